@@ -1,1 +1,1 @@
-"""Measurements of Recollect: retrieval quality, latency, and pytest-benchmark cases."""
+"""Measurements of Recallite: retrieval quality, latency, and pytest-benchmark cases."""

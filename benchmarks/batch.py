@@ -26,9 +26,9 @@ from benchmarks import corpus, saving
 from benchmarks.environment import describe
 from benchmarks.ray_nodes import two_nodes
 from benchmarks.tables import table
-from recollect import Memory, Settings
-from recollect.arrow import hits_table
-from recollect.batch import on_ray, recall_many, remember_files
+from recallite import Memory, Settings
+from recallite.arrow import hits_table
+from recallite.batch import on_ray, recall_many, remember_files
 
 __all__ = ["WAYS", "main", "markdown", "measure"]
 

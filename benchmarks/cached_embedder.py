@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding import Embedded, Embedder, QueryTokens, TokenEmbedder, embed_documents
+from recallite.embedding import Embedded, Embedder, QueryTokens, TokenEmbedder, embed_documents
 
 __all__ = ["CachedEmbedder", "CachedTokens", "cached"]
 

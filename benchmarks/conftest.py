@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from benchmarks import corpus
-from recollect import Memory, Settings
-from recollect.embedding import Embedder, load
-from recollect_kernels import dispatch, python_backend
+from recallite import Memory, Settings
+from recallite.embedding import Embedder, load
+from recallite_kernels import dispatch, python_backend
 
 HELD_OUT = 2000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--records` and `--corpus`."""
-    group = parser.getgroup("recollect")
+    group = parser.getgroup("recallite")
     group.addoption("--records", type=int, default=10_000, help="records in the stores that are asked")
     group.addoption("--corpus", type=Path, default=None, help="text file (.gz too), a memory per line; else made up")
 
@@ -94,7 +94,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
         if kernels.status().chosen != "numba":
             pytest.skip(kernels.status().reason)
         kernels.warmup()
-        chosen = importlib.import_module("recollect_kernels.numba_backend")
+        chosen = importlib.import_module("recallite_kernels.numba_backend")
     else:
         chosen = python_backend
     before, dispatch.active = dispatch.active, chosen

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks import corpus, exact
 
 if TYPE_CHECKING:
-    # What asks another commit's Recollect reads data with this module: it must not import this commit's.
+    # What asks another commit's Recallite reads data with this module: it must not import this commit's.
     from benchmarks.cached_embedder import CachedEmbedder
 
 __all__ = ["ASKED", "EXACT", "FILTERS", "REAL", "Dataset", "describe", "parts", "prepare", "write"]

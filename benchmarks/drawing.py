@@ -21,7 +21,7 @@ _GAP = 0.052
 
 def panels(count: int, columns: int, width: float = 4.3, height: float = 3.1) -> tuple[Figure, list[Any]]:
     """A transparent figure with axes of logarithmic records, left to right."""
-    mpl.rcParams.update({"svg.hashsalt": "recollect", "svg.fonttype": "none", "font.family": "sans-serif"})
+    mpl.rcParams.update({"svg.hashsalt": "recallite", "svg.fonttype": "none", "font.family": "sans-serif"})
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     figure.patch.set_alpha(0)

@@ -1,7 +1,7 @@
 """python -m benchmarks.embedding [--corpus FILE] [--float32 DIR].
 
 One query at a time, chat turns in bulk and full windows in bulk, from text to vectors, tokenizing included.
-`--float32` names a folder that `python -m recollect_models.build --float32` wrote: cosines are to its vectors.
+`--float32` names a folder that `python -m recallite_models.build --float32` wrote: cosines are to its vectors.
 Processor time stands beside elapsed time: it says what a text costs where other processes share the cores.
 """
 
@@ -21,8 +21,8 @@ from rich.table import Table
 
 from benchmarks import corpus
 from benchmarks.environment import describe
-from recollect.cpus import saturates_int8
-from recollect.embedding import load
+from recallite.cpus import saturates_int8
+from recallite.embedding import load
 
 RESULTS = Path(__file__).parent / "results" / "embedding.json"
 _LINES, _QUERIES, _TURNS, _PASSAGES = 20_000, 300, 256, 32

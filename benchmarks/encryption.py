@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.tables import milliseconds, table
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 _RECORDS, _DIMENSION, _SEED = 10_000, 384, 7
 _OPENS, _RECALLS, _WRITES = 15, 300, 150
@@ -95,7 +95,7 @@ def measure(folder: Path, records: int) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Measure and print."""
     records = int(sys.argv[1]) if len(sys.argv) > 1 else _RECORDS
-    with tempfile.TemporaryDirectory(prefix="recollect-encryption-") as folder:
+    with tempfile.TemporaryDirectory(prefix="recallite-encryption-") as folder:
         found = measure(Path(folder), records)
     lines = [
         [label, *(milliseconds(each[name]) for name in _KEYS), f"{each['raw key'] / each['plain']:.2f}"]

@@ -8,7 +8,7 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-import recollect
+import recallite
 
 __all__ = ["describe"]
 
@@ -20,7 +20,7 @@ def describe() -> dict[str, object]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": _commit(),
-        "recollect": recollect.__version__,
+        "recallite": recallite.__version__,
         "python": platform.python_version(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

@@ -43,9 +43,9 @@ from benchmarks.quality import locomo
 from benchmarks.quality.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from benchmarks.tables import milliseconds, table
 from benchmarks.write_cost import POLICIES
-from recollect import Memory
-from recollect.embedding import load
-from recollect.exchange.copying import copy_store
+from recallite import Memory
+from recallite.embedding import load
+from recallite.exchange.copying import copy_store
 from tests.postgres.server import PostgresServer
 
 __all__ = ["main", "markdown", "measure"]
@@ -133,9 +133,9 @@ def markdown(run: dict[str, Any]) -> str:
             f"work shared: load {found['load_before']} before and {found['load_after']} after."
         )
     if quality := run.get("quality"):
-        metrics = list(quality["recollect"])
+        metrics = list(quality["recallite"])
         header = ("LoCoMo, development part", *metrics)
-        names = {"recollect": "Recollect on PostgreSQL", "pgvector": "pgvector and tsvector, RRF in SQL"}
+        names = {"recallite": "Recallite on PostgreSQL", "pgvector": "pgvector and tsvector, RRF in SQL"}
         lines = [(shown, *(f"{quality[name][each]:.3f}" for each in metrics)) for name, shown in names.items()]
         parts.append(table(header, lines, left=header[:1]))
         parts.append(f"{quality['questions']} questions, commit {quality['commit']}, {quality['date']}.")
@@ -273,7 +273,7 @@ def _pgvector(server: PostgresServer, data: dataset.Dataset, records: int) -> di
 
 def _quality(server: PostgresServer, data: Path, embedder: CachedEmbedder) -> dict[str, Any]:
     """recall@20, nDCG@20 and MRR on LoCoMo's turns, each conversation a store of its own."""
-    scores: dict[str, list[tuple[float, float, float]]] = {"recollect": [], "pgvector": []}
+    scores: dict[str, list[tuple[float, float, float]]] = {"recallite": [], "pgvector": []}
     for number, conversation in enumerate(locomo.read(data)):
         texts = [turn["text"] for turn in conversation.turns]
         contexts = [turn.get("context") for turn in conversation.turns]
@@ -288,7 +288,7 @@ def _quality(server: PostgresServer, data: Path, embedder: CachedEmbedder) -> di
             places = {id: place for place, id in enumerate(ids)}
             for question, vector in zip(conversation.questions, asked, strict=True):
                 ours = [places[hit.id] for hit in memory.recall(question.text, limit=_QUALITY_LIMIT)]
-                scores["recollect"].append(_scores(ours, question.gold))
+                scores["recallite"].append(_scores(ours, question.gold))
                 scores["pgvector"].append(_scores(hybrid.recall(question.text, vector, _QUALITY_LIMIT), question.gold))
         hybrid.close()
         embedder.flush()
@@ -297,7 +297,7 @@ def _quality(server: PostgresServer, data: Path, embedder: CachedEmbedder) -> di
         way: dict(zip(names, (mean(column) for column in zip(*each, strict=True)), strict=True))
         for way, each in scores.items()
     }
-    return {**figures, "questions": len(scores["recollect"])}
+    return {**figures, "questions": len(scores["recallite"])}
 
 
 def _scores(ranked: list[int], gold: frozenset[int]) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ Told are recall@10 against the exact nearest vectors (`mode="vector"`), how many
 ways share, and times. Beside them stands what pgvector finds by itself with LIMIT 10, with and without iterative scans.
 
 `--formats` copies so many vectors into tables of their own and compares indexes of float32 (`vector`), of `halfvec` and
-of the 8-bit codes that Recollect stores: seconds to make, bytes and recall@10.
+of the 8-bit codes that Recallite stores: seconds to make, bytes and recall@10.
 
 The schema of the address is made by the first run, and asked again by the next; drop it to measure writing again.
 """
@@ -33,9 +33,9 @@ from benchmarks.dataset import Dataset
 from benchmarks.environment import describe
 from benchmarks.latency.figures import percentiles
 from benchmarks.tables import milliseconds, table
-from recollect import Memory, Settings
-from recollect.embedding import load
-from recollect.store.postgres.address import parse_address
+from recallite import Memory, Settings
+from recallite.embedding import load
+from recallite.store.postgres.address import parse_address
 
 __all__ = ["main", "markdown", "measure"]
 

@@ -29,8 +29,8 @@ from benchmarks.cached_embedder import CachedTokens
 from benchmarks.compare.ways import OFF
 from benchmarks.environment import describe
 from benchmarks.tables import table
-from recollect import Memory, Settings
-from recollect.embedding import Embedded, QueryTokens, TokenEmbedder, load
+from recallite import Memory, Settings
+from recallite.embedding import Embedded, QueryTokens, TokenEmbedder, load
 
 __all__ = ["VARIANTS", "Prepared", "main", "markdown", "measure", "sessions"]
 

@@ -20,14 +20,14 @@ from benchmarks import corpus
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
 from benchmarks.tables import table
-from recollect import Memory
-from recollect.embedding import load
-from recollect.index import query_batch
-from recollect.recall import candidates, pipeline, view
-from recollect.recall.confidence import Judge
-from recollect.store.sqlite.blocks import SqliteBlocks
-from recollect.store.sqlite.records import SqliteRecords
-from recollect_kernels import dispatch
+from recallite import Memory
+from recallite.embedding import load
+from recallite.index import query_batch
+from recallite.recall import candidates, pipeline, view
+from recallite.recall.confidence import Judge
+from recallite.store.sqlite.blocks import SqliteBlocks
+from recallite.store.sqlite.records import SqliteRecords
+from recallite_kernels import dispatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "stages.json"
 _QUESTIONS, _WARM_UP = 400, 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.embedding import embed_documents
+from recallite.embedding import embed_documents
 
 CHAT_TURNS, PASSAGES = 128, 16
 

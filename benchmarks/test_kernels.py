@@ -1,6 +1,6 @@
 """Kernels on both backends: pytest benchmarks/test_kernels.py --benchmark-group-by=func
 
-RECOLLECT_BENCH_ROWS sets the number of records (100,000). Compile time is a case of its own, in a fresh process.
+RECALLITE_BENCH_ROWS sets the number of records (100,000). Compile time is a case of its own, in a fresh process.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import sys
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect_kernels import dispatch, python_backend
+import recallite_kernels as kernels
+from recallite_kernels import dispatch, python_backend
 
-ROWS = int(os.environ.get("RECOLLECT_BENCH_ROWS", "100000"))
+ROWS = int(os.environ.get("RECALLITE_BENCH_ROWS", "100000"))
 DIMENSIONS, TERMS_PER_RECORD = 384, 22
 SHORTLIST = 400
 
@@ -27,7 +27,7 @@ def backend(request):
         if kernels.status().chosen != "numba":
             pytest.skip(kernels.status().reason)
         kernels.warmup()
-        chosen = importlib.import_module("recollect_kernels.numba_backend")
+        chosen = importlib.import_module("recallite_kernels.numba_backend")
     else:
         chosen = python_backend
     before, dispatch.active = dispatch.active, chosen
@@ -233,8 +233,8 @@ def test_warmup_in_a_new_process(benchmark, tmp_path, cache):
     places = iter(range(100))
 
     def warm(folder):
-        code = "import recollect_kernels; recollect_kernels.warmup()"
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "RECOLLECT_CACHE_DIR": folder}, check=True)
+        code = "import recallite_kernels; recallite_kernels.warmup()"
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "RECALLITE_CACHE_DIR": folder}, check=True)
 
     def folder():
         name = "0" if cache == "warm" else str(next(places))

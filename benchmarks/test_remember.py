@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from benchmarks import corpus
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 TEXTS, GIVEN = 256, 5000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from benchmarks.latency.newprocess import run
 
 ROUNDS = 5
@@ -16,7 +16,7 @@ def environment(request):
         if kernels.status().chosen != "numba":
             pytest.skip(kernels.status().reason)
         kernels.warmup()
-    return {"RECOLLECT_KERNELS": request.param}
+    return {"RECALLITE_KERNELS": request.param}
 
 
 def test_start_python(benchmark):

@@ -26,8 +26,8 @@ from benchmarks.dataset import FILTERS, Dataset
 from benchmarks.environment import describe
 from benchmarks.latency.figures import percentiles
 from benchmarks.tables import milliseconds, table
-from recollect import Memory, Settings
-from recollect.embedding import load
+from recallite import Memory, Settings
+from recallite.embedding import load
 
 __all__ = ["filters", "items", "main", "markdown", "measure", "ways"]
 

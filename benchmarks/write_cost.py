@@ -33,9 +33,9 @@ from benchmarks import corpus
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
 from benchmarks.tables import table
-from recollect import Memory
-from recollect.embedding import Embedder, load
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.embedding import Embedder, load
+from recallite.policies import WritePolicy
 
 __all__ = ["changed", "main", "markdown", "measure"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recollect.configuration import SettingInfo
+    from recallite.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -62,18 +62,18 @@ def command_line() -> str:
     import typer
     from typer.cli import get_docs_for_click
 
-    from recollect.cli.app import app
+    from recallite.cli.app import app
 
     command = typer.main.get_command(app)
     epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
-    context = command.make_context("recollect", [], resilient_parsing=True)
-    commands = get_docs_for_click(obj=command, ctx=context, name="recollect")
+    context = command.make_context("recallite", [], resilient_parsing=True)
+    commands = get_docs_for_click(obj=command, ctx=context, name="recallite")
     # The lists of commands cut descriptions short; the section of each command has all of its own.
-    told = re.findall(r"^#+ `recollect (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
+    told = re.findall(r"^#+ `recallite (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
     first = {name: re.split(r"(?<=\.)\s", text)[0].replace("\n", " ") for name, text in told}
     lines, group = [], ""
     for line in commands.replace("```console", "```text").splitlines():
-        if section := re.match(r"#+ `recollect ?(.*)`$", line):
+        if section := re.match(r"#+ `recallite ?(.*)`$", line):
             group = section[1]
         listed = re.match(r"\* `([\w-]+)`: ", line)
         sentence = listed and first.get(f"{group} {listed[1]}".strip())
@@ -83,23 +83,23 @@ def command_line() -> str:
 
 def settings() -> str:
     """Every setting by its key in a file."""
-    from recollect.configuration import list_settings
-    from recollect.settings import Settings
+    from recallite.configuration import list_settings
+    from recallite.settings import Settings
 
     return _settings_table(list_settings(Settings))
 
 
 def workspace_settings() -> str:
     """Every setting of a workspace by its key in a file."""
-    from recollect.configuration import list_settings
-    from recollect.workspace import WorkspaceConfig
+    from recallite.configuration import list_settings
+    from recallite.workspace import WorkspaceConfig
 
     return _settings_table(list_settings(WorkspaceConfig))
 
 
 def environment() -> str:
     """Every environment variable that is read."""
-    from recollect.environment import VARIABLES
+    from recallite.environment import VARIABLES
 
     return "\n".join(
         ("| variable | meaning |", "|---|---|", *(f"| `{name}` | {doc} |" for name, doc in VARIABLES.items()))

@@ -34,7 +34,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from recollect import Memory
+from recallite import Memory
 
 DAYS = {
     "monday": ["We deploy from GitHub Actions, and I prefer short answers", "The release manager is Tom"],

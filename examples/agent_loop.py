@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect import Memory, tools
+from recallite import Memory, tools
 
 Call = tuple[str, dict[str, Any]]
 

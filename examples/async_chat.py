@@ -25,7 +25,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from recollect import AsyncMemory
+from recallite import AsyncMemory
 
 CHATS = {
     "ada": ["My build breaks on Python 3.13", "I prefer short answers", "Which Python does my build break on?"],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect import Memory
+from recallite import Memory
 
 FACTS = [
     "The staging cluster runs MySQL 8.4 in Frankfurt",

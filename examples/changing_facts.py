@@ -19,7 +19,7 @@ Output:
 
 from __future__ import annotations
 
-from recollect import Memory
+from recallite import Memory
 
 SAID = {
     "2026-01-10": "Dana lives in Oslo",

@@ -31,7 +31,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from recollect import Memory
+from recallite import Memory
 
 HANDBOOK = {
     "pricing.md": "# Pricing\n\n## Enterprise\n\nEnterprise plans start at 40 seats and are billed once a year.\n\n"

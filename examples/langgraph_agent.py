@@ -33,7 +33,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 
-from recollect.integrations.langgraph import RecollectStore
+from recallite.integrations.langgraph import RecalliteStore
 
 NOTHING = "nothing"
 
@@ -79,7 +79,7 @@ def call_tools(state: MessagesState, runtime: Runtime[str]) -> dict[str, Any]:
 
 def session(path: Path, user: str, questions: list[str]) -> None:
     """Open the file, and let the graph answer."""
-    with RecollectStore(path) as store:
+    with RecalliteStore(path) as store:
         builder = StateGraph(MessagesState, context_schema=str)
         builder.add_node("model", call_model).add_node("tools", call_tools)
         builder.add_edge(START, "model").add_edge("tools", "model")

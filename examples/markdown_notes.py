@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from recollect import Workspace
+from recallite import Workspace
 
 STACK = "# Stack\n\nWe use FastAPI and MySQL 8.4.\n\n## Caching\n\nValkey replaced Redis in March.\n"
 DAY = "# Friday\n\nMet Bob: the exporter ships on Monday.\n"

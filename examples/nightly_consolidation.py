@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from recollect import Memory
-from recollect.records import Record
-from recollect.tiers.extraction import Fact
+from recallite import Memory
+from recallite.records import Record
+from recallite.tiers.extraction import Fact
 
 MARK = "learned: "
 

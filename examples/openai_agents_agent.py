@@ -27,8 +27,8 @@ from uuid import uuid4
 from agents import Agent, Runner, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from recollect import Memory
-from recollect.integrations.openai_agents import RecollectSession, memory_tool, recalling
+from recallite import Memory
+from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling
 
 
 class Rules(ScriptedModel):
@@ -60,7 +60,7 @@ def talk(path: Path, conversation: str, message: str) -> None:
             tools=[memory_tool(memory, scope="/users/ada")],
             instructions=recalling("You book flights.", memory, scope="/users/ada"),
         )
-        session = RecollectSession(conversation, memory, scope="/users/ada")
+        session = RecalliteSession(conversation, memory, scope="/users/ada")
         print(f"  > {message}\n    {Runner.run_sync(agent, message, session=session).final_output}")
 
 

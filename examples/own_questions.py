@@ -13,7 +13,7 @@ Output:
 
 from __future__ import annotations
 
-from recollect import Memory
+from recallite import Memory
 
 MEMORIES = [
     "Ada's passport must be renewed in June",

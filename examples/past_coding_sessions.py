@@ -1,7 +1,7 @@
 """Ask my past coding sessions: what Claude Code wrote down while you worked, as memories.
 
 The sessions here are two short ones that the program writes itself. On your machine leave the path out, and those of
-~/.claude/projects are read: `recollect import --from claude-code`, with `--watch` also those that are being written.
+~/.claude/projects are read: `recallite import --from claude-code`, with `--watch` also those that are being written.
 
 Output:
 
@@ -24,8 +24,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.importers import import_from
 
 SESSIONS = {
     "billing": [

@@ -23,16 +23,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect import Memory
-from recollect.client import Client
-from recollect.errors import AccessDenied, NotFound
-from recollect.server.tokens import Token, Tokens
+from recallite import Memory
+from recallite.client import Client
+from recallite.errors import AccessDenied, NotFound
+from recallite.server.tokens import Token, Tokens
 
 
 @contextmanager
 def server(store: Path) -> Iterator[str]:
-    """`recollect serve` in a process of its own, and its address."""
-    command = [sys.executable, "-m", "recollect.cli", "--db", str(store), "serve", "--port", "0", "--require-tokens"]
+    """`recallite serve` in a process of its own, and its address."""
+    command = [sys.executable, "-m", "recallite.cli", "--db", str(store), "serve", "--port", "0", "--require-tokens"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         found = re.search(r"http://\S+", running.stderr.readline())

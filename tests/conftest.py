@@ -11,8 +11,8 @@ import sys
 import hypothesis
 import pytest
 
-from recollect import Memory, Settings
-from recollect_kernels import cache, status
+from recallite import Memory, Settings
+from recallite_kernels import cache, status
 from tests.limits import LAST_RESORT_SECONDS
 from tests.postgres.fixtures import postgres_address, postgres_server  # noqa: F401
 
@@ -27,12 +27,12 @@ _WITHOUT_KERNELS = (
     "store/test_full_text.py", "store/test_map_file.py", "store/test_supersession_damage.py", "test_architecture.py",
     "test_configuration.py",
 )  # fmt: skip
-collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") == "python" else []
+collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECALLITE_KERNELS") == "python" else []
 
 # Each worker begins at another kernel and takes from the cache what the others have compiled meanwhile.
 _COMPILE_ALL = """
 import sys
-from recollect_kernels import dispatch
+from recallite_kernels import dispatch
 first = len(dispatch._EVERY) * int(sys.argv[1]) // int(sys.argv[2])
 dispatch._load(dispatch._EVERY[first:] + dispatch._EVERY[:first])
 """
@@ -54,8 +54,8 @@ def pytest_configure(config):
         # What a script starts with `&` ignores Ctrl-C, and so do its children: tests that interrupt one got 0.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     kept = getattr(config, "cache", None)
-    if "RECOLLECT_CACHE_DIR" not in os.environ and kept is not None:
-        os.environ["RECOLLECT_CACHE_DIR"] = str(kept.mkdir("recollect"))
+    if "RECALLITE_CACHE_DIR" not in os.environ and kept is not None:
+        os.environ["RECALLITE_CACHE_DIR"] = str(kept.mkdir("recallite"))
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def compiled_kernels():
         workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
         subprocess.run(
             [sys.executable, "-c", _COMPILE_ALL, worker, workers],
-            env={**os.environ, "RECOLLECT_KERNELS": "numba"},
+            env={**os.environ, "RECALLITE_KERNELS": "numba"},
             timeout=LAST_RESORT_SECONDS,
             check=True,
         )

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-import recollect_kernels
-from recollect import AsyncMemory, Memory, errors
-from recollect.services import Mounted
+import recallite
+import recallite_kernels
+from recallite import AsyncMemory, Memory, errors
+from recallite.services import Mounted
 
-ENGINE = Path(recollect.__file__).parent
-KERNELS = Path(recollect_kernels.__file__).parent
+ENGINE = Path(recallite.__file__).parent
+KERNELS = Path(recallite_kernels.__file__).parent
 FILES = sorted(ENGINE.rglob("*.py"))
 NAMES = [str(file.relative_to(ENGINE)) for file in FILES]
 
@@ -111,8 +111,8 @@ def imported(tree: ast.AST) -> list[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"a relative import in line {node.lineno}"
             found.append((str(node.module), node.lineno))
-            if node.module == "recollect":
-                found += [(f"recollect.{alias.name}", node.lineno) for alias in node.names]
+            if node.module == "recallite":
+                found += [(f"recallite.{alias.name}", node.lineno) for alias in node.names]
     return found
 
 
@@ -133,7 +133,7 @@ def strings(tree: ast.AST) -> list[tuple[str, int]]:
 
 
 DRIVERS = {"apsw": "store/sqlite/", "psycopg": "store/postgres/", "psycopg_pool": "store/postgres/"}
-DATABASES = ("recollect.store.sql.", "recollect.store.sqlite.", "recollect.store.postgres.")
+DATABASES = ("recallite.store.sql.", "recallite.store.sqlite.", "recallite.store.postgres.")
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
@@ -143,7 +143,7 @@ def test_imports_point_down(file):
         return
     wrong = []
     for name, line in imported(ast.parse(file.read_text(encoding="utf-8"))):
-        if name.startswith("recollect."):
+        if name.startswith("recallite."):
             other = name.split(".")[1]
             other = PUBLIC.get(other, other)
             if other != room and FLOORS[other] >= FLOORS[room]:
@@ -195,26 +195,26 @@ def test_only_the_store_knows_its_database(file):
 
 @pytest.mark.parametrize("file", sorted(KERNELS.rglob("*.py")), ids=lambda file: str(file.relative_to(KERNELS)))
 def test_kernels_know_numpy_and_numba_only(file):
-    allowed = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "recollect_kernels"}
+    allowed = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "recallite_kernels"}
     assert {name.split(".")[0] for name, _ in imported(ast.parse(file.read_text(encoding="utf-8")))} <= allowed
 
 
 def test_all_names_what_is_public():
-    code = "import recollect; print(*[name for name in dir(recollect)])"
+    code = "import recallite; print(*[name for name in dir(recallite)])"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(listed) == sorted(recollect.__all__)
-    for name in recollect.__all__:
-        assert getattr(recollect, name) is not None
+    assert sorted(listed) == sorted(recallite.__all__)
+    for name in recallite.__all__:
+        assert getattr(recallite, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing_like_it"):
-        recollect.nothing_like_it  # noqa: B018
+        recallite.nothing_like_it  # noqa: B018
 
 
-def test_import_recollect_loads_nothing_heavy():
+def test_import_recallite_loads_nothing_heavy():
     code = (
-        "import sys, recollect; "
+        "import sys, recallite; "
         "print(*sorted({'numpy', 'numba', 'apsw', 'msgspec', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -233,7 +233,7 @@ def test_the_tree_of_errors_is_drawn_as_it_stands():
         if depth:
             drawn[match[2]] = branch[depth - 1]
     classes = {name: getattr(errors, name) for name in errors.__all__}
-    standing = {name: item.__bases__[0].__name__ for name, item in classes.items() if name != "RecollectError"}
+    standing = {name: item.__bases__[0].__name__ for name, item in classes.items() if name != "RecalliteError"}
     assert drawn == standing
     public = {name for name, item in vars(errors).items() if inspect.isclass(item) and not name.startswith("_")}
     assert set(errors.__all__) == public

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-import recollect_kernels
-from recollect import Settings, WorkspaceConfig
-from recollect.configuration import Section, declared, list_settings
-from recollect.environment import VARIABLES
-from recollect.errors import InvalidInput
-from recollect.policies import Consolidation, WritePolicy
-from recollect.profiles import Profile
+import recallite
+import recallite_kernels
+from recallite import Settings, WorkspaceConfig
+from recallite.configuration import Section, declared, list_settings
+from recallite.environment import VARIABLES
+from recallite.errors import InvalidInput
+from recallite.policies import Consolidation, WritePolicy
+from recallite.profiles import Profile
 
 SECTIONS = (Settings, WorkspaceConfig, Profile, WritePolicy, Consolidation)
 
@@ -50,7 +50,7 @@ def test_the_list_names_every_setting_by_its_key_in_a_file():
     assert found["busy_timeout_ms"].allowed == "int from 0 to 2147483647"
     assert found["durability"].allowed == "'full' | 'normal'"
     assert found["profile.mmr_lambda"].allowed == "float from 0 to 1 | None"
-    assert (found["embedder"].environment, found["embedder"].default) == ("RECOLLECT_EMBEDDER", None)
+    assert (found["embedder"].environment, found["embedder"].default) == ("RECALLITE_EMBEDDER", None)
     nested = [each.name for each in list_settings(WorkspaceConfig)]
     assert "query.hybrid.vector_weight" in nested
     assert "query.hybrid" not in nested
@@ -59,11 +59,11 @@ def test_the_list_names_every_setting_by_its_key_in_a_file():
 
 def test_every_environment_variable_that_is_read_is_listed():
     read = set()
-    for package in (recollect, recollect_kernels):
+    for package in (recallite, recallite_kernels):
         for file in Path(package.__file__).parent.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-                if text.startswith(("RECOLLECT_", "EMBEDDING_", "OPENAI_")) and text.isupper() and " " not in text:
+                if text.startswith(("RECALLITE_", "EMBEDDING_", "OPENAI_")) and text.isupper() and " " not in text:
                     read.add(text)
     assert read == set(VARIABLES)
     variables = [each.environment for each in list_settings(Settings) if each.environment]

@@ -13,7 +13,7 @@ from benchmarks import dataset, saving
 from benchmarks.agents import life, report, scale
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
-from recollect.embedding import load
+from recallite.embedding import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "agents.json"
 

@@ -20,10 +20,10 @@ from typing import Any
 from benchmarks import isolated_process
 from benchmarks.quality.locomo import LIMIT, Conversation, read
 from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
-from recollect import Memory, Settings
-from recollect.embedding import Embedder, load
-from recollect.policies import Consolidation, WritePolicy
-from recollect.tiers.sessions import Session
+from recallite import Memory, Settings
+from recallite.embedding import Embedder, load
+from recallite.policies import Consolidation, WritePolicy
+from recallite.tiers.sessions import Session
 
 __all__ = ["AGENT", "ask", "evaluate"]
 

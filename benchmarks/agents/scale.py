@@ -24,8 +24,8 @@ from benchmarks import corpus
 from benchmarks.agents.life import AGENT, SCOPE
 from benchmarks.dataset import Dataset
 from benchmarks.latency.figures import percentiles
-from recollect import Memory, Settings
-from recollect.policies import Consolidation, WritePolicy
+from recallite import Memory, Settings
+from recallite.policies import Consolidation, WritePolicy
 
 __all__ = ["CYCLES", "evaluate"]
 

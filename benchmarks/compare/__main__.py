@@ -25,7 +25,7 @@ from benchmarks.compare.side import ROOT, Side, checked_out
 from benchmarks.compare.ways import WAYS, Way
 from benchmarks.dataset import Dataset
 from benchmarks.environment import describe
-from recollect.embedding import load
+from recallite.embedding import load
 
 __all__ = ["compare", "main"]
 

@@ -1,6 +1,6 @@
-"""Run as a script: builds, opens and asks a store with the Recollect that PYTHONPATH leads to.
+"""Run as a script: builds, opens and asks a store with the Recallite that PYTHONPATH leads to.
 
-A command is a line of JSON on stdin, its answer one on stdout. Only Recollect's public interface is used, and nothing
+A command is a line of JSON on stdin, its answer one on stdout. Only Recallite's public interface is used, and nothing
 that an older commit may lack without a word: what is not known is refused.
 """
 
@@ -17,12 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import recollect
-import recollect_kernels
+import recallite
+import recallite_kernels
 from benchmarks import corpus
 from benchmarks.compare.ways import TOP, Way
 from benchmarks.dataset import FILTERS, Dataset, parts
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 # Both stores hold the same times, long past: the age of a record then changes no score between two rounds.
 _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
@@ -39,7 +39,7 @@ class Store:
     def open(self) -> dict[str, Any]:
         """Build the store where there is none, open and warm it. Tells what it opened it with."""
         _ = self._memory
-        return {"packages": [recollect.__file__, recollect_kernels.__file__], **self._seconds}
+        return {"packages": [recallite.__file__, recallite_kernels.__file__], **self._seconds}
 
     def known(self, options: dict[str, Any]) -> list[str]:
         """Those of the options that `recall` does not refuse."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.dataset import Dataset
-from recollect.embedding import Embedded, load
+from recallite.embedding import Embedded, load
 
 __all__ = ["AtHand"]
 

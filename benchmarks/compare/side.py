@@ -97,7 +97,7 @@ def checked_out(revision: str) -> Iterator[tuple[str, Path]]:
         commit = _git("rev-parse", "--short", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except (OSError, subprocess.CalledProcessError):
         raise SystemExit(f"{revision} is no commit here: give a branch, tag or hash of this git checkout") from None
-    with tempfile.TemporaryDirectory(prefix="recollect-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="recallite-") as scratch:
         tree = Path(scratch) / "base"
         _git("worktree", "add", "--detach", "--quiet", str(tree), commit)
         try:
@@ -123,6 +123,6 @@ def _fingerprint(tree: Path, data: Path) -> str:
 
 def _environment(tree: Path, kernels: Path) -> dict[str, str]:
     """This one without settings of stores, keys and models, but with the choice of kernels."""
-    kept = {name: value for name, value in os.environ.items() if not re.match(r"RECOLLECT_(?!KERNELS$)", name)}
+    kept = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
     path = os.pathsep.join(str(tree / package) for package in _PACKAGES)
-    return {**kept, **QUIET, "PYTHONPATH": path, "RECOLLECT_CACHE_DIR": str(kernels)}
+    return {**kept, **QUIET, "PYTHONPATH": path, "RECALLITE_CACHE_DIR": str(kernels)}

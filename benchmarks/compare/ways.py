@@ -1,4 +1,4 @@
-"""The ways that two commits are asked in. Imports nothing of Recollect: it is read by the processes of both."""
+"""The ways that two commits are asked in. Imports nothing of Recallite: it is read by the processes of both."""
 
 from __future__ import annotations
 

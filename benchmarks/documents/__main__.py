@@ -15,7 +15,7 @@ from benchmarks import saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.documents import indexing, pdfs, report, searching, small
 from benchmarks.environment import describe
-from recollect.embedding import load
+from recallite.embedding import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "documents.json"
 PARTS = ("index", "small", "search", "pdf")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding import Embedded
+from recallite.embedding import Embedded
 
 __all__ = ["Free", "Recorded"]
 

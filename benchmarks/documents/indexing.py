@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.documents.embedders import Free, Recorded
-from recollect import Workspace
+from recallite import Workspace
 
 __all__ = ["first_index", "later_indexes"]
 
@@ -105,7 +105,7 @@ def _indexed(folder: Path, embedder: Any) -> tuple[float, float]:
         status = workspace.status()
     assert status.pending == 0
     assert not status.problems
-    shutil.rmtree(folder / ".recollect")
+    shutil.rmtree(folder / ".recallite")
     return times
 
 

@@ -7,9 +7,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from recollect.errors import DocumentError
-from recollect.knowledge.loaded import Limits
-from recollect.knowledge.parser import Parser
+from recallite.errors import DocumentError
+from recallite.knowledge.loaded import Limits
+from recallite.knowledge.parser import Parser
 
 __all__ = ["evaluate"]
 

@@ -10,9 +10,9 @@ from benchmarks import corpus
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.documents.indexing import copied
 from benchmarks.latency.figures import percentiles
-from recollect import Workspace
-from recollect.embedding import load
-from recollect.workspace.config import SyncConfig, WorkspaceConfig
+from recallite import Workspace
+from recallite.embedding import load
+from recallite.workspace.config import SyncConfig, WorkspaceConfig
 
 __all__ = ["evaluate"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks import corpus
 from benchmarks.documents.embedders import Free
-from recollect import Workspace
+from recallite import Workspace
 
 __all__ = ["evaluate"]
 
@@ -55,7 +55,7 @@ def _timed(folder: Path, embedder: Any, size: int) -> tuple[float, float, float]
         began = perf_counter()
         assert workspace.index().files_indexed == 0
         second = perf_counter() - began
-    shutil.rmtree(folder / ".recollect")
+    shutil.rmtree(folder / ".recallite")
     return first, processor, second
 
 

@@ -21,7 +21,7 @@ from benchmarks import corpus
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
 from benchmarks.latency import agreement, recalling, starting, writing
-from recollect.embedding import load
+from recallite.embedding import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "latency.json"
 _HELD_OUT, _SMALL = 20_000, 10_000

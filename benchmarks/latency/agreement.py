@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from benchmarks.latency.figures import percentiles
 from benchmarks.latency.newprocess import run
-from recollect import Memory
-from recollect.embedding import Embedder
+from recallite import Memory
+from recallite.embedding import Embedder
 
 __all__ = ["backends", "differences", "vector_stage"]
 
@@ -66,7 +66,7 @@ def backends(path: Path, folder: Path, questions: Sequence[str], asked: NDArray[
     texts = folder / "asked.json"
     texts.write_text(json.dumps({"texts": list(questions), "vectors": str(vectors)}), encoding="utf-8")
     arguments = {"path": str(path), "questions": str(texts), "limit": 20}
-    answers = {name: run("answers", arguments, {"RECOLLECT_KERNELS": name}) for name in ("numba", "python")}
+    answers = {name: run("answers", arguments, {"RECALLITE_KERNELS": name}) for name in ("numba", "python")}
     found = [
         difference
         for jit, python in zip(answers["numba"]["hits"], answers["python"]["hits"], strict=True)

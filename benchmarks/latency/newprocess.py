@@ -40,16 +40,16 @@ def _nothing() -> dict[str, Any]:
 
 def _import() -> dict[str, Any]:
     began = time.perf_counter()
-    import recollect
+    import recallite
 
     milliseconds = (time.perf_counter() - began) * 1e3
-    return {"import_ms": milliseconds, "version": recollect.__version__, "numpy_loaded": "numpy" in sys.modules}
+    return {"import_ms": milliseconds, "version": recallite.__version__, "numpy_loaded": "numpy" in sys.modules}
 
 
 def _recall(path: str, query: str, vector: list[float] | None = None, options: Any = None) -> dict[str, Any]:
     """Import, open and answer one query."""
     began = time.perf_counter()
-    from recollect import Memory
+    from recallite import Memory
 
     imported = time.perf_counter()
     memory = Memory(path)
@@ -69,7 +69,7 @@ def _answers(path: str, questions: str, limit: int) -> dict[str, Any]:
     """Ids, scores and times of questions; `questions` is a JSON file with their texts and where their vectors are."""
     import numpy as np
 
-    from recollect import Memory
+    from recallite import Memory
 
     asked = json.loads(Path(questions).read_text(encoding="utf-8"))
     vectors = np.load(asked["vectors"])

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.latency.figures import percentiles, timed
-from recollect import Memory, Settings
-from recollect.embedding import Embedder
+from recallite import Memory, Settings
+from recallite.embedding import Embedder
 
 __all__ = ["measure"]
 

@@ -18,7 +18,7 @@ def measure(large: Path, small: Path, question: str, vector: list[float]) -> dic
     bare = [run("nothing")["process_ms"] for _ in range(_RECALLS)]
     imports = [run("import") for _ in range(_IMPORTS)]
     cases: dict[str, Any] = {
-        "import recollect": {
+        "import recallite": {
             "p50_ms": _median(imports, "import_ms"),
             "calls": _IMPORTS,
             "numpy_loaded": imports[0]["numpy_loaded"],

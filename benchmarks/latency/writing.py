@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks import corpus
 from benchmarks.latency.figures import percentiles, timed
-from recollect import Memory
-from recollect.embedding import Embedded, Embedder, embed_documents
+from recallite import Memory
+from recallite.embedding import Embedded, Embedder, embed_documents
 
 __all__ = ["build", "measure"]
 

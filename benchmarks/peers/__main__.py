@@ -20,11 +20,11 @@ from benchmarks.environment import describe
 from benchmarks.isolated_process import DidNotFinish, Failed, run
 from benchmarks.peers import plots, report
 from benchmarks.peers.contenders import CONTENDERS
-from recollect.embedding import load
+from recallite.embedding import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "peers.json"
 SIZES = (10_000, 100_000, 1_000_000)
-# What a graph must reach when Recollect was not measured at this size.
+# What a graph must reach when Recallite was not measured at this size.
 _TARGET = 0.995
 
 
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
             folder = (options.work or Path(scratch)) / f"records-{records}"
             data = dataset.prepare(folder, options.corpus, records, embedder, saving.progress(console))
             for name in wanted:
-                ours = of_size.get("recollect", {}).get("modes", {}).get("vector", {})
+                ours = of_size.get("recallite", {}).get("modes", {}).get("vector", {})
                 began = time.perf_counter()
                 of_size[name] = hopeless(name, records, results, options.limit) or contend(
                     name, data.folder, Path(scratch), ours.get("recall@10", _TARGET), options.limit
@@ -97,7 +97,7 @@ def contend(name: str, data: Path, scratch: Path, target: float, limit_s: float)
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.peers", description="Recollect beside what a user would pick instead."
+        prog="python -m benchmarks.peers", description="Recallite beside what a user would pick instead."
     )
     parser.add_argument("--records", type=int, nargs="+", default=SIZES, help="sizes (10,000 to 1,000,000)")
     parser.add_argument(

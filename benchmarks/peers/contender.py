@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.dataset import Dataset
-from recollect.text.stopwords import STOP_TERMS
-from recollect.text.tokens import tokenize
+from recallite.text.stopwords import STOP_TERMS
+from recallite.text.tokens import tokenize
 
 __all__ = [
     "CONNECTIVITY",
@@ -71,7 +71,7 @@ class Contender(Protocol):
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a query without Recollect's stop words, or all of them if nothing is left."""
+    """The words of a query without Recallite's stop words, or all of them if nothing is left."""
     words = re.findall(r"\w+", text.lower())
     return [word for word in words if not STOP_TERMS.issuperset(tokenize(word))] or words
 

@@ -28,7 +28,7 @@ def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
         for records, name, _, figures in rows(saved, kind):
             lines.setdefault(name, []).append((records, figures["p50_ms"]))
         for name, points in lines.items():
-            ours = name == "recollect"
+            ours = name == "recallite"
             panel.plot(
                 *zip(*points, strict=True),
                 color=OURS if ours else GREY,
@@ -41,7 +41,7 @@ def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
         ends = [(name, *points[-1]) for name, points in lines.items()]
         label_ends(
             panel,
-            [(x, y, _label(name, x, told(y), sizes[-1]), OURS if name == "recollect" else GREY) for name, x, y in ends],
+            [(x, y, _label(name, x, told(y), sizes[-1]), OURS if name == "recallite" else GREY) for name, x, y in ends],
         )
     return [save(figure, folder / "peers.svg")]
 

@@ -18,7 +18,7 @@ _HEADER = (
 )  # fmt: skip
 _FILTER_HEADER = ("contender", "records", "no filter", "10 %", "1 %", "0.1 %")
 _LEFT = ("contender", "keeps")
-_OURS = "recollect"
+_OURS = "recallite"
 
 
 def is_settled(result: dict[str, Any] | None) -> bool:

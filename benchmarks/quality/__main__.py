@@ -29,8 +29,8 @@ from benchmarks.quality import (
     updates,
 )
 from benchmarks.quality.result import Evaluation
-from recollect import Memory, Settings
-from recollect.embedding import load
+from recallite import Memory, Settings
+from recallite.embedding import load
 
 SETS: dict[str, Evaluation] = {
     "locomo": locomo.evaluate,

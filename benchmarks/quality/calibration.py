@@ -19,8 +19,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.quality.metrics import roc_auc
-from recollect.profiles import Profile
-from recollect.records import Hits
+from recallite.profiles import Profile
+from recallite.records import Hits
 
 __all__ = ["THRESHOLD", "Asked", "asked", "bins", "expected_calibration_error", "reliability", "summary"]
 

@@ -22,7 +22,7 @@ from benchmarks.quality.calibration import THRESHOLD, Asked
 from benchmarks.quality.locomo import Conversation, read
 from benchmarks.quality.metrics import roc_auc
 from benchmarks.quality.result import OpenMemory, Progress
-from recollect import Memory
+from recallite import Memory
 
 __all__ = ["evaluate", "masked"]
 

@@ -33,8 +33,8 @@ from benchmarks.quality import checkout
 from benchmarks.quality.metrics import recall_all_at_k, recall_at_k
 from benchmarks.quality.result import OpenMemory, Progress
 from benchmarks.quality.ways import WAYS
-from recollect import Memory
-from recollect.records import Hits
+from recallite import Memory
+from recallite.records import Hits
 
 __all__ = ["SIZES", "Fact", "History", "Question", "evaluate", "read"]
 

@@ -6,7 +6,7 @@ statement is remembered, then the new one, with their contexts and times, and wh
 it, else "independent".
 
 "precision" is the share of pairs marked as superseded that are, "recall" the share of the superseded pairs that were
-marked; the same of contradictions. "rules alone" asks `recollect.text.statements.judge` with the two texts and
+marked; the same of contradictions. "rules alone" asks `recallite.text.statements.judge` with the two texts and
 their contexts, without vectors or a store, at the least confidence of the default policy.
 """
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.result import OpenMemory, Progress
-from recollect import Memory
-from recollect.policies import WritePolicy
-from recollect.text.statements import judge, statement_of
+from recallite import Memory
+from recallite.policies import WritePolicy
+from recallite.text.statements import judge, statement_of
 
 __all__ = ["TABLE", "evaluate", "read"]
 

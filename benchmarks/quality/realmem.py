@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
 from benchmarks.quality.result import OpenMemory, Progress, Tally
-from recollect import Memory
+from recallite import Memory
 
 __all__ = ["evaluate"]
 

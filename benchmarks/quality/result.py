@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from benchmarks.quality.columns import COLUMNS
-from recollect import Memory
+from recallite import Memory
 
 __all__ = ["Evaluation", "OpenMemory", "Progress", "Tally"]
 

@@ -31,10 +31,10 @@ from benchmarks.environment import describe
 from benchmarks.quality.confidence import masked
 from benchmarks.quality.locomo import read
 from benchmarks.quality.workspace import write_sessions
-from recollect import Workspace
-from recollect.embedding import load
-from recollect.workspace import SearchResults
-from recollect.workspace.search import MIN_CONFIDENCE, MIN_SCORE
+from recallite import Workspace
+from recallite.embedding import load
+from recallite.workspace import SearchResults
+from recallite.workspace.search import MIN_CONFIDENCE, MIN_SCORE
 
 __all__ = ["evaluate", "main"]
 

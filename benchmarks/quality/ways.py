@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from recollect.policies import WritePolicy
+from recallite.policies import WritePolicy
 
 __all__ = ["WAYS", "Way"]
 

@@ -22,8 +22,8 @@ from typing import Any
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
 from benchmarks.quality.metrics import ndcg_at_k, recall_all_at_k, recall_any_at_k
-from recollect import Workspace
-from recollect.embedding import load
+from recallite import Workspace
+from recallite.embedding import load
 
 __all__ = ["evaluate", "main", "write_sessions"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.workload import Embedder, Hands, State, snapshot
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 __all__ = ["Checked", "check_after", "check_folder", "difference"]
 
@@ -126,7 +126,7 @@ def _of_notes(hands: Hands) -> list[tuple[str, str]]:
         results = hands.workspace.search(mark, strategy="keyword", min_score=0.0)
         if mark and name not in [Path(result.path).name for result in results]:
             problems.append(("lost", f"{mark} of {name} is not found"))
-    if results := hands.workspace.folder.joinpath(".recollect").glob("index.db.damaged*"):
+    if results := hands.workspace.folder.joinpath(".recallite").glob("index.db.damaged*"):
         problems += [("wrong", f"a healthy index was taken for damaged: {path.name}") for path in results]
     return problems
 

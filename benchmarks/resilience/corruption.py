@@ -1,7 +1,7 @@
 """Damage to every kind of file that we write or read: flipped bits, lost pages, cut ends. Then a process uses it.
 
 Each try copies a prepared folder, damages one file before it is opened or while it is open, and uses it in a forked
-process. Allowed are right answers, and errors of `recollect.errors`. A cached kernel and a snapshot are derived and
+process. Allowed are right answers, and errors of `recallite.errors`. A cached kernel and a snapshot are derived and
 checked: with them, every answer must be right. Failures: a process that ends by a signal (crash) or not at all (hung),
 any other exception (untyped), and another answer where a checksum or another structure tells (wrong).
 
@@ -29,18 +29,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from benchmarks.resilience.damage import spoil
 from benchmarks.resilience.forking import Ended, in_child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.workload import Embedder, small_snapshots
-from recollect import Memory, Settings, Workspace, WorkspaceConfig
-from recollect.embedding.instant import InstantEmbedder
-from recollect.embedding.load import load, model_folder
-from recollect.errors import RecollectError
-from recollect.text.tokens import tokenize
-from recollect_kernels import dispatch, python_backend
-from recollect_models.runtime import load_onnxruntime
+from recallite import Memory, Settings, Workspace, WorkspaceConfig
+from recallite.embedding.instant import InstantEmbedder
+from recallite.embedding.load import load, model_folder
+from recallite.errors import RecalliteError
+from recallite.text.tokens import tokenize
+from recallite_kernels import dispatch, python_backend
+from recallite_models.runtime import load_onnxruntime
 
 __all__ = ["attack"]
 
@@ -71,12 +71,12 @@ def attack(tries: int, seed: int) -> Outcome:
     """Damage `tries` files, each kind in turn."""
     outcome, counted = Outcome("damaged files"), Counter[str]()
     # Once for all children: a second of each try otherwise.
-    for module in ("numba", "recollect_kernels.numba_backend._jit", "tokenizers", "sqlite_vec"):
+    for module in ("numba", "recallite_kernels.numba_backend._jit", "tokenizers", "sqlite_vec"):
         with suppress(ImportError):
             importlib.import_module(module)
     with suppress(ImportError):
         load_onnxruntime()
-    with tempfile.TemporaryDirectory(prefix="recollect-corruption-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="recallite-corruption-") as scratch:
         prepared, copy = Path(scratch, "prepared"), Path(scratch, "copy")
         right = _expect(in_child(lambda: _prepare(prepared), _LIMIT_S))
         kinds = [kind for kind in _KINDS if any(prepared.glob(kind.files))]
@@ -173,7 +173,7 @@ class _Typed:
     def __call__(self, call: Callable[[], Any], otherwise: Any = None) -> Any:
         try:
             return call()
-        except RecollectError:
+        except RecalliteError:
             self.count += 1
             return otherwise
 
@@ -303,12 +303,12 @@ def _use_kernels(folder: Path, spoil: Spoil, right: dict[str, Any], chance: rand
 
 
 def _load_kernels(folder: Path) -> None:
-    from recollect_kernels.numba_backend import _jit
+    from recallite_kernels.numba_backend import _jit
 
     _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in _KERNELS]
     for kernel in _jit.KERNELS:
         kernel._result = None  # the process that this was forked from may have loaded it
-    os.environ["RECOLLECT_CACHE_DIR"] = str(folder)
+    os.environ["RECALLITE_CACHE_DIR"] = str(folder)
     dispatch._chosen, dispatch.active = "numba", dispatch._answering
     kernels.warmup()
 
@@ -348,7 +348,7 @@ _KINDS = (
     _Kind("store", "store/m.db", _use_store),
     _Kind("journal", "journal/m.db-wal", _use_journal),
     _Kind("snapshot", "snapshot/m.db-index", _use_snapshot),
-    _Kind("workspace", "workspace/.recollect/index.db", _use_workspace),
+    _Kind("workspace", "workspace/.recallite/index.db", _use_workspace),
     _Kind("backup", "backup/m.db", _use_store),
     _Kind("export", "export/m.jsonl", _use_export),
     _Kind("kernels", "kernels/kernels-*/*.kernel", _use_kernels),

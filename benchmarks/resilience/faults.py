@@ -1,7 +1,7 @@
 """Errors of the system at any call: no space, no quota, a failing disk, signals, no descriptors, writes cut short.
 
 One process works on; a fault hits one call of an operation, or each from there on. Failures: an error that is no
-RecollectError, or tells of damage where there is none; a transaction that is half done, or done though it raised; a
+RecalliteError, or tells of damage where there is none; a transaction that is half done, or done though it raised; a
 handle, the same or a new one, that does not work once the fault is gone.
 """
 
@@ -21,7 +21,7 @@ from benchmarks.resilience.forking import in_child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.shim import Shim
 from benchmarks.resilience.workload import NOTHING, Hands, Operation, State, make_plan, small_snapshots, states
-from recollect.errors import NotADatabase, RecollectError, StoreCorrupt, StoreFull
+from recallite.errors import NotADatabase, RecalliteError, StoreCorrupt, StoreFull
 
 __all__ = ["attack"]
 
@@ -101,7 +101,7 @@ def _series(told: Shim, folder: Path, wanted: int, seed: int) -> Outcome:
             raised = error
         # A snapshot is written by a thread of its own.
         for thread in threading.enumerate():
-            if thread.name == "recollect-index-snapshot":
+            if thread.name == "recallite-index-snapshot":
                 thread.join()
         hits = told.disarm()
         calls[known] = int(told.control.calls)
@@ -155,7 +155,7 @@ def _of_type(raised: BaseException, fault: _Fault, hit: str) -> list[tuple[str, 
     """What is wrong with an error as the answer to a fault."""
     # SQLite does not tell why it could not make a file.
     full = fault.error in ("ENOSPC", "EDQUOT") and "write" in fault.kinds and not hit.startswith("open")
-    if not isinstance(raised, RecollectError):
+    if not isinstance(raised, RecalliteError):
         return [("untyped", "no error of ours")]
     if isinstance(raised, StoreCorrupt | NotADatabase):
         return [("wrong", "taken for damage")]

@@ -17,7 +17,7 @@ from benchmarks.resilience import process
 from benchmarks.resilience.checking import check_after, check_folder
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.workload import NOTHING, VERBS, Hands, make_plan, small_snapshots, states
-from recollect.errors import RecollectError, StoreFull
+from recallite.errors import RecalliteError, StoreFull
 
 __all__ = ["attack", "missing"]
 
@@ -70,7 +70,7 @@ def _series(outcome: Outcome, folder: Path, fillings: int, seed: int) -> int:
             if raised is not None:
                 refused += 1
                 filler.unlink(missing_ok=True)
-                if not isinstance(raised, RecollectError):
+                if not isinstance(raised, RecalliteError):
                     outcome.fail("untyped", where)
                 elif not isinstance(raised, StoreFull) or operation.verb == "recall":
                     outcome.fail("wrong", where)

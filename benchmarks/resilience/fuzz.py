@@ -1,6 +1,6 @@
 """Calls with good and hostile arguments: every verb of Memory and its services, the tools, settings and importers.
 
-Failures: an error that is no RecollectError (untyped), save a TypeError for arguments that a function has not and what
+Failures: an error that is no RecalliteError (untyped), save a TypeError for arguments that a function has not and what
 a caller's own object raised; a store that is another after a call that failed (half done); a process that ended
 (crash); a call that takes more than 20 seconds of processor time (hung). Batches of calls run in children, each on a
 store of its own, most of them in RAM; the same seed and batch make the same calls.
@@ -24,8 +24,8 @@ from benchmarks.resilience.forking import in_child
 from benchmarks.resilience.fuzz_calls import Prepared, make_call
 from benchmarks.resilience.fuzz_values import Foreign, Values, scratch
 from benchmarks.resilience.outcome import Outcome
-from recollect import Memory, Settings
-from recollect.errors import InvalidItem, RecollectError
+from recallite import Memory, Settings
+from recallite.errors import InvalidItem, RecalliteError
 
 __all__ = ["attack"]
 
@@ -99,7 +99,7 @@ def _try(call: Prepared, watched: _Watched, values: Values, outcome: Outcome, co
     watched.before()
     try:
         result = call.run()
-    except (RecollectError, Foreign) as fault:
+    except (RecalliteError, Foreign) as fault:
         counts["refused"] += 1
         stored = fault.stored if isinstance(fault, InvalidItem) else 0
         _shown(fault, call, outcome, where)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from benchmarks.resilience.fuzz_values import Values
-from recollect import Memory, Settings, tools
+from recallite import Memory, Settings, tools
 
 __all__ = ["CALLS", "Call", "Prepared", "make_call"]
 

@@ -228,7 +228,7 @@ class Values:
         elif path.suffix == ".csv":
             said = "text,tags,importance,pinned\n" + "".join(f"{row},a;b,0.5,true\n" for row in rows)
         elif path.suffix == ".md":
-            said = '---\nrecollect: memories\nscope: "/a"\n---\n\n## 2026-03-01 10:00\n\n' + "\n\n## x\n\n".join(rows)
+            said = '---\nrecallite: memories\nscope: "/a"\n---\n\n## 2026-03-01 10:00\n\n' + "\n\n## x\n\n".join(rows)
         else:
             said = "\n".join(rows)
         data = bytearray(said.encode())
@@ -244,4 +244,4 @@ class Values:
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """A folder of its own for the files of a batch."""
-    return tempfile.TemporaryDirectory(prefix="recollect-fuzz-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix="recallite-fuzz-", ignore_cleanup_errors=True)

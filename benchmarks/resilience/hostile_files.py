@@ -1,7 +1,7 @@
 """Files made to harm their reader: PDF, DOCX, HTML, Markdown, text, YAML, TOML, JSON, and archives that expand.
 
 Each is ingested into a store that holds a good document, or read as settings. Failures: an error that is no
-RecollectError, a reader that takes more memory or processor time than its limits allow, a store that verify finds
+RecalliteError, a reader that takes more memory or processor time than its limits allow, a store that verify finds
 fault with, a good document that has changed, a file or process that is left.
 """
 
@@ -19,9 +19,9 @@ from io import BytesIO
 from pathlib import Path
 
 from benchmarks.resilience.outcome import Outcome
-from recollect import Memory, Settings
-from recollect.errors import RecollectError
-from recollect.workspace import WorkspaceConfig
+from recallite import Memory, Settings
+from recallite.errors import RecalliteError
+from recallite.workspace import WorkspaceConfig
 
 __all__ = ["attack"]
 
@@ -39,7 +39,7 @@ def attack(tries: int, seed: int) -> Outcome:
     """Read so many hostile files."""
     outcome = Outcome("files")
     seeded = random.Random(seed)
-    folder = Path(tempfile.mkdtemp(prefix="recollect-hostile-"))
+    folder = Path(tempfile.mkdtemp(prefix="recallite-hostile-"))
     refused = read = 0
     try:
         with Memory(folder / "m.db", settings=_SETTINGS) as memory:
@@ -60,7 +60,7 @@ def attack(tries: int, seed: int) -> Outcome:
                         for document in done.documents:
                             memory.knowledge.search("ships")
                             memory.knowledge.delete(document.id)
-                except RecollectError:
+                except RecalliteError:
                     refused += 1
                 except Exception as fault:
                     outcome.fail("untyped", f"{what}: {type(fault).__name__}: {str(fault)[:200]}")
@@ -211,7 +211,7 @@ def _docx(seeded: random.Random) -> tuple[str, bytes]:
         if seeded.random() < 0.3:  # a bomb, names that leave the folder, very many members
             archive.writestr("word/media/bomb.xml", b"\0" * 80_000_000)
         if seeded.random() < 0.3:
-            archive.writestr("../../../../tmp/recollect-escaped", "out")
+            archive.writestr("../../../../tmp/recallite-escaped", "out")
         for number in range(seeded.choice((0, 0, 3000))):
             archive.writestr(f"word/{number}.xml", "x")
     return "hostile.docx", packed.getvalue()

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.index.memory_index import MemoryIndex
-from recollect.index.vectors import VectorIndex
-from recollect.numerics import kernels
-from recollect.store.protocol import Store
+from recallite.index.memory_index import MemoryIndex
+from recallite.index.vectors import VectorIndex
+from recallite.numerics import kernels
+from recallite.store.protocol import Store
 
 __all__ = ["difference"]
 

@@ -9,7 +9,7 @@ __all__ = ["FAILURES", "Outcome"]
 
 # lost: an acknowledged write is gone; half done: part of a transaction is seen; leak: something of another scope, or
 # a forgotten text, is seen, or a descriptor, thread or file is left; crash: a process ended by itself; untyped: an
-# error that is no RecollectError; wrong: another answer than the oracle's; hung: no end within its limit.
+# error that is no RecalliteError; wrong: another answer than the oracle's; hung: no end within its limit.
 FAILURES = ("lost", "half done", "leak", "crash", "untyped", "wrong", "hung")
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.resilience.index_difference import difference
 from benchmarks.resilience.workload import Embedder
-from recollect import Memory, Settings
-from recollect.errors import RecollectError, StoreError, WriteUnknown
-from recollect.store.postgres import changes
+from recallite import Memory, Settings
+from recallite.errors import RecalliteError, StoreError, WriteUnknown
+from recallite.store.postgres import changes
 
 __all__ = ["SHARED", "Settled", "few_feed_rows", "opened", "read", "settled", "write"]
 
@@ -75,7 +75,7 @@ def write(
                 said = "done"
             except WriteUnknown:
                 said = "unknown"
-            except RecollectError as error:
+            except RecalliteError as error:
                 said = "not done"
                 errors[f"{type(error).__name__}: {error}"[:300]] += 1
             print(json.dumps([said, verb, keys]), file=notes)

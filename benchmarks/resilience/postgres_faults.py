@@ -112,7 +112,7 @@ class _Round:
                 self._server.kill()
                 self._server.start()
             case ["server", "process", _]:
-                clients = "backend_type = 'client backend' AND application_name = 'recollect'"
+                clients = "backend_type = 'client backend' AND application_name = 'recallite'"
                 for (pid,) in self._server.execute(f"SELECT pid FROM pg_stat_activity WHERE {clients} LIMIT 1"):
                     os.kill(pid, signal.SIGKILL)
             case ["network", _]:

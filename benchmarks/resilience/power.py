@@ -32,7 +32,7 @@ from benchmarks.resilience.workload import (
     snapshot,
     states,
 )
-from recollect import Memory
+from recallite import Memory
 
 __all__ = ["attack"]
 

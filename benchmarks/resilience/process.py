@@ -28,12 +28,12 @@ def run(
     """
     # A disk's own time to sync tells nothing here.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="recollect-attack-", dir=memory) as folder:
+    with tempfile.TemporaryDirectory(prefix="recallite-attack-", dir=memory) as folder:
         arguments = json.dumps({"tries": tries, "seed": seed, "folder": folder})
         done = subprocess.run(
             [*command, *([folder] if command else []), sys.executable, "-m", module, arguments],
             # Interpreted kernels are loaded at once, in every child that is forked.
-            env={**os.environ, "RECOLLECT_KERNELS": "python", **(environment or {})},
+            env={**os.environ, "RECALLITE_KERNELS": "python", **(environment or {})},
             cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     if done.returncode:

@@ -120,7 +120,7 @@ def build(folder: Path) -> Path:
 
 def preloaded(module: str, tries: int, seed: int) -> Outcome:
     """`process.run` with the shim before libc."""
-    with tempfile.TemporaryDirectory(prefix="recollect-shim-") as folder:
+    with tempfile.TemporaryDirectory(prefix="recallite-shim-") as folder:
         return process.run(module, tries, seed, environment={"LD_PRELOAD": str(build(Path(folder)))})
 
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from benchmarks import isolated_process
 from benchmarks.resilience.outcome import Outcome
-from recollect import Memory, Settings, Workspace, tools
-from recollect.policies import Consolidation
+from recallite import Memory, Settings, Workspace, tools
+from recallite.policies import Consolidation
 
 __all__ = ["attack"]
 
@@ -255,7 +255,7 @@ class _Life:
 
 def live(seconds: float, seed: int) -> dict[str, Any]:
     """The failures and figures of a life of so many seconds."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-soak-"))
+    folder = Path(tempfile.mkdtemp(prefix="recallite-soak-"))
     try:
         return _live(folder, seconds, seed)
     finally:

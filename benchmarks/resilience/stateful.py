@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.stateful_machine import StoreMachine
-from recollect.cpus import usable_cpus
+from recallite.cpus import usable_cpus
 
 __all__ = ["attack"]
 
@@ -54,7 +54,7 @@ def _round(chosen: tuple[int, int, int]) -> Outcome:
     outcome, steps = Outcome("steps"), chosen[2]
     counts = Counter[str]()
     # Hypothesis writes down what it learns of the code under test, and where it failed: not into the working folder.
-    with tempfile.TemporaryDirectory(prefix="recollect-hypothesis-") as home:
+    with tempfile.TemporaryDirectory(prefix="recallite-hypothesis-") as home:
         set_hypothesis_home_dir(Path(home))
         try:
             while counts["steps"] < steps and not outcome.failures:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.resilience.stateful_model import FIELDS, Model, Version, inside, joined
-from recollect import Memory
-from recollect.records import Record
+from recallite import Memory
+from recallite.records import Record
 
 __all__ = ["FILTERS", "check_links", "check_listed", "check_recall", "check_services", "check_versions", "same"]
 

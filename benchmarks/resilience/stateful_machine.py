@@ -36,10 +36,10 @@ from benchmarks.resilience.stateful_checks import (
 )
 from benchmarks.resilience.stateful_model import Model, Refused, Version, inside, joined
 from benchmarks.resilience.tenants import DIMENSION, HashEmbedder
-from recollect import Memory, Settings, engine
-from recollect.errors import RecollectError
-from recollect.index import snapshot_manager
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings, engine
+from recallite.errors import RecalliteError
+from recallite.index import snapshot_manager
+from recallite.policies import WritePolicy
 
 __all__ = ["WORDS", "StoreMachine"]
 
@@ -95,7 +95,7 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.stack = ExitStack()
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-stateful-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="recallite-stateful-"))
         self.stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         for module, name, limit in _LIMITS:
             self.stack.enter_context(mock.patch.object(module, name, limit))
@@ -639,7 +639,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.counts["calls refused"] += 1
         try:
             given = call()
-        except RecollectError:
+        except RecalliteError:
             return
         raise AssertionError(f"this had to be refused and gave {given!r}")
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from recollect import Memory, tools
-from recollect.exchange.naming import name_memories
-from recollect.policies import WritePolicy
-from recollect.records import Record
+from recallite import Memory, tools
+from recallite.exchange.naming import name_memories
+from recallite.policies import WritePolicy
+from recallite.records import Record
 
 __all__ = ["Act", "Actor", "operation"]
 

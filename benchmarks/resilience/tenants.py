@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.tenant_operations import Act, Actor, operation
-from recollect import Memory, Settings
-from recollect.cpus import usable_cpus
-from recollect.errors import RecollectError
+from recallite import Memory, Settings
+from recallite.cpus import usable_cpus
+from recallite.errors import RecalliteError
 
 __all__ = ["DIMENSION", "HashEmbedder", "attack"]
 
@@ -106,7 +106,7 @@ class _Round:
         """So many operations, or as many as go well: after a difference the stores may go on to differ."""
         self.figures["rounds"] += 1
         with ExitStack() as stack:
-            folder = Path(tempfile.mkdtemp(prefix="recollect-tenants-"))
+            folder = Path(tempfile.mkdtemp(prefix="recallite-tenants-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             stack.enter_context(self._clock_and_ids())
             self.paths = {"": folder / "shared.db"} | {scope: folder / f"{scope[7:]}.db" for scope in TENANTS}
@@ -153,7 +153,7 @@ class _Round:
         try:
             own = self.actors[scope].shared if side == "" else str
             found = act(self.handles[side, scope], self.files[side], own)
-        except RecollectError as error:
+        except RecalliteError as error:
             told = str(error).replace(str(self.paths[side]), "<file>")
             return {"error": f"{type(error).__name__}: {told}"}, None
         except Exception as fault:
@@ -211,7 +211,7 @@ class _Round:
             stack.enter_context(mock.patch.object(time, "time_ns", self._now))
             stack.enter_context(mock.patch.object(uuid, "uuid4", new_uuid))
             for name, module in list(sys.modules.items()):
-                if name.startswith("recollect.") and hasattr(module, "uuid7"):
+                if name.startswith("recallite.") and hasattr(module, "uuid7"):
                     stack.enter_context(mock.patch.object(module, "uuid7", new_id))
             yield
 

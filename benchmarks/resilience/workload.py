@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect import Memory, Settings, Workspace
-from recollect.index import snapshot_manager
+from recallite import Memory, Settings, Workspace
+from recallite.index import snapshot_manager
 
 __all__ = [
     "NOTHING",

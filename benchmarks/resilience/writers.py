@@ -1,7 +1,7 @@
 """Eight processes that write one file, with vacuum, rebuild, backup, verify and reembed in between.
 
 Each knows what it wrote, changed and forgot. Failures: at the end a memory of one is not as it left it; a write that
-had returned is not found by recall; `verify` or a backup is not clean; an error that is no RecollectError. Locks that
+had returned is not found by recall; `verify` or a backup is not clean; an error that is no RecalliteError. Locks that
 last longer than the timeout are counted.
 """
 
@@ -17,8 +17,8 @@ from benchmarks.resilience import process
 from benchmarks.resilience.forking import Child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.workload import Embedder, snapshot
-from recollect import Memory, Settings
-from recollect.errors import RecollectError, StoreLocked
+from recallite import Memory, Settings
+from recallite.errors import RecalliteError, StoreLocked
 
 __all__ = ["attack"]
 
@@ -85,7 +85,7 @@ def _write(path: Path, name: str, seed: int, operations: int) -> dict[str, Any]:
                 writer.figures[verb] += 1
         except StoreLocked:
             writer.figures["locked"] += 1
-        except RecollectError as error:
+        except RecalliteError as error:
             writer.fail("wrong", f"{verb}: {type(error).__name__}: {error}")
         except Exception as error:
             writer.fail("untyped", f"{verb}: {type(error).__name__}: {error}")

@@ -1,1 +1,1 @@
-"""How Recollect's latency, memory, opening and writing grow with the number of records."""
+"""How Recallite's latency, memory, opening and writing grow with the number of records."""

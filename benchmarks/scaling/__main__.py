@@ -25,7 +25,7 @@ from benchmarks.environment import describe
 from benchmarks.isolated_process import run
 from benchmarks.scaling import plots, report
 from benchmarks.scaling.opening import CASES
-from recollect.embedding import load
+from recallite.embedding import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "scaling.json"
 SIZES = (1000, 10_000, 100_000, 1_000_000)
@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
 
 def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
     where = {"data": data, "store": store}
-    building = {"task": "build", "contender": "recollect", **where}
+    building = {"task": "build", "contender": "recallite", **where}
     built = run("benchmarks.peers.process", building, _LIMIT_S)
     asked = run("benchmarks.scaling.process", {"task": "ask", **where}, _LIMIT_S)
     opened: dict[str, Any] = {}
@@ -78,8 +78,8 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
 
 
 def _commands(data: Dataset, store: Path) -> dict[str, float]:
-    """Seconds of `recollect recall` in all, embedding included: with the index snapshot, and when it is first made."""
-    command = [sys.executable, "-m", "recollect.cli", "--db", str(store / "memory.db"), "recall", data.questions[0]]
+    """Seconds of `recallite recall` in all, embedding included: with the index snapshot, and when it is first made."""
+    command = [sys.executable, "-m", "recallite.cli", "--db", str(store / "memory.db"), "recall", data.questions[0]]
     subprocess.run(command, check=True, capture_output=True)
     seconds = {"with the snapshot": _timed(command, lambda: None)}
     snapshot = store / "memory.db-index"
@@ -98,7 +98,7 @@ def _timed(command: list[str], before_each: Callable[[], None]) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description="Recollect from small to large.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description="Recallite from small to large.")
     parser.add_argument("--records", type=int, nargs="+", default=SIZES, help="sizes (1,000 to 1,000,000)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the results as JSON, plots beside it")
     return parser

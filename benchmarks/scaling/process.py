@@ -13,7 +13,7 @@ from benchmarks.dataset import Dataset
 from benchmarks.isolated_process import finish
 from benchmarks.latency.figures import percentiles
 from benchmarks.process_memory import anonymous_mb
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 _WRITES, _WEIGHED = 100, 100
 
@@ -22,13 +22,13 @@ def _ask(data: Dataset, store: Path) -> dict[str, Any]:
     """Recall with the query vector ready, hybrid and by vector alone."""
     # Imported here: the start of a process is measured, and the contenders take 0.1 s of it.
     from benchmarks.peers.asking import measure
-    from benchmarks.peers.contenders.recollect_memory import Recollect
+    from benchmarks.peers.contenders.recallite_memory import Recallite
 
-    recollect = Recollect()
-    modes = recollect.open(store)
-    recollect.warm()
+    recallite = Recallite()
+    modes = recallite.open(store)
+    recallite.warm()
     measured = {mode: measure(mode, modes[mode], data, 0.0) for mode in ("hybrid", "vector")}
-    recollect.close()  # which writes the index snapshot
+    recallite.close()  # which writes the index snapshot
     return measured
 
 

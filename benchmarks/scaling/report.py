@@ -60,7 +60,7 @@ def _lines(cases: Figures) -> Iterator[tuple[str, Callable[[Figures], str]]]:
         )
         yield f"{name}: anonymous MB added", lambda at, case=name: megabytes(at["open"][case]["anonymous_mb_above"])
     for name in ("with the snapshot", "without a snapshot"):
-        yield f"`recollect recall`, {name}, s", lambda at, way=name: f"{at['command_s'][way]:.2f}"
+        yield f"`recallite recall`, {name}, s", lambda at, way=name: f"{at['command_s'][way]:.2f}"
     yield "`remember`, durable, p50 ms", lambda at: milliseconds(at["remember"]["p50_ms"])
     yield "recall right after it, p50 ms", lambda at: milliseconds(at["recall_after_it"]["p50_ms"])
     yield "`remember_many` of all, s", lambda at: f"{at['build_s']:,.1f}"

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.asynchrony import MAX_THREADS, AsyncHandle
-from recollect.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
-from recollect.store.sqlite.store import SqliteStore
+from recallite import AsyncMemory, Memory
+from recallite.asynchrony import MAX_THREADS, AsyncHandle
+from recallite.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
+from recallite.store.sqlite.store import SqliteStore
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 
@@ -114,7 +114,7 @@ def test_close_again_does_nothing_and_use_after_it_is_refused(path):
 
     before = threading.active_count()
     run(main)
-    assert [each.name for each in threading.enumerate() if each.name.startswith("recollect_")] == [] or (
+    assert [each.name for each in threading.enumerate() if each.name.startswith("recallite_")] == [] or (
         threading.active_count() <= before + MAX_THREADS
     )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
-from recollect import AsyncMemory, AsyncWorkspace, Filter, Memory
-from recollect.knowledge.documents import Ingested
-from recollect.records import Hits, Record
-from recollect.tiers.consolidator import Cycle
-from recollect.tiers.experience import Tip
-from recollect.tiers.procedures import Procedure
-from recollect.tiers.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
-from recollect.tiers.working import Added, AsyncWorking, Working, WorkingItem
-from recollect.workspace.search import SearchResults
+from recallite import AsyncMemory, AsyncWorkspace, Filter, Memory
+from recallite.knowledge.documents import Ingested
+from recallite.records import Hits, Record
+from recallite.tiers.consolidator import Cycle
+from recallite.tiers.experience import Tip
+from recallite.tiers.procedures import Procedure
+from recallite.tiers.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
+from recallite.tiers.working import Added, AsyncWorking, Working, WorkingItem
+from recallite.workspace.search import SearchResults
 
 
 def shown(memory: Memory) -> None:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.arrow import hits_table, new_records, new_records_table, record_schema, records_table
-from recollect.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector
-from recollect.records import NewRecord
-from recollect.remember.embedded import EmbeddedText
+from recallite import Memory, Settings
+from recallite.arrow import hits_table, new_records, new_records_table, record_schema, records_table
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector
+from recallite.records import NewRecord
+from recallite.remember.embedded import EmbeddedText
 from tests.memory.support import unit
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

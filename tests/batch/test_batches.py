@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.batch import Embed, Recall, Write, embed, recall
-from recollect.batch.known import KnownIds
-from recollect.errors import EmbedderMismatch, InvalidInput
-from recollect.policies import WritePolicy
-from recollect.records import NewRecord
-from recollect.text.secrets import has_detector
+from recallite import Memory, Settings
+from recallite.batch import Embed, Recall, Write, embed, recall
+from recallite.batch.known import KnownIds
+from recallite.errors import EmbedderMismatch, InvalidInput
+from recallite.policies import WritePolicy
+from recallite.records import NewRecord
+from recallite.text.secrets import has_detector
 from tests.batch.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from recollect.arrow import hit_schema, new_records, new_records_table  # noqa: E402
+from recallite.arrow import hit_schema, new_records, new_records_table  # noqa: E402
 
 INSTANT = Settings(embedder="instant")
 NOW = "2026-06-01T00:00:00Z"

@@ -12,12 +12,12 @@ import time
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.batch import content_id, recall_many, remember_files, remember_many, write
-from recollect.errors import InvalidInput, InvalidItem, WorkerLost
-from recollect.policies import WritePolicy
-from recollect.records import NewRecord
-from recollect.reports import Remembered
+from recallite import Memory, Settings
+from recallite.batch import content_id, recall_many, remember_files, remember_many, write
+from recallite.errors import InvalidInput, InvalidItem, WorkerLost
+from recallite.policies import WritePolicy
+from recallite.records import NewRecord
+from recallite.reports import Remembered
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
@@ -218,7 +218,7 @@ def test_parquet_files_are_read(memory, tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     import pyarrow.parquet
 
-    from recollect.arrow import new_records_table
+    from recallite.arrow import new_records_table
 
     table = new_records_table([NewRecord(**each) for each in lines(10)])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
@@ -249,14 +249,14 @@ def alive(group):
 
 
 def command(*arguments, **environment):
-    return [sys.executable, "-m", "recollect.cli", *map(str, arguments)], {**os.environ, **environment}
+    return [sys.executable, "-m", "recallite.cli", *map(str, arguments)], {**os.environ, **environment}
 
 
 def test_the_command_embeds_files_in_workers_and_resumes(tmp_path):
     path, store = tmp_path / "big.jsonl", tmp_path / "m.db"
     path.write_text("".join(json.dumps(each) + "\n" for each in lines(40)))
     arguments, environment = command(
-        "--db", store, "remember", "--workers", 2, path, "--json", RECOLLECT_EMBEDDER="instant"
+        "--db", store, "remember", "--workers", 2, path, "--json", RECALLITE_EMBEDDER="instant"
     )
     told = [
         json.loads(subprocess.run(arguments, env=environment, capture_output=True, check=True, text=True).stdout)
@@ -270,7 +270,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path):
     """The stream of memories never ends; what was committed stays."""
     pipe, store = tmp_path / "endless.jsonl", tmp_path / "m.db"
     os.mkfifo(pipe)
-    arguments, environment = command("--db", store, "remember", "--workers", 2, pipe, RECOLLECT_EMBEDDER="none")
+    arguments, environment = command("--db", store, "remember", "--workers", 2, pipe, RECALLITE_EMBEDDER="none")
     with subprocess.Popen(
         arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
@@ -284,7 +284,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path):
             os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
             out, err = running.communicate(timeout=LAST_RESORT_SECONDS)
         assert (running.returncode, out) == (130, "")
-        assert err == "recollect: Interrupted: stopped; committed batches are kept\n"
+        assert err == "recallite: Interrupted: stopped; committed batches are kept\n"
     # The process that tracks multiprocessing's semaphores ends a moment after the others.
     last = time.monotonic() + LAST_RESORT_SECONDS
     while alive(running.pid):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from recollect import Memory, Settings
-from recollect.batch import Embed, recall_many, remember_many, write
-from recollect.batch.known import KnownIds
-from recollect.checks import is_address
-from recollect.reports import Remembered
+from recallite import Memory, Settings
+from recallite.batch import Embed, recall_many, remember_many, write
+from recallite.batch.known import KnownIds
+from recallite.checks import is_address
+from recallite.reports import Remembered
 from tests.batch.test_bulk import lines, state
 
 INSTANT = Settings(embedder="instant")

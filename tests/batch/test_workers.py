@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from recollect.batch.workers import Workers
-from recollect.errors import InvalidInput, InvalidItem, NotFound, WorkerLost
+from recallite.batch.workers import Workers
+from recallite.errors import InvalidInput, InvalidItem, NotFound, WorkerLost
 from tests.limits import until
 
 

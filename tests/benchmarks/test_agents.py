@@ -8,7 +8,7 @@ import json
 import pytest
 
 from benchmarks.agents import life, report
-from recollect.embedding import load
+from recallite.embedding import load
 
 SAID = ["I adopted a grey cat named Miso", "The ferry to Lisbon leaves at nine", "My sister plays the cello"]
 

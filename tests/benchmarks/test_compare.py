@@ -54,7 +54,7 @@ def test_an_unknown_revision_is_refused():
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
 def test_this_commit_against_itself_answers_the_same_in_every_way(tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_KERNELS", "python")
+    monkeypatch.setenv("RECALLITE_KERNELS", "python")
     lines, vectors = corpus.read_lines(None, 70), corpus.mixture(70, 384)
     data = dataset.write(tmp_path / "records-60", lines[:60], vectors[:60], lines[60:], vectors[60:])
     with checked_out("HEAD") as (commit, tree):

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.documents import embedders, indexing, pdfs, report, searching, small
 from benchmarks.documents.__main__ import RESULTS, markdown_files
-from recollect import Workspace
+from recallite import Workspace
 
 MADE_WITH = {"processor": "p", "cores": 2, "python": "3", "commit": "c", "date": "d"}
 TEXT = "---\ntitle: Note {0}\n---\n# Note {0}\n\nFerry {0} to Lisbon leaves at nine, or at ten.\n\n## More\n\n{0}.\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.corpus import synthetic_lines
 from benchmarks.embedding import RESULTS, markdown, workloads
-from recollect.embedding import load
+from recallite.embedding import load
 
 
 def test_texts_have_the_lengths_that_their_names_say() -> None:

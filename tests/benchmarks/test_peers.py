@@ -47,7 +47,7 @@ SAVED = {
     "date": "2026-01-01",
     "results": {
         "10000": {
-            "recollect": OURS,
+            "recallite": OURS,
             "sqlite-vec + FTS5": RESULT,
             "chroma": {"did_not_finish": "ask", "limit_s": 300.0, "build_s": 250.0},
             "usearch": {"not_installed": ["usearch"]},
@@ -62,7 +62,7 @@ def test_rows_stand_by_kind_the_quickest_first():
     table = report.markdown(SAVED).splitlines()
     assert table[0] == "10,000 records, hybrid, query vector ready:"
     assert table[4].startswith(
-        "| **recollect** | each write durable | 2.00 | 12 | 20 | 1,000 | 1.00 | 1,234 (one by one) "
+        "| **recallite** | each write durable | 2.00 | 12 | 20 | 1,000 | 1.00 | 1,234 (one by one) "
     )
     assert table[5].startswith("| sqlite-vec + FTS5 | each write durable | 30 | 12 | 20 | 1,000 | 15 | ")
     assert table[5].endswith("| exact |  | 1.5 | 0.25 | 100 |  | 19 |")
@@ -100,7 +100,7 @@ def test_filters_have_a_table():
 def test_what_was_tried_is_settled_and_what_could_not_be_is_not():
     results = SAVED["results"]["10000"]
     assert {name: report.is_settled(result) for name, result in results.items()} == {
-        "recollect": True,
+        "recallite": True,
         "sqlite-vec + FTS5": True,
         "chroma": True,
         "usearch": False,
@@ -181,7 +181,7 @@ def test_a_process_is_ended_at_its_limit_and_its_failure_told_without_folders(tm
     with pytest.raises(Failed, match=r"^FileNotFoundError: .*No such file or directory"):
         run(
             "benchmarks.peers.process",
-            {"task": "build", "contender": "recollect", "data": tmp_path, "store": tmp_path},
+            {"task": "build", "contender": "recallite", "data": tmp_path, "store": tmp_path},
             limit_s=60,
         )
 
@@ -210,7 +210,7 @@ def test_a_graph_is_searched_no_wider_than_the_target_takes(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["recollect", "sqlite-vec + FTS5"])
+@pytest.mark.parametrize("name", ["recallite", "sqlite-vec + FTS5"])
 def test_a_contender_is_built_and_asked_in_processes_of_its_own(data, tmp_path, name):
     assert CONTENDERS[name].missing() == []
     given = {"contender": name, "data": data.folder, "store": tmp_path, "target": 0.99}

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.columns import COLUMNS
-from recollect import Memory
-from recollect.embedding import QueryTokens, embed_documents
+from recallite import Memory
+from recallite.embedding import QueryTokens, embed_documents
 
 
 class Letters:

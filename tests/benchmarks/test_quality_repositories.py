@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.quality import beam, realtalk
 from benchmarks.quality.__main__ import SETS, evaluate
-from recollect import Memory
+from recallite import Memory
 
 
 class Letters:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks import recall_cost
-from recollect import Memory, Settings
-from recollect.embedding import load
+from recallite import Memory, Settings
+from recallite.embedding import load
 
 
 def test_every_variant_is_timed_and_shown():

@@ -57,7 +57,7 @@ def test_plots_are_small_and_the_same_every_time(tmp_path):
     compared = {
         "results": {
             size: {
-                "recollect": {"modes": {"hybrid": RECALL, "vector": RECALL}},
+                "recallite": {"modes": {"hybrid": RECALL, "vector": RECALL}},
                 "lancedb": {"modes": {"hybrid": {**RECALL, "p50_ms": 20.0}, "vector": RECALL}},
             }
             for size in ("10000", "100000")
@@ -79,7 +79,7 @@ def test_a_store_is_opened_weighed_and_written_to_in_processes_of_its_own(tmp_pa
     lines, vectors = corpus.read_lines(None, 400), corpus.mixture(400, 384)
     data = dataset.write(tmp_path / "data", lines[:200], vectors[:200], lines[200:], vectors[200:])
     where = {"data": data.folder, "store": tmp_path}
-    run("benchmarks.peers.process", {"task": "build", "contender": "recollect", **where}, limit_s=LAST_RESORT_SECONDS)
+    run("benchmarks.peers.process", {"task": "build", "contender": "recallite", **where}, limit_s=LAST_RESORT_SECONDS)
     opened = run("benchmarks.scaling.process", {"task": "open", "settings": {}, **where}, limit_s=LAST_RESORT_SECONDS)
     assert opened["open_s"] > opened["open_and_recall_s"] > 0
     weighed = run("benchmarks.scaling.process", {"task": "weigh", "settings": {}, **where}, limit_s=LAST_RESORT_SECONDS)

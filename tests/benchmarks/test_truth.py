@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.quality import dates, fact_consolidation, junk, pairs, report, truth_tables, updates
 from benchmarks.quality.ways import WAYS
-from recollect import Memory
+from recallite import Memory
 
 
 class Letters:

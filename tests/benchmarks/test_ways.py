@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from benchmarks import corpus, dataset, ways
-from recollect import Memory
+from recallite import Memory
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recollect.cli import main, options
+from recallite.cli import main, options
 from tests.limits import LAST_RESORT_SECONDS
 
 
@@ -42,9 +42,9 @@ class Input(io.TextIOWrapper):
 @pytest.fixture
 def db(tmp_path, monkeypatch):
     """The path of a store that does not exist yet, and no embedder."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
-    monkeypatch.delenv("RECOLLECT_DB", raising=False)
-    monkeypatch.delenv("RECOLLECT_DEBUG", raising=False)
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
+    monkeypatch.delenv("RECALLITE_DB", raising=False)
+    monkeypatch.delenv("RECALLITE_DEBUG", raising=False)
     monkeypatch.setitem(options._settings, "busy_timeout_ms", 20)
     return tmp_path / "m.db"
 
@@ -81,11 +81,11 @@ def remember(run):
 def start(*arguments: object, db: object, **environment: str) -> subprocess.Popen[bytes]:
     """The command as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "recollect.cli", "--db", str(db), *map(str, arguments)],
+        [sys.executable, "-m", "recallite.cli", "--db", str(db), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "RECOLLECT_KERNELS": "python", **environment},
+        env={**os.environ, "RECALLITE_KERNELS": "python", **environment},
     )
 
 

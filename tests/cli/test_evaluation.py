@@ -9,9 +9,9 @@ import re
 
 import pytest
 
-from recollect.cli.evaluation import _REMEDIES
-from recollect.cli.options import EvaluationOptions, RecallOptions
-from recollect.recall import explain, request
+from recallite.cli.evaluation import _REMEDIES
+from recallite.cli.options import EvaluationOptions, RecallOptions
+from recallite.recall import explain, request
 from tests.docs.snippets import ROOT
 
 QUESTIONS = """\ufeff{"question": "which database?", "expected": ["We migrated the database to MySQL"]}

@@ -8,9 +8,9 @@ import sys
 import apsw
 import pytest
 
-from recollect.cli import main
-from recollect.cli.run import exit_code
-from recollect.errors import (
+from recallite.cli import main
+from recallite.cli.run import exit_code
+from recallite.errors import (
     EmbedderMismatch,
     ForkedProcess,
     InvalidItem,
@@ -25,7 +25,7 @@ from recollect.errors import (
 def failed(done, code, name):
     """Assert that a run failed on one line of stderr."""
     assert done.out == ""
-    assert done.err.startswith(f"recollect: {name}: ")
+    assert done.err.startswith(f"recallite: {name}: ")
     assert done.err.count("\n") == 1
     assert done.code == code
 
@@ -113,7 +113,7 @@ def test_with_json_an_error_is_an_object_on_stderr(run, empty):
 def test_usage_is_exit_2(run, arguments):
     done = run(*arguments)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recollect: ")
+    assert done.err.startswith("recallite: ")
     assert "Traceback" not in done.err
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_store(run, db):
     for command in (("list", "--limit", "2000"), ("export", "-"), ("recall", "memory")):
         done = run(*command)
         assert (done.code, "Traceback" in done.err) == (3, False)
-        assert "recollect: StoreCorrupt: " in done.err
+        assert "recallite: StoreCorrupt: " in done.err
     assert run("verify").code in (1, 3)
 
 
@@ -210,13 +210,13 @@ def test_a_read_only_store(run, remember, db):
 
 
 def test_a_wrong_environment_is_named(process):
-    done = process("stats", RECOLLECT_KERNELS="cobol")
+    done = process("stats", RECALLITE_KERNELS="cobol")
     failed(done, 4, "KernelError")
 
 
 def test_a_full_disk_behind_standard_output(empty):
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "recollect.cli", "--db", str(empty), "list", "--json"]
+        command = [sys.executable, "-m", "recallite.cli", "--db", str(empty), "list", "--json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (
         3,
@@ -225,7 +225,7 @@ def test_a_full_disk_behind_standard_output(empty):
 
 
 def test_the_environment_names_the_store(run, db, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_DB", str(db))
+    monkeypatch.setenv("RECALLITE_DB", str(db))
     assert run("remember", "text", store=None).code == 0
     assert run("count").out == "1\n"
 
@@ -234,21 +234,21 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
     def broken(*arguments, **options):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("recollect.memory.Memory.count", broken)
+    monkeypatch.setattr("recallite.memory.Memory.count", broken)
     failed(run("count"), 70, "ZeroDivisionError")
-    monkeypatch.setenv("RECOLLECT_DEBUG", "1")
+    monkeypatch.setenv("RECALLITE_DEBUG", "1")
     assert "Traceback" in run("count").err
 
 
 def test_the_log_is_shown_on_demand(run, empty, monkeypatch):
     plain = run("recall", "nothing")
-    assert "recollect." not in plain.err
-    monkeypatch.setenv("RECOLLECT_DEBUG", "1")
+    assert "recallite." not in plain.err
+    monkeypatch.setenv("RECALLITE_DEBUG", "1")
     told = run("recall", "nothing")
     assert told.out == plain.out
-    assert "INFO recollect.engine: opened " in told.err
-    assert "DEBUG recollect.tracing: recall: " in told.err
-    monkeypatch.delenv("RECOLLECT_DEBUG")
+    assert "INFO recallite.engine: opened " in told.err
+    assert "DEBUG recallite.tracing: recall: " in told.err
+    monkeypatch.delenv("RECALLITE_DEBUG")
     assert run("recall", "nothing") == plain
 
 
@@ -259,6 +259,6 @@ def test_an_error_stays_on_one_line_and_cannot_command_the_terminal(run, empty):
 
 
 def test_main_returns_the_code_of_a_process(process, empty):
-    assert process("count", RECOLLECT_EMBEDDER="none") == (0, "0\n", "")
-    assert process("get", "nobody", RECOLLECT_EMBEDDER="none").code == 1
+    assert process("count", RECALLITE_EMBEDDER="none") == (0, "0\n", "")
+    assert process("get", "nobody", RECALLITE_EMBEDDER="none").code == 1
     assert main(["--version"]) == 0

@@ -1,4 +1,4 @@
-"""`recollect import --from`."""
+"""`recallite import --from`."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_standard_input_and_a_password(run):
     locked = encrypted(pdf([Put(72, 700, "secret words")]), "sesame")
     failed = run("knowledge", "ingest", "-", "--name", "locked.pdf", stdin=locked)
     assert (failed.code, failed.err) == (
-        2, "recollect: DocumentEncrypted: locked.pdf: it is encrypted: give its password\n",
+        2, "recallite: DocumentEncrypted: locked.pdf: it is encrypted: give its password\n",
     )  # fmt: skip
     assert run("knowledge", "ingest", "-", "--name", "locked.pdf", "--password", "sesame", stdin=locked).code == 0
     assert run("knowledge", "search", "secret").code == 0
@@ -82,11 +82,11 @@ def test_nothing_to_read_is_said(run, tmp_path, monkeypatch):
     assert run("knowledge", "ingest", empty, "--include", "*.xyz").code == 0
     for source, said in ((empty / "x.md", f"{empty}/x.md: it is empty"), ("absent.md", "absent.md: it is not there")):
         done = run("knowledge", "ingest", source)
-        assert (done.code, done.err) == (2, f"recollect: DocumentUnreadable: {said}\n")
+        assert (done.code, done.err) == (2, f"recallite: DocumentUnreadable: {said}\n")
     monkeypatch.chdir(empty)
     done = run("knowledge", "ingest", "")
     assert (done.code, done.err) == (
-        2, "recollect: InvalidInput: source is blank: give a path ('.' is this folder) or a URL\n",
+        2, "recallite: InvalidInput: source is blank: give a path ('.' is this folder) or a URL\n",
     )  # fmt: skip
 
 

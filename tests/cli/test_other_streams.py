@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from recollect import Workspace, WorkspaceConfig
-from recollect.cli import main
+from recallite import Workspace, WorkspaceConfig
+from recallite.cli import main
 from tests.workspace.support import write
 
 

@@ -1,6 +1,6 @@
 """Ids of one's own, scopes, tags, touch and the last message of a session on the command line."""
 
-from recollect import Memory
+from recallite import Memory
 
 
 def test_a_memory_is_stored_and_replaced_by_its_id(run):

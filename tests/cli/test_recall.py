@@ -5,10 +5,10 @@ import re
 import pytest
 from msgspec import structs
 
-from recollect.cli.hits import _sentences
-from recollect.cli.options import FilterOptions, SelectOptions
-from recollect.filters import FilterFields
-from recollect.records import Explanation
+from recallite.cli.hits import _sentences
+from recallite.cli.options import FilterOptions, SelectOptions
+from recallite.filters import FilterFields
+from recallite.records import Explanation
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_bad_option_is_exit_2_and_names_itself(run, stored, options, reason):
     done = run("recall", "q", *options)
     assert (done.code, done.out) == (2, "")
     assert reason in done.err
-    assert done.err.startswith("recollect: ")
+    assert done.err.startswith("recallite: ")
     assert done.err.count("\n") == 1
 
 
@@ -200,7 +200,7 @@ def test_get_shows_every_field(run, stored):
     assert {"scope\t/infra", "kind\trule", "source\twiki", "importance\t0.9"} <= set(shown)
     missing = run("get", "nobody")
     assert (missing.code, missing.out) == (1, "")
-    assert missing.err.startswith("recollect: NotFound: no memory 'nobody'")
+    assert missing.err.startswith("recallite: NotFound: no memory 'nobody'")
 
 
 def test_list_orders_limits_and_skips(run, stored):
@@ -326,7 +326,7 @@ def test_a_settings_file_is_named_before_the_command_or_by_the_environment(run, 
     assert len(run("recall", "apple", "--json").json) == 7
     assert len(run("--settings", file, "recall", "apple", "--json").json) == 5
     assert len(run("--settings", file, "recall", "apple", "--limit", 6, "--json").json) == 6
-    monkeypatch.setenv("RECOLLECT_SETTINGS", str(file))
+    monkeypatch.setenv("RECALLITE_SETTINGS", str(file))
     assert len(run("recall", "apple", "--json").json) == 5
     assert len(run("recall", "apple", "--profile", "memweave", "--json").json) == 6
     file.write_text("memory: {recall: {recency_weight: often}}")
@@ -352,4 +352,4 @@ def test_recall_in_order_of_time(run, remember):
     assert "in order of time, not of score" in asked.err
     assert run("recall", "Porto", "--spread-over", "time", "--json", "--explain").json["spread_over"] == "time"
     wrong = run("recall", "Porto", "--spread-over", "week")
-    assert (wrong.code, wrong.err) == (2, "recollect: InvalidInput: spread_over is 'week': use 'time' or 'source'\n")
+    assert (wrong.code, wrong.err) == (2, "recallite: InvalidInput: spread_over is 'week': use 'time' or 'source'\n")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recollect import tools
+from recallite import tools
 
 WRITE = '{"action": "write", "content": "We moved to MySQL", "tags": ["db"]}'
 
@@ -71,4 +71,4 @@ def test_a_wrong_command_line(run, arguments, message):
 
 
 def test_a_person_who_typed_nothing_is_told_what_to_type(run):
-    assert "no text was given: recollect tool memory" in run("tool", "memory", terminal=True).err
+    assert "no text was given: recallite tool memory" in run("tool", "memory", terminal=True).err

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from recollect.cli import main
+from recallite.cli import main
 from tests.cli.conftest import start
 
 
@@ -49,7 +49,7 @@ def test_a_bad_line_is_named_and_earlier_batches_stay(run, tmp_path):
     path.write_text('{"text": "one"}\n{"text": "two"}\n{"text": "three"}\n{"text": 4}\n')
     done = run("import", path, "--batch-size", "2")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recollect: InvalidItem: line 4: Expected `str | null`, got `int` at `text` (2 memories")
+    assert done.err.startswith("recallite: InvalidItem: line 4: Expected `str | null`, got `int` at `text` (2 memories")
     assert run("count").out == "2\n"
     assert run("import", path, "--batch-size", "0").code == 2
 
@@ -72,19 +72,19 @@ def test_an_interrupted_import_keeps_earlier_batches(run, db, monkeypatch, capfd
 
     monkeypatch.setattr(sys, "stdin", Stopped("".join(f"memory {n}\n" for n in range(5))))
     assert main(["--db", str(db), "import", "-", "--format", "text", "--batch-size", "2"]) == 130
-    assert capfd.readouterr() == ("", "recollect: Interrupted: stopped; committed batches are kept\n")
+    assert capfd.readouterr() == ("", "recallite: Interrupted: stopped; committed batches are kept\n")
     assert run("count").out == "4\n"
 
 
 def test_a_signal_ends_a_process_with_130(db):
-    process = start("import", "-", "--format", "text", "--batch-size", "1", db=db, RECOLLECT_EMBEDDER="none")
+    process = start("import", "-", "--format", "text", "--batch-size", "1", db=db, RECALLITE_EMBEDDER="none")
     process.stdin.write((b"word " * 200 + b"\n") * 120)
     process.stdin.flush()  # more than a pipe holds: the import is under way
     process.send_signal(subprocess.signal.SIGINT)
     process.stdin.close()
     err = process.stderr.read()
     assert process.wait() == 130
-    assert err == b"recollect: Interrupted: stopped; committed batches are kept\n"
+    assert err == b"recallite: Interrupted: stopped; committed batches are kept\n"
     process.stdout.close()
     process.stderr.close()
 
@@ -92,7 +92,7 @@ def test_a_signal_ends_a_process_with_130(db):
 def test_a_closed_pipe_is_silent(run, db):
     run("import", "-", "--format", "text", stdin="".join(f"memory number {n}\n" for n in range(2000)))
     for command in (("export", "-"), ("list", "--limit", "2000")):
-        process = start(*command, db=db, RECOLLECT_EMBEDDER="none")
+        process = start(*command, db=db, RECALLITE_EMBEDDER="none")
         assert process.stdout.readline()
         process.stdout.close()
         err = process.stderr.read()

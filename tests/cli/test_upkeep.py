@@ -6,11 +6,11 @@ import re
 import apsw
 import pytest
 
-import recollect
-import recollect_kernels
-from recollect.cli import output, upkeep
-from recollect.cli.app import app
-from recollect.cli.demo import MEMORIES, QUESTIONS
+import recallite
+import recallite_kernels
+from recallite.cli import output, upkeep
+from recallite.cli.app import app
+from recallite.cli.demo import MEMORIES, QUESTIONS
 
 
 def test_stats_names_the_state(run, remember, db):
@@ -36,7 +36,7 @@ def test_verify_and_rebuild_agree(run, remember, db):
     broken = run("verify", "--json")
     assert (broken.code, broken.json["ok"]) == (1, False)
     assert {"name", "count", "examples", "remedy"} == set(broken.json["problems"][0])
-    assert "recollect rebuild" in run("verify").out
+    assert "recallite rebuild" in run("verify").out
     assert run("rebuild", "--json").json["ok"] is True
     assert run("verify").code == 0
 
@@ -53,7 +53,7 @@ def test_vacuum_and_backup(run, remember, tmp_path):
 
 def test_without_an_embedder_reembed_is_exit_4(run, remember):
     remember("one")
-    assert run("reembed").err.startswith("recollect: EmbedderMissing: ")
+    assert run("reembed").err.startswith("recallite: EmbedderMissing: ")
     done = run("reembed", "--json")
     assert (done.code, done.out) == (4, "")
     assert json.loads(done.err)["error"]["type"] == "EmbedderMissing"
@@ -61,7 +61,7 @@ def test_without_an_embedder_reembed_is_exit_4(run, remember):
 
 def test_a_model_that_is_not_there_is_exit_4(run, remember, monkeypatch, tmp_path):
     remember("one")
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", str(tmp_path))
+    monkeypatch.setenv("RECALLITE_EMBEDDER", str(tmp_path))
     assert run("reembed").code == 4
     assert run("recall", "one", "--json").code == 0
 
@@ -76,10 +76,10 @@ def test_warmup_prints_the_seconds_it_took(run):
 
 def test_a_kernel_failure_is_exit_4(run, monkeypatch):
     def refuse(on_progress=None):
-        raise recollect_kernels.KernelError("warmup: numba cannot be used")
+        raise recallite_kernels.KernelError("warmup: numba cannot be used")
 
-    monkeypatch.setattr(recollect_kernels, "warmup", refuse)
-    assert run("warmup") == (4, "", "recollect: KernelError: warmup: numba cannot be used\n")
+    monkeypatch.setattr(recallite_kernels, "warmup", refuse)
+    assert run("warmup") == (4, "", "recallite: KernelError: warmup: numba cannot be used\n")
 
 
 def test_the_demo_answers_from_its_memories_and_hides_figures(run, db):
@@ -113,7 +113,7 @@ def test_the_demo_says_i_do_not_know_where_the_engine_finds_evidence_missing(run
 
 
 def test_demo_with_the_bundled_model(run, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_EMBEDDER")
+    monkeypatch.delenv("RECALLITE_EMBEDDER")
     shown = run("demo", "--json").json
     if shown["mode"] != "hybrid":
         pytest.skip("the bundled model is not installed")
@@ -128,13 +128,13 @@ def test_demo_with_the_bundled_model(run, monkeypatch):
 
 
 def test_version_and_help(run):
-    assert run("--version", store=None) == (0, f"recollect {recollect.__version__}\n", "")
+    assert run("--version", store=None) == (0, f"recallite {recallite.__version__}\n", "")
     shown = run("--help", store=None)
     assert shown.code == 0
     for text in (
         "Exit codes:",
         "130",
-        "RECOLLECT_DB",
+        "RECALLITE_DB",
         "NO_COLOR",
         *(command.name for command in app.registered_commands),
     ):
@@ -164,8 +164,8 @@ def test_help_loads_nothing_heavy(process):
 
 
 def test_a_command_compiles_nothing(process, empty):
-    done = process("stats", "--json", RECOLLECT_KERNELS="", PYTHONPROFILEIMPORTTIME="1", XDG_CACHE_HOME="/nonexistent",
-                   RECOLLECT_EMBEDDER="none")  # fmt: skip
+    done = process("stats", "--json", RECALLITE_KERNELS="", PYTHONPROFILEIMPORTTIME="1", XDG_CACHE_HOME="/nonexistent",
+                   RECALLITE_EMBEDDER="none")  # fmt: skip
     assert done.json["kernels"] == "python"
     assert "numba.core" not in done.err
 
@@ -214,7 +214,7 @@ def test_judging_needs_a_language_model(run, remember):
 
 
 def test_audit_names_every_check(run):
-    from recollect.audit import CHECKS
+    from recallite.audit import CHECKS
 
     assert set(upkeep._REMEDIES) == {*CHECKS.values(), "link"} - {None}
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

@@ -1,4 +1,4 @@
-"""recollect workspace index, add, files, status, watch."""
+"""recallite workspace index, add, files, status, watch."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_configuration_file_is_taken(run, folder, tmp_path):
 def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):
     config = write(tmp_path, "w.toml", "[sync]\nwatch_debounce_ms = 20\n")
     running = start("workspace", "watch", "-w", folder, "--config", config, "--json", db=tmp_path / "m.db",
-                    RECOLLECT_EMBEDDER="none")  # fmt: skip
+                    RECALLITE_EMBEDDER="none")  # fmt: skip
     try:
         first = running.stdout.readline()
         assert b'"files_indexed":2' in first
@@ -111,8 +111,8 @@ def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):
 def test_an_interrupted_index_is_completed_by_the_next(folder, tmp_path, run):
     for each in range(300):
         write(folder, f"memory/n{each}.md", f"# Note {each}\n\nText {each}.\n")
-    running = start("workspace", "index", "-w", folder, db=tmp_path / "m.db", RECOLLECT_EMBEDDER="none")
-    until(lambda: (folder / ".recollect" / "index.db-wal").exists() or running.poll() is not None)
+    running = start("workspace", "index", "-w", folder, db=tmp_path / "m.db", RECALLITE_EMBEDDER="none")
+    until(lambda: (folder / ".recallite" / "index.db-wal").exists() or running.poll() is not None)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=LAST_RESORT_SECONDS)
     done = run("workspace", "index", "-w", folder, "--json")

@@ -1,4 +1,4 @@
-"""recollect workspace search, flush, export, restore; recollect export and import of a folder."""
+"""recallite workspace search, flush, export, restore; recallite export and import of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from recollect.cli import workspace
+from recallite.cli import workspace
 from tests.endpoint import said, serving
 
 
@@ -66,8 +66,8 @@ def test_a_terminal_is_fed_no_control_characters(run, notes):
 def test_flush_reads_a_conversation_and_prints_what_it_wrote(run, notes, monkeypatch):
     talk = json.dumps([{"role": "user", "content": "We use Kafka."}])
     with serving() as server:
-        monkeypatch.setenv("RECOLLECT_LLM_BASE_URL", server.url)
-        monkeypatch.setenv("RECOLLECT_LLM_MODEL", "m")
+        monkeypatch.setenv("RECALLITE_LLM_BASE_URL", server.url)
+        monkeypatch.setenv("RECALLITE_LLM_MODEL", "m")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         server.script = [said("- Kafka is the queue."), said("@@SILENT_REPLY@@")]
         assert run("workspace", "flush", "-w", notes, stdin=talk).out == "- Kafka is the queue.\n"
@@ -80,11 +80,11 @@ def test_flush_reads_a_conversation_and_prints_what_it_wrote(run, notes, monkeyp
 
 
 def test_flush_without_a_model_says_what_to_set(run, notes, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_LLM_BASE_URL", raising=False)
-    monkeypatch.delenv("RECOLLECT_LLM_MODEL", raising=False)
+    monkeypatch.delenv("RECALLITE_LLM_BASE_URL", raising=False)
+    monkeypatch.delenv("RECALLITE_LLM_MODEL", raising=False)
     result = run("workspace", "flush", "-w", notes, stdin="[]")
     assert result.code == 2
-    assert "RECOLLECT_LLM_BASE_URL" in result.err
+    assert "RECALLITE_LLM_BASE_URL" in result.err
 
 
 def test_export_edit_and_restore(run, remember, notes):

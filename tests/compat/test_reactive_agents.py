@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.compat import reactive_agents
-from recollect.errors import InvalidInput
-from recollect.policies import Consolidation
+from recallite import Memory, Settings
+from recallite.compat import reactive_agents
+from recallite.errors import InvalidInput
+from recallite.policies import Consolidation
 
 
 @pytest.mark.parametrize(("old", "tier"), [("1", "standard"), ("2", "enhanced")])

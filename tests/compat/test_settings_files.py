@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.compat import load_settings
-from recollect.errors import InvalidInput
-from recollect.policies import WritePolicy
-from recollect.profiles import PROFILES
+from recallite import Memory, Settings
+from recallite.compat import load_settings
+from recallite.errors import InvalidInput
+from recallite.policies import WritePolicy
+from recallite.profiles import PROFILES
 
 REEVE = """
 {

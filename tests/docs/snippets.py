@@ -1,7 +1,7 @@
 """Fenced blocks of the pages in Markdown, and one run of a page's blocks in order.
 
 - `python` blocks share one namespace per page.
-- `sh` blocks are lines that begin with `recollect`; `name=$(recollect ...)` keeps an output as `$name`.
+- `sh` blocks are lines that begin with `recallite`; `name=$(recallite ...)` keeps an output as `$name`.
 - A block with a title such as "notes/memory/stack.md" is written to that file.
 - A `text` block titled "Output" is what the block before it prints; `...` stands for any text.
 - A block after `<!-- not run: reason -->` is left alone, and so is one in any other language.
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import markdown_it
 
-from recollect.cli import main
+from recallite.cli import main
 
 __all__ = ["PAGES", "ROOT", "Block", "blocks", "matches", "needs", "run"]
 
@@ -111,7 +111,7 @@ def _command(line: str, kept: dict[str, str], printed: Callable[[], str], where:
     """Run one command in this process; what it prints, unless it is kept under a name."""
     assignment = _KEPT.fullmatch(line)
     words = shlex.split(string.Template(assignment[2] if assignment else line).substitute(kept), comments=True)
-    assert words[0] == "recollect", f"{where}: {line!r} is no command of recollect; say why it is not run"
+    assert words[0] == "recallite", f"{where}: {line!r} is no command of recallite; say why it is not run"
     given, sys.stdin = sys.stdin, io.StringIO()
     try:
         code = main(words[1:])

@@ -13,11 +13,11 @@ import markdown_it
 import pytest
 import yaml
 
-import recollect
-import recollect_kernels
+import recallite
+import recallite_kernels
 from benchmarks import pages, saving
 from benchmarks.tables import milliseconds
-from recollect import Settings
+from recallite import Settings
 from tests.docs.snippets import PAGES, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -90,9 +90,9 @@ def test_the_reference_has_every_public_name():
     }
     members = [getattr(each, "__all__", ()) for each in listed.values() if inspect.ismodule(each)]
     named = {path.rpartition(".")[2] for path in listed}.union(*members)
-    assert set(recollect.__all__) - named == {"__version__", "tools"}
+    assert set(recallite.__all__) - named == {"__version__", "tools"}
     kernels = {
-        name for name, value in vars(recollect_kernels).items() if not inspect.ismodule(value) and name[0] != "_"
+        name for name, value in vars(recallite_kernels).items() if not inspect.ismodule(value) and name[0] != "_"
     }
     assert kernels - named == {"EVIDENCE", "NEVER", "SIGNALS"}
 
@@ -106,8 +106,8 @@ def test_generated_references_have_every_command_and_setting():
     ]
     assert sorted(markers) == sorted(generated)
     commands = generated["cli"]()
-    assert "\n### `recollect recall`" in commands
-    assert "\n#### `recollect knowledge ingest`" in commands
+    assert "\n### `recallite recall`" in commands
+    assert "\n#### `recallite knowledge ingest`" in commands
     assert "Exit codes:" in commands
     table = generated["settings"]()
     assert [name for name in Settings.__struct_fields__ if f"| `{name}` |" not in table] == []
@@ -116,7 +116,7 @@ def test_generated_references_have_every_command_and_setting():
 @pytest.mark.parametrize("page", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=name)
 def test_files_that_a_page_names_exist(page):
     named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|toml|yml|yaml))`", page.read_text("utf-8"))
-    homes = (ROOT, ROOT / "engine" / "recollect", ROOT / "kernels", ROOT / "models")
+    homes = (ROOT, ROOT / "engine" / "recallite", ROOT / "kernels", ROOT / "models")
     assert [path for path in named if not any((home / path).exists() for home in homes)] == []
 
 
@@ -143,11 +143,11 @@ def test_figures_in_prose_are_the_saved_results():
     def p50(size, name, mode):
         return f"{milliseconds(peers[size][name]['modes'][mode]['p50_ms'])} ms"
 
-    graph, ours = p50("100000", "faiss HNSW", "vector"), p50("100000", "recollect", "vector")
-    assert f"faiss HNSW takes {graph} where Recollect takes {ours}" in text
-    ours, other = p50("100000", "recollect", "hybrid"), p50("100000", "sqlite-vec + FTS5", "hybrid")
+    graph, ours = p50("100000", "faiss HNSW", "vector"), p50("100000", "recallite", "vector")
+    assert f"faiss HNSW takes {graph} where Recallite takes {ours}" in text
+    ours, other = p50("100000", "recallite", "hybrid"), p50("100000", "sqlite-vec + FTS5", "hybrid")
     assert f"({ours} and {other} at 100,000 records)" in text
     assert f"bm25s ({p50('100000', 'numpy + bm25s', 'hybrid')})" in text
-    small, ours = p50("10000", "numpy + bm25s", "hybrid"), p50("10000", "recollect", "hybrid")
+    small, ours = p50("10000", "numpy + bm25s", "hybrid"), p50("10000", "recallite", "hybrid")
     assert f"({small} and {ours})" in text
     assert not attacks["kills"]["failures"] | attacks["power loss"]["failures"]

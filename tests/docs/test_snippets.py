@@ -12,8 +12,8 @@ RUNNABLE = [page for page in PAGES if any(block.language in ("python", "sh") for
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
     """A working folder in which the user's data folder is too, and no settings from outside."""
-    for name in ("RECOLLECT_DB", "RECOLLECT_SETTINGS", "RECOLLECT_KEY", "RECOLLECT_KEY_FILE", "RECOLLECT_EMBEDDER",
-                 "EMBEDDING_PROVIDER", "RECOLLECT_LLM_BASE_URL", "RECOLLECT_LLM_MODEL"):  # fmt: skip
+    for name in ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_KEY", "RECALLITE_KEY_FILE", "RECALLITE_EMBEDDER",
+                 "EMBEDDING_PROVIDER", "RECALLITE_LLM_BASE_URL", "RECALLITE_LLM_MODEL"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "120")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import recollect_models
-from recollect.embedding import load
-from recollect.embedding.folder import read_folder
-from recollect.embedding.onnx import OnnxEmbedder
-from recollect.errors import EmbedderMissing, ModelInvalid
+import recallite_models
+from recallite.embedding import load
+from recallite.embedding.folder import read_folder
+from recallite.embedding.onnx import OnnxEmbedder
+from recallite.errors import EmbedderMissing, ModelInvalid
 from tests.embedding.token_vectors import token_vectors
 
 TEXTS = ["a cat sat", "hello", "the quick brown fox jumps over the lazy dog again and again"]
@@ -23,7 +23,7 @@ TEXTS = ["a cat sat", "hello", "the quick brown fox jumps over the lazy dog agai
 
 @pytest.fixture
 def unlabelled(tmp_path: Path) -> Path:
-    folder = Path(shutil.copytree(recollect_models.path(), tmp_path / "my-model"))
+    folder = Path(shutil.copytree(recallite_models.path(), tmp_path / "my-model"))
     (folder / "manifest.json").unlink()
     return folder
 
@@ -52,7 +52,7 @@ def write_tiny(folder: Path, *, pooling: str, output: str = "last_hidden_state",
     (folder / "onnx").mkdir(parents=True)
     opsets = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / "onnx" / "model.onnx")
-    shutil.copy(recollect_models.path() / "tokenizer.json", folder)
+    shutil.copy(recallite_models.path() / "tokenizer.json", folder)
     write_json(
         folder / "1_Pooling" / "config.json", {f"pooling_mode_{pooling}": True, "word_embedding_dimension": width}
     )

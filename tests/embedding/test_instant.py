@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recollect_models
-from recollect import Memory, Settings
-from recollect.embedding import DocumentEmbedder, load
-from recollect.embedding.instant import InstantEmbedder
-from recollect.embedding.tokens import TokenIds
-from recollect.embedding.words import WordIds
-from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, ModelInvalid
+import recallite_models
+from recallite import Memory, Settings
+from recallite.embedding import DocumentEmbedder, load
+from recallite.embedding.instant import InstantEmbedder
+from recallite.embedding.tokens import TokenIds
+from recallite.embedding.words import WordIds
+from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, ModelInvalid
 
 tokenizers = pytest.importorskip("tokenizers")
-FOLDER = recollect_models.path(recollect_models.INSTANT)
-TOKENIZER = recollect_models.path() / "tokenizer.json"
+FOLDER = recallite_models.path(recallite_models.INSTANT)
+TOKENIZER = recallite_models.path() / "tokenizer.json"
 SOURCE = Path(__file__).read_text("utf-8")
 WORDS = [word for word in SOURCE.split() if "[SEP]" not in word and "[CLS]" not in word]
 GOLDEN = json.loads(Path(__file__).with_name("golden_instant.json").read_text("utf-8"))
@@ -88,7 +88,7 @@ def test_the_name_of_a_special_token_is_text() -> None:
 
 
 def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.embedding.words._CACHED_WORDS", 100)
+    monkeypatch.setattr("recallite.embedding.words._CACHED_WORDS", 100)
     words = WordIds(tokenizers.Tokenizer.from_file(str(TOKENIZER)))
     for number in range(1000):
         words.ids(f"word{number} {'x' * 40}{number}")
@@ -112,7 +112,7 @@ def test_a_text_without_a_token_has_the_vector_of_an_unknown_one(embedder: Insta
 
 def test_every_token_that_a_text_can_have_has_a_vector(embedder: InstantEmbedder) -> None:
     pytest.importorskip("onnx")
-    from recollect_models.distil import produced
+    from recallite_models.distil import produced
 
     vocabulary = tokenizers.Tokenizer.from_file(str(TOKENIZER)).get_vocab(with_added_tokens=True)
     used = produced(vocabulary)
@@ -164,10 +164,10 @@ def test_many_threads_get_the_same_vectors() -> None:
 
 def test_the_files_match_their_manifest_and_fit(embedder: InstantEmbedder) -> None:
     pytest.importorskip("onnx")
-    from recollect_models.distil import manifest
+    from recallite_models.distil import manifest
 
     stated = json.loads((FOLDER / "manifest.json").read_text("utf-8"))
-    assert manifest(FOLDER, TOKENIZER, recollect_models.DEFAULT) == stated
+    assert manifest(FOLDER, TOKENIZER, recallite_models.DEFAULT) == stated
     assert sum(file.stat().st_size for file in FOLDER.iterdir()) <= 12_000_000
     assert "Apache License" in (FOLDER / "LICENSE").read_text("utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (FOLDER / "NOTICE").read_text("utf-8")
@@ -209,8 +209,8 @@ def test_without_tokenizers_the_remedy_is_named(model_copy: Path, monkeypatch: p
 
 def test_onnxruntime_is_not_imported() -> None:
     code = (
-        "import sys; from recollect.embedding import load; load('instant').embed(['a cat']); "
-        "print(sorted({'onnxruntime', 'recollect.embedding.onnx'} & set(sys.modules)))"
+        "import sys; from recallite.embedding import load; load('instant').embed(['a cat']); "
+        "print(sorted({'onnxruntime', 'recallite.embedding.onnx'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
@@ -220,7 +220,7 @@ def test_a_store_moves_from_the_default_to_instant_and_back(tmp_path: Path, monk
     with Memory(path) as memory:
         cat = memory.remember("Our cat sleeps on the keyboard")
         memory.remember("The invoice of March has been paid")
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "instant")
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "instant")
     with Memory(path) as memory:
         with pytest.raises(EmbedderMismatch, match="instant"):
             memory.recall("a kitten")
@@ -238,12 +238,12 @@ def test_a_store_moves_from_the_default_to_instant_and_back(tmp_path: Path, monk
 def test_the_build_reproduces_the_committed_files_but_for_last_bits(tmp_path: Path) -> None:
     for name in ("onnx", "safetensors"):
         pytest.importorskip(name)
-    weights = os.environ.get("RECOLLECT_TEST_WEIGHTS")
+    weights = os.environ.get("RECALLITE_TEST_WEIGHTS")
     if weights is None:
-        pytest.skip("set RECOLLECT_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
-    from recollect_models.distil import build
+        pytest.skip("set RECALLITE_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
+    from recallite_models.distil import build
 
-    build(Path(weights), tmp_path, recollect_models.DEFAULT)
+    build(Path(weights), tmp_path, recallite_models.DEFAULT)
     codes, committed = (np.load(folder / "codes.npy").astype(np.int16) for folder in (tmp_path, FOLDER))
     difference = np.abs(codes - committed)
     assert difference.max() <= 1

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recollect_models
-from recollect import Memory, Settings
-from recollect.embedding.onnx import OnnxEmbedder
-from recollect.errors import EmbedderMismatch, ModelInvalid
+import recallite_models
+from recallite import Memory, Settings
+from recallite.embedding.onnx import OnnxEmbedder
+from recallite.errors import EmbedderMismatch, ModelInvalid
 
 # Published for sentence-transformers/all-MiniLM-L6-v2 (float32).
 PAIRS = [
@@ -21,7 +21,7 @@ PAIRS = [
     ("The cat sits outside", "The dog plays in the garden", 0.2838),
     ("A man is playing guitar", "A woman watches TV", -0.0327),
 ]
-MODELS = (recollect_models.DEFAULT, recollect_models.ORIGINAL)
+MODELS = (recallite_models.DEFAULT, recallite_models.ORIGINAL)
 # Vectors of the float32 models, five decimals.
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 
@@ -33,27 +33,27 @@ def model(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def embedder(model: str) -> OnnxEmbedder:
-    return OnnxEmbedder(recollect_models.path(model))
+    return OnnxEmbedder(recallite_models.path(model))
 
 
 @pytest.fixture
 def model_copy(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(recollect_models.path(), tmp_path / "model"))
+    return Path(shutil.copytree(recallite_models.path(), tmp_path / "model"))
 
 
 def weights() -> Path:
-    """The folder of the float32 weights, named by RECOLLECT_TEST_WEIGHTS."""
+    """The folder of the float32 weights, named by RECALLITE_TEST_WEIGHTS."""
     pytest.importorskip("onnx")
     pytest.importorskip("safetensors")
-    folder = os.environ.get("RECOLLECT_TEST_WEIGHTS")
+    folder = os.environ.get("RECALLITE_TEST_WEIGHTS")
     if folder is None:
-        pytest.skip("set RECOLLECT_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
+        pytest.skip("set RECALLITE_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
     return Path(folder)
 
 
 @pytest.mark.parametrize(("first", "second", "published"), PAIRS)
 def test_reference_pairs_within_tolerance(first: str, second: str, published: float) -> None:
-    a, b = OnnxEmbedder(recollect_models.path(recollect_models.ORIGINAL)).embed([first, second])
+    a, b = OnnxEmbedder(recallite_models.path(recallite_models.ORIGINAL)).embed([first, second])
     assert float(a @ b) == pytest.approx(published, abs=0.015)
 
 
@@ -67,9 +67,9 @@ def test_vectors_agree_with_the_float32_model(model: str, embedder: OnnxEmbedder
 
 
 def test_the_files_match_their_manifest(model: str) -> None:
-    from recollect_models.build import manifest
+    from recallite_models.build import manifest
 
-    folder = recollect_models.path(model)
+    folder = recallite_models.path(model)
     stated = json.loads((folder / "manifest.json").read_text("utf-8"))
     for name, entry in stated["files"].items():
         assert (folder / name).stat().st_size == entry["size"]
@@ -78,17 +78,17 @@ def test_the_files_match_their_manifest(model: str) -> None:
 
 
 def test_the_trained_model_names_its_data_and_their_licences() -> None:
-    from recollect_models.training.data import sources
+    from recallite_models.training.data import sources
 
-    stated = json.loads((recollect_models.path() / "manifest.json").read_text("utf-8"))["training"]
-    notice = (recollect_models.path() / "NOTICE").read_text("utf-8")
+    stated = json.loads((recallite_models.path() / "manifest.json").read_text("utf-8"))["training"]
+    notice = (recallite_models.path() / "NOTICE").read_text("utf-8")
     named = {entry["repository"]: entry["commit"] for entry in stated["data"] if "repository" in entry}
     assert named == {repository: pin["commit"] for repository, pin in sources().items()}
     assert all(repository in notice for repository in named)
 
 
 def test_the_model_is_carried_with_its_licence(model: str) -> None:
-    folder = recollect_models.path(model)
+    folder = recallite_models.path(model)
     assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (folder / "NOTICE").read_text("utf-8")
 
@@ -123,16 +123,16 @@ def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
 
 @pytest.mark.slow
 def test_the_build_reproduces_the_committed_files(model: str, tmp_path: Path) -> None:
-    from recollect_models.build import build
+    from recallite_models.build import build
 
     build(weights(), tmp_path, model)
     for name in ("manifest.json", "tokenizer.json", "model.onnx"):
-        assert (tmp_path / name).read_bytes() == (recollect_models.path(model) / name).read_bytes(), name
+        assert (tmp_path / name).read_bytes() == (recallite_models.path(model) / name).read_bytes(), name
 
 
 def test_calibration_covers_each_text_and_every_position() -> None:
     pytest.importorskip("onnx")
-    from recollect_models.calibrate import TEXTS, read, windows
+    from recallite_models.calibrate import TEXTS, read, windows
 
     long = [1, *range(10, 410), 2]
     seen = list(windows([[1, 7, 8, 2], long]))
@@ -147,8 +147,8 @@ def test_calibration_covers_each_text_and_every_position() -> None:
 @pytest.mark.slow
 def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
     pytest.importorskip("onnx")
-    from recollect_models.build import RANGES
-    from recollect_models.calibrate import TEXTS, ranges, read
+    from recallite_models.build import RANGES
+    from recallite_models.calibrate import TEXTS, ranges, read
 
     found = ranges(weights(), read(TEXTS), model)
     with np.load(RANGES[model]) as stored:
@@ -159,12 +159,12 @@ def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
 
 @pytest.mark.slow
 def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Path) -> None:
-    from recollect_models.build import build
+    from recallite_models.build import build
 
     build(weights(), tmp_path, model, float32=True)
     float32 = OnnxEmbedder(tmp_path)
     assert float32.max_tokens == 256
-    for first, second, published in PAIRS if model == recollect_models.ORIGINAL else ():
+    for first, second, published in PAIRS if model == recallite_models.ORIGINAL else ():
         a, b = float32.embed([first, second])
         assert round(float(a @ b), 4) == published
     np.testing.assert_allclose(float32.embed(list(GOLDEN[model])), list(GOLDEN[model].values()), atol=2e-5)
@@ -174,15 +174,15 @@ def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Pat
 def test_other_weights_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     pytest.importorskip("onnx")
-    from recollect_models.build import write_model
+    from recallite_models.build import write_model
 
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(SystemExit, match="not the model's weights"):
-        write_model(tmp_path, tmp_path / "model.onnx", recollect_models.DEFAULT)
+        write_model(tmp_path, tmp_path / "model.onnx", recallite_models.DEFAULT)
 
 
 def test_a_store_of_the_original_model_says_how_to_open_or_move_it(tmp_path: Path) -> None:
-    store, original = tmp_path / "notes.db", Settings(embedder=recollect_models.ORIGINAL)
+    store, original = tmp_path / "notes.db", Settings(embedder=recallite_models.ORIGINAL)
     with Memory(store, settings=original) as memory:
         memory.remember("The spare key is at the neighbour's")
     with (

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import recollect_models
-from recollect.embedding import session as sessions
-from recollect.embedding.documents import OVERLAP_TOKENS, header
-from recollect.embedding.onnx import OnnxEmbedder
-from recollect.embedding.token_codes import code_width, token_codes
-from recollect.embedding.tokens import PIECE_CHARS, TokenIds, pieces
-from recollect.errors import EmbedderError, InvalidInput
+import recallite_models
+from recallite.embedding import session as sessions
+from recallite.embedding.documents import OVERLAP_TOKENS, header
+from recallite.embedding.onnx import OnnxEmbedder
+from recallite.embedding.token_codes import code_width, token_codes
+from recallite.embedding.tokens import PIECE_CHARS, TokenIds, pieces
+from recallite.errors import EmbedderError, InvalidInput
 from tests.embedding.token_vectors import token_vectors
 
 WORDS = Path(__file__).with_name("test_onnx.py").read_text("utf-8").split()
@@ -25,7 +25,7 @@ WORDS = Path(__file__).with_name("test_onnx.py").read_text("utf-8").split()
 
 @pytest.fixture(scope="module")
 def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder(recollect_models.path())
+    return OnnxEmbedder(recallite_models.path())
 
 
 def texts(count: int, seed: int = 7) -> list[str]:
@@ -205,7 +205,7 @@ def test_embed_reads_only_the_window_of_a_huge_text(embedder: OnnxEmbedder) -> N
 
 
 def test_engines_share_one_session(embedder: OnnxEmbedder) -> None:
-    other = OnnxEmbedder(recollect_models.path())
+    other = OnnxEmbedder(recallite_models.path())
     assert sessions.runtime(other._folder) is sessions.runtime(embedder._folder)
     assert other.fingerprint == embedder.fingerprint
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding import embed_documents, load
-from recollect.embedding.cache import QueryCache
-from recollect.embedding.documents import embed_checked, header, split, starts
-from recollect.errors import EmbedderError, InvalidInput
+from recallite.embedding import embed_documents, load
+from recallite.embedding.cache import QueryCache
+from recallite.embedding.documents import embed_checked, header, split, starts
+from recallite.errors import EmbedderError, InvalidInput
 
 
 class Hashing:
@@ -68,13 +68,13 @@ def test_what_is_no_embedder_is_refused(what: object) -> None:
 
 def test_an_unknown_name_lists_the_choices() -> None:
     with pytest.raises(
-        InvalidInput, match=r"use one of default, instant, none, recollect-minilm, all-MiniLM-L6-v2; the.*voyage"
+        InvalidInput, match=r"use one of default, instant, none, recallite-minilm, all-MiniLM-L6-v2; the.*voyage"
     ):
         load("gpt-embedding")
 
 
 def test_names_of_the_bundled_model_are_one() -> None:
-    assert len({load(name).fingerprint for name in (None, "default", "Recollect-MiniLM")}) == 1
+    assert len({load(name).fingerprint for name in (None, "default", "Recallite-MiniLM")}) == 1
 
 
 def test_documents_of_a_plain_embedder_are_split_by_characters() -> None:
@@ -179,5 +179,5 @@ def test_the_query_cache_embeds_each_unknown_query_once(size: int) -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = ("numpy", "onnxruntime", "tokenizers")
-    code = f"import sys, recollect.embedding; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, recallite.embedding; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

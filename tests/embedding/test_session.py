@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import recollect_models
-from recollect.embedding import session as sessions
-from recollect.embedding.folder import read_folder
-from recollect.embedding.session import Runtime
+import recallite_models
+from recallite.embedding import session as sessions
+from recallite.embedding.folder import read_folder
+from recallite.embedding.session import Runtime
 
 FEEDS = {"input_ids": np.array([[101, 7592, 102]], np.int64)}
 
@@ -31,7 +31,7 @@ class Fake:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     monkeypatch.setattr(sessions, "usable_cpus", lambda: 2)
-    return Runtime(read_folder(recollect_models.path()))
+    return Runtime(read_folder(recallite_models.path()))
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_lost_core_in_a_quiet_time_costs_one_query(runtime: Runtime, counts: l
 
 def test_a_session_is_opened_when_it_is_first_needed(runtime: Runtime, counts: list[int]) -> None:
     assert list(runtime._sessions) == [1]
-    for_queries = Runtime(read_folder(recollect_models.path()), queries_first=True)
+    for_queries = Runtime(read_folder(recallite_models.path()), queries_first=True)
     assert (for_queries.inputs, for_queries.outputs) == (runtime.inputs, runtime.outputs)
     ask(for_queries, 3)
     assert list(for_queries._sessions) == [2]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-import recollect_models
-from recollect.embedding import places
-from recollect.embedding.handle import EmbedderHandle
-from recollect.errors import EmbedderError
+import recallite_models
+from recallite.embedding import places
+from recallite.embedding.handle import EmbedderHandle
+from recallite.errors import EmbedderError
 
 TEXTS = [
     "",
@@ -28,7 +28,7 @@ def starts(spec, texts):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    loaded = Tokenizer.from_file(str(recollect_models.path(recollect_models.DEFAULT) / "tokenizer.json"))
+    loaded = Tokenizer.from_file(str(recallite_models.path(recallite_models.DEFAULT) / "tokenizer.json"))
     loaded.no_truncation()
     loaded.no_padding()
     return loaded
@@ -50,7 +50,7 @@ def test_no_model_is_loaded_for_it():
     import subprocess
 
     code = (
-        "import sys; from recollect.embedding.handle import EmbedderHandle; "
+        "import sys; from recallite.embedding.handle import EmbedderHandle; "
         "EmbedderHandle('default', query_cache_size=1).token_starts(['a b c']); print('onnxruntime' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

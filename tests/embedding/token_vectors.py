@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding.onnx import OnnxEmbedder
+from recallite.embedding.onnx import OnnxEmbedder
 
 __all__ = ["token_vectors"]
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from recollect.evaluation.comparison import bootstrap_interval, compare, sign_test
-from recollect.evaluation.metrics import measure
-from recollect.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite.evaluation.comparison import bootstrap_interval, compare, sign_test
+from recallite.evaluation.metrics import measure
+from recallite.reports import AnsweredQuestion, ConfidenceReport, Evaluation
 from tests.evaluation import oracle
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from recollect import AsyncMemory, Filter, Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.profiles import Profile
-from recollect.reports import Evaluation
+from recallite import AsyncMemory, Filter, Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.profiles import Profile
+from recallite.reports import Evaluation
 from tests.memory.support import ONLY_STORES
 
 

@@ -7,8 +7,8 @@ import random
 import pytest
 from msgspec import structs
 
-from recollect.evaluation.metrics import mean_figures, measure
-from recollect.reports import Figures
+from recallite.evaluation.metrics import mean_figures, measure
+from recallite.reports import Figures
 from tests.evaluation import oracle
 
 

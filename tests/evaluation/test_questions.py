@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from recollect.errors import InvalidFilter, InvalidInput
-from recollect.evaluation.questions import read_questions
-from recollect.filters import FilterFields
+from recallite.errors import InvalidFilter, InvalidInput
+from recallite.evaluation.questions import read_questions
+from recallite.filters import FilterFields
 
 GOOD = {"question": "Which fruit?", "expected": ["apple"]}
 

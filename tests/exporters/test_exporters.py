@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.exporters import TARGETS, export_to
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.exporters import TARGETS, export_to
+from recallite.importers import import_from
 
 MAPPING = {
     "text": "body", "id": "uid", "scope": "user.id", "tags": "labels", "created_at": "ts", "metadata": "info",

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.importers import import_from
 
 COFFEE_ID = "basic-memory:main/notes/coffee-brewing-methods"
 COFFEE = """\

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.importers import import_from
-from recollect.importers.claude_code import _typed
+from recallite import Memory
+from recallite.importers import import_from
+from recallite.importers.claude_code import _typed
 
 SESSION = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10"
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotADatabase
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput, NotADatabase
+from recallite.importers import import_from
 
 # As SessionStore.ts of claude-mem 13 makes it.
 SCHEMA = """

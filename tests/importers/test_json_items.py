@@ -8,9 +8,9 @@ import random
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.importers import json_items
-from recollect.importers.json_items import array_items, begins_array, json_value
+from recallite.errors import InvalidInput
+from recallite.importers import json_items
+from recallite.importers.json_items import array_items, begins_array, json_value
 
 LEAVES = ['a"b\\', "\\", "[", "}{", ",", "", "é\n", '\\"', 1, None, True, 1.5]
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotADatabase
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput, NotADatabase
+from recallite.importers import import_from
 
 # As langgraph-checkpoint-sqlite 3.1 leaves it; values are JSON as bytes.
 STORE = """CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value text NOT NULL,

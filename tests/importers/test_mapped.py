@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.importers import import_from
 
 ITEMS = [
     {"uid": 7, "body": "Ada is on call", "user": {"id": "ada/b"}, "ts": 1774096200, "labels": ["on-call", "#team"],

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.importers import import_from
 
 ADA = {
     "id": "e0ad2fab-91ee-45c4-9530-63f1071d58b3", "memory": "Ada works on payments",

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.importers import import_from, notes
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.importers import import_from, notes
 
 BILLING = """\
 ---

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.importers import import_from
 
 FILES = {
     "AGENTS.md": "# AGENTS.md\n\nRead SOUL.md first.",

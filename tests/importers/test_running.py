@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.importers import import_from, running
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.importers import import_from, running
+from recallite.policies import WritePolicy
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.importers import import_from
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.importers import import_from
 
 LINES = """\
 {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["works on billing", "lives in Oslo"]}

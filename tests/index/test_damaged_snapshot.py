@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.index import snapshot, snapshot_manager
+from recallite import Memory, Settings
+from recallite.index import snapshot, snapshot_manager
 from tests.memory.support import scored, unit
 
 FAST = Settings(embedder="none", durability="normal")

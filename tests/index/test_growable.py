@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.growable import Growable
+from recallite.index.growable import Growable
 
 
 @pytest.mark.parametrize("rows", [10, 400_000])

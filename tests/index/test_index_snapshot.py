@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.index import growable, lexical, snapshot, snapshot_manager
-from recollect.index.growable import Growable
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.index import growable, lexical, snapshot, snapshot_manager
+from recallite.index.growable import Growable
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import raw, scored, spawn, unit
 
@@ -176,7 +176,7 @@ def test_a_damaged_snapshot_is_ignored(stored, spoil, low_memory):
 
 _READER = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
 with Memory(sys.argv[1], settings=settings) as memory:
     memory.recall("apple")
@@ -201,7 +201,7 @@ def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_mem
         assert (out.strip(), reader.returncode) == (right, 0), err
     else:
         assert reader.returncode == 1
-        assert "recollect.errors.StoreCorrupt" in err
+        assert "recallite.errors.StoreCorrupt" in err
 
 
 def test_a_foreign_snapshot_is_ignored(stored, tmp_path):
@@ -312,8 +312,8 @@ def test_none_for_a_store_in_memory_or_by_setting(path):
 def test_a_process_killed_while_it_writes_does_no_harm(stored):
     code = (
         "import os, signal, sys\n"
-        "from recollect import Memory, Settings\n"
-        "from recollect.index import snapshot_manager\n"
+        "from recallite import Memory, Settings\n"
+        "from recallite.index import snapshot_manager\n"
         "snapshot_manager._SMALLEST = 10\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "os.unlink(sys.argv[1] + '-index')\n"
@@ -339,8 +339,8 @@ def test_a_process_killed_while_it_writes_does_no_harm(stored):
 def test_processes_that_use_and_replace_it_at_once(stored):
     code = (
         "import os, sys\n"
-        "from recollect import Memory, Settings\n"
-        "from recollect.index import snapshot_manager\n"
+        "from recallite import Memory, Settings\n"
+        "from recallite.index import snapshot_manager\n"
         "snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 10, 0\n"
         "for number in range(8):\n"
         "    settings = Settings(embedder='none', durability='normal', busy_timeout_ms=900_000)\n"
@@ -374,7 +374,7 @@ def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_snapshot(st
 
 @pytest.mark.parametrize("with_snapshot", [True, False])
 def test_one_recall_of_a_process_answers_alike(stored, with_snapshot, monkeypatch):
-    monkeypatch.setattr("recollect.engine._LARGE", 10)
+    monkeypatch.setattr("recallite.engine._LARGE", 10)
     once = Settings(embedder="none", index_snapshot=with_snapshot)
     with Memory(stored, settings=once) as memory:
         found = scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3)

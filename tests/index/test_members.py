@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.graph import _by_source
+from recallite.index.graph import _by_source
 
 
 @pytest.mark.parametrize("shuffled", ["nothing", "sources", "members"])

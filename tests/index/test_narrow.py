@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.growable import Growable
-from recollect.index.narrow import NarrowColumn
-from recollect.store.values import NEVER
+from recallite.index.growable import Growable
+from recallite.index.narrow import NarrowColumn
+from recallite.store.values import NEVER
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from recollect.index.range_queue import RangeQueue
+from recallite.index.range_queue import RangeQueue
 
 RANGES = [(number, number + 1) for number in range(200)]
 

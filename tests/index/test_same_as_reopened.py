@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.index.table import RecordTable, RowFilter
-from recollect.store.values import NEVER, Columns
+from recallite import Memory
+from recallite.index.table import RecordTable, RowFilter
+from recallite.store.values import NEVER, Columns
 from tests.memory.support import PLAIN, scored, unit
 
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.sparse import SparseColumn
-from recollect.store.values import NEVER
+from recallite.index.sparse import SparseColumn
+from recallite.store.values import NEVER
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.index.table import RowFilter
-from recollect.store.sql.supersessions import SqlSupersessions
+from recallite import Memory
+from recallite.index.table import RowFilter
+from recallite.store.sql.supersessions import SqlSupersessions
 from tests.memory.support import PLAIN
 
 
@@ -58,7 +58,7 @@ def test_what_supersedes_is_no_way_for_relevance(memory):
 
 
 def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 10)
+    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 10)
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
         ids = memory.remember_many([f"statement {number}" for number in range(50)])
         memory.remember_many([{"text": "statement of May", "event_at": "2026-05-01", "event_until": "2026-06-01"}])

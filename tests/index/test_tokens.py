@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.index.tokens import TokenIndex
-from recollect.store.values import TokenBlock
+from recallite import Memory, Settings
+from recallite.index.tokens import TokenIndex
+from recallite.store.values import TokenBlock
 from tests.memory.support import raw, scored
 from tests.memory.test_token_codes import TEXTS, TokenWords
 
@@ -39,7 +39,7 @@ def test_codes_are_in_the_order_of_the_vectors():
 
 @pytest.mark.parametrize("low_memory", [False, True])
 def test_an_index_that_followed_ranks_as_one_from_the_store_and_from_the_snapshot(path, monkeypatch, low_memory):
-    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
     settings = Settings(low_memory=low_memory)
     queries = ["striped zebra", "a beach with an elephant", "crossing"]
     with Memory(path, embedder=TokenWords(), settings=settings) as memory:

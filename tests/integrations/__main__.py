@@ -1,6 +1,6 @@
 """python -m tests.integrations [NAME ...] [--sources DIR] [--save]: each integration with the real package.
 
-Every framework gets a virtual environment of its own, since some pin each other's dependencies: Recollect with the
+Every framework gets a virtual environment of its own, since some pin each other's dependencies: Recallite with the
 extra and the newest version that it allows. There our tests run, the page's examples, and the framework's own tests
 with our store in the place of theirs. Needs uv and network.
 """

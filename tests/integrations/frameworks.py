@@ -1,4 +1,4 @@
-"""The frameworks that Recollect is integrated with, and the tests of theirs that the integrations pass.
+"""The frameworks that Recallite is integrated with, and the tests of theirs that the integrations pass.
 
 `tests/integrations/test_NAME.py` are tests of ours. Tests of a framework are not kept here: they come from its source
 distribution on PyPI or from a checkout of its repository, and run with `tests/integrations/theirs/NAME.py` as a plugin
@@ -33,7 +33,7 @@ class Theirs(NamedTuple):
 class Framework(NamedTuple):
     """A framework: the distribution whose version counts, the extra of ours, and what the tests need beside it.
 
-    Its page is `docs/integrations/NAME.md`, its module `recollect.integrations.MODULE`.
+    Its page is `docs/integrations/NAME.md`, its module `recallite.integrations.MODULE`.
     """
 
     title: str
@@ -122,7 +122,7 @@ FRAMEWORKS: dict[str, Framework] = {
                     "test_percent_underscore_and_backslash_in_scope_names_match_literally":
                         "it takes a part of a name for a scope prefix: `/share` and a backslash for `/share\\docs`",
                     "test_memory_reset_all_rebuilds_reopened_store_with_new_dimension":
-                        "a file of Recollect keeps the dimension of its first vectors; the page says so",
+                        "a file of Recallite keeps the dimension of its first vectors; the page says so",
                 },
             ),
         ),

@@ -11,7 +11,7 @@ import pytest
 
 import tests
 
-LEFT_OUT = "RECOLLECT_TESTS_LEFT_OUT"
+LEFT_OUT = "RECALLITE_TESTS_LEFT_OUT"
 """The environment variable that holds `Theirs.left_out` as JSON."""
 
 # Their tests import each other as `tests`, which is the name of ours too.

@@ -22,11 +22,11 @@ from agent_framework import (
     ResponseStream,
 )
 
-from recollect import Memory
-from recollect.errors import InvalidFilter, InvalidInput, StoreClosed
-from recollect.integrations.agent_framework import (
-    RecollectContextProvider,
-    RecollectHistoryProvider,
+from recallite import Memory
+from recallite.errors import InvalidFilter, InvalidInput, StoreClosed
+from recallite.integrations.agent_framework import (
+    RecalliteContextProvider,
+    RecalliteHistoryProvider,
 )
 
 
@@ -68,7 +68,7 @@ def texts(messages):
 
 
 def test_messages_are_given_back_as_they_were(memory):
-    provider = RecollectHistoryProvider(memory)
+    provider = RecalliteHistoryProvider(memory)
     given = [
         Message(role="user", contents=["What is it? ☕"], message_id="m1", additional_properties={"n": 1}),
         Message(role="assistant", contents=[call(action="recall", query="tea")]),
@@ -80,7 +80,7 @@ def test_messages_are_given_back_as_they_were(memory):
 
 
 def test_messages_are_added_at_the_end(memory):
-    provider = RecollectHistoryProvider(memory)
+    provider = RecalliteHistoryProvider(memory)
     run(provider.save_messages("s", [Message(role="user", contents=["yes"])]))
     run(provider.save_messages("s", []))
     run(provider.save_messages("s", [Message(role="user", contents=["yes"])]))
@@ -88,7 +88,7 @@ def test_messages_are_added_at_the_end(memory):
 
 
 def test_without_an_id_there_is_one_session(memory):
-    provider = RecollectHistoryProvider(memory)
+    provider = RecalliteHistoryProvider(memory)
     run(provider.save_messages(None, [Message(role="user", contents=["hello"])]))
     assert texts(run(provider.get_messages(None))) == ["hello"]
     assert [each.id for each in memory.sessions.list()] == ["default"]
@@ -96,7 +96,7 @@ def test_without_an_id_there_is_one_session(memory):
 
 @pytest.mark.parametrize(("skips", "kept"), [(False, ["keep", "skip"]), (True, ["keep"])])
 def test_excluded_messages_are_left_out_on_request(memory, skips, kept):
-    provider = RecollectHistoryProvider(memory, skip_excluded=skips)
+    provider = RecalliteHistoryProvider(memory, skip_excluded=skips)
     excluded = Message(role="assistant", contents=["skip"], additional_properties={"_excluded": True})
     run(provider.save_messages("s", [Message(role="user", contents=["keep"]), excluded]))
     assert texts(run(provider.get_messages("s"))) == kept
@@ -110,12 +110,12 @@ def test_an_agent_goes_on_after_reopening(path, streamed):
             return (await agent.run(question, session=session)).text
         return (await agent.run(question, session=session, stream=True).get_final_response()).text
 
-    with RecollectHistoryProvider(path) as provider:
+    with RecalliteHistoryProvider(path) as provider:
         assert run(ask(Scripted("Paris."), "Where is the tower?")) == "Paris."
     with pytest.raises(StoreClosed):
         run(provider.get_messages("chat"))
     second = Scripted("France.")
-    with RecollectHistoryProvider(path) as provider:
+    with RecalliteHistoryProvider(path) as provider:
         assert run(ask(second, "In which country?")) == "France."
         stored = run(provider.get_messages("chat"))
     assert texts(second.asked[0]) == ["Where is the tower?", "Paris.", "In which country?"]
@@ -123,13 +123,13 @@ def test_an_agent_goes_on_after_reopening(path, streamed):
 
 
 def test_scopes_keep_sessions_of_the_same_id_apart(memory):
-    ada, bob = (RecollectHistoryProvider(memory, scope=f"/users/{name}") for name in ("ada", "bob"))
+    ada, bob = (RecalliteHistoryProvider(memory, scope=f"/users/{name}") for name in ("ada", "bob"))
     run(ada.save_messages("s", [Message(role="user", contents=["secret"])]))
     assert run(bob.get_messages("s")) == []
 
 
 def test_what_is_stored_follows_the_flags(memory):
-    provider = RecollectHistoryProvider(memory, load_messages=False, store_outputs=False, source_id="audit")
+    provider = RecalliteHistoryProvider(memory, load_messages=False, store_outputs=False, source_id="audit")
     client, session = Scripted("one", "two"), AgentSession(session_id="s")
     agent = Agent(client=client, context_providers=[provider])
     for question in ("first", "second"):
@@ -143,7 +143,7 @@ def test_what_is_stored_follows_the_flags(memory):
 def test_the_model_gets_what_is_recalled_and_remembers_with_the_tool(memory):
     memory.remember("Ada takes no sugar in her tea", scope="/users/ada")
     client = Scripted(call(action="write", content="Ada has her tea at four"), "Noted.")
-    provider = RecollectContextProvider(memory, scope=lambda session: f"/users/{session.state['user']}")
+    provider = RecalliteContextProvider(memory, scope=lambda session: f"/users/{session.state['user']}")
     agent = Agent(client=client, context_providers=[provider], instructions="Be brief.")
 
     def ask(user, question):
@@ -165,14 +165,14 @@ def test_the_model_gets_what_is_recalled_and_remembers_with_the_tool(memory):
 
 def test_what_the_model_gets_wrong_is_its_answer(memory):
     client = Scripted(call(action="remove", id="unknown"), "Sorry.")
-    run(Agent(client=client, context_providers=[RecollectContextProvider(memory)]).run("forget it"))
+    run(Agent(client=client, context_providers=[RecalliteContextProvider(memory)]).run("forget it"))
     (result,) = [each for message in client.asked[1] for each in message.contents if each.type == "function_result"]
     assert '"not_found"' in str(result.result)
 
 
 def test_inputs_are_remembered_on_request_only(memory):
     for remembers, texts_after in ((False, []), (True, ["Ada moved to Rome in May"])):
-        provider = RecollectContextProvider(memory, tool=False, remember_inputs=remembers, scope="/ada")
+        provider = RecalliteContextProvider(memory, tool=False, remember_inputs=remembers, scope="/ada")
         client = Scripted("I see.")
         run(Agent(client=client, context_providers=[provider]).run("Ada moved to Rome in May"))
         assert [(each.text, each.scope) for each in memory.list()] == [(text, "/ada") for text in texts_after]
@@ -182,14 +182,14 @@ def test_inputs_are_remembered_on_request_only(memory):
 def test_nothing_is_recalled_with_a_limit_of_none_or_for_a_blank_input(memory):
     memory.remember("Ada drinks tea")
     client = Scripted("one", "two")
-    run(Agent(client=client, context_providers=[RecollectContextProvider(memory, limit=0)]).run("tea"))
-    run(Agent(client=client, context_providers=[RecollectContextProvider(memory)]).run(" "))
+    run(Agent(client=client, context_providers=[RecalliteContextProvider(memory, limit=0)]).run("tea"))
+    run(Agent(client=client, context_providers=[RecalliteContextProvider(memory)]).run(" "))
     assert not any("<recalled" in text for asked in client.asked for text in texts(asked))
 
 
 def test_both_providers_share_a_memory(memory):
     memory.remember("Ada drinks tea")
-    history, context = RecollectHistoryProvider(memory), RecollectContextProvider(memory)
+    history, context = RecalliteHistoryProvider(memory), RecalliteContextProvider(memory)
     client, session = Scripted("Tea.", "Yes."), AgentSession(session_id="s")
     agent = Agent(client=client, context_providers=[history, context])
     run(agent.run("What does Ada drink?", session=session))
@@ -198,7 +198,7 @@ def test_both_providers_share_a_memory(memory):
 
 
 def test_a_provider_of_a_path_closes_its_memory(path):
-    with RecollectContextProvider(path, remember_inputs=True) as provider:
+    with RecalliteContextProvider(path, remember_inputs=True) as provider:
         run(Agent(client=Scripted("I see."), context_providers=[provider]).run("Ada moved to Rome"))
     with Memory(path) as again:
         assert again.count() == 1
@@ -206,13 +206,13 @@ def test_a_provider_of_a_path_closes_its_memory(path):
 
 def test_bad_arguments_are_refused(memory):
     with pytest.raises(InvalidFilter, match="absolute"):
-        RecollectHistoryProvider(memory, scope="users")
+        RecalliteHistoryProvider(memory, scope="users")
     with pytest.raises(InvalidInput, match="limit"):
-        RecollectContextProvider(memory, limit=-1)
+        RecalliteContextProvider(memory, limit=-1)
     with pytest.raises(InvalidInput, match="source_id"):
-        RecollectContextProvider(memory, source_id="")
+        RecalliteContextProvider(memory, source_id="")
     with pytest.raises(InvalidInput, match="id"):
-        run(RecollectHistoryProvider(memory).save_messages("", [Message(role="user", contents=["x"])]))
-    provider = RecollectContextProvider(memory, scope=lambda session: "users")
+        run(RecalliteHistoryProvider(memory).save_messages("", [Message(role="user", contents=["x"])]))
+    provider = RecalliteContextProvider(memory, scope=lambda session: "users")
     with pytest.raises(InvalidFilter, match="absolute"):
         run(Agent(client=Scripted("x"), context_providers=[provider]).run("hello"))

@@ -8,15 +8,15 @@ import stat
 
 import pytest
 
-from recollect import Workspace
-from recollect.workspace import WorkspaceConfig
+from recallite import Workspace
+from recallite.workspace import WorkspaceConfig
 
 anthropic = pytest.importorskip("anthropic", reason="anthropic is not installed")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from anthropic.lib.tools import ToolError  # noqa: E402
 
-from recollect.integrations.anthropic import AsyncMemoryTool, MemoryTool  # noqa: E402
+from recallite.integrations.anthropic import AsyncMemoryTool, MemoryTool  # noqa: E402
 
 NOTES = {"command": "create", "path": "/memories/team.md", "file_text": "# Team\n\nAda is on call for billing.\n"}
 STEPS = [
@@ -110,16 +110,16 @@ def test_a_workspace_of_the_callers_own_stays_open_and_its_index_is_refused(tmp_
         tool.close()
         assert [hit.path for hit in workspace.search("Who is on call?")] == ["team.md"]
         for command in (
-            {"command": "view", "path": "/memories/.recollect"},
-            {"command": "delete", "path": "/memories/x/../.recollect/index.db"},
-            {"command": "rename", "old_path": "/memories/.recollect", "new_path": "/memories/a"},
-            {"command": "rename", "old_path": "/memories/team.md", "new_path": "/memories/.recollect/team.md"},
+            {"command": "view", "path": "/memories/.recallite"},
+            {"command": "delete", "path": "/memories/x/../.recallite/index.db"},
+            {"command": "rename", "old_path": "/memories/.recallite", "new_path": "/memories/a"},
+            {"command": "rename", "old_path": "/memories/team.md", "new_path": "/memories/.recallite/team.md"},
         ):
             with pytest.raises(ToolError, match="is where the index of the memory files is"):
                 tool.call(command)
             with pytest.raises(ToolError, match="is where the index of the memory files is"):
                 asyncio.run(AsyncMemoryTool(workspace).call(command))
-        assert ".recollect" not in tool.call({"command": "view", "path": "/memories"})
+        assert ".recallite" not in tool.call({"command": "view", "path": "/memories"})
 
 
 def test_a_folder_around_the_index_is_not_deleted_or_renamed(tmp_path):
@@ -161,7 +161,7 @@ def test_clearing_deletes_every_file_and_keeps_the_workspace_usable(tmp_path):
         tool.call({"command": "create", "path": "/memories/old/a.txt", "file_text": "x"})
         assert tool.clear_all_memory() == "All memory cleared"
         assert workspace.files() == []
-        assert [each.name for each in workspace.folder.iterdir()] == [".recollect"]
+        assert [each.name for each in workspace.folder.iterdir()] == [".recallite"]
         tool.call(NOTES)
         assert asyncio.run(AsyncMemoryTool(workspace).clear_all_memory()) == "All memory cleared"
         assert workspace.files() == []

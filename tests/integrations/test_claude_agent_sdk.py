@@ -8,14 +8,14 @@ import uuid
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
+from recallite import Memory
+from recallite.errors import InvalidInput
 
 sdk = pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installed")
 
 from claude_agent_sdk.testing import run_session_store_conformance  # noqa: E402
 
-from recollect.integrations.claude_agent_sdk import RecollectSessionStore  # noqa: E402
+from recallite.integrations.claude_agent_sdk import RecalliteSessionStore  # noqa: E402
 
 KEY = {"project_key": "-home-ada-app", "session_id": "s1"}
 SUB = {**KEY, "subpath": "subagents/agent-1"}
@@ -48,7 +48,7 @@ for line in sys.stdin:
 
 def test_the_conformance_suite_of_the_sdk(tmp_path):
     paths = (tmp_path / f"{number}.db" for number in range(100))
-    asyncio.run(run_session_store_conformance(lambda: RecollectSessionStore(next(paths))))
+    asyncio.run(run_session_store_conformance(lambda: RecalliteSessionStore(next(paths))))
 
 
 def test_an_agent_is_resumed_from_the_memory(path, tmp_path, monkeypatch):
@@ -71,9 +71,9 @@ def test_an_agent_is_resumed_from_the_memory(path, tmp_path, monkeypatch):
         )
         return [each.content[0].text async for each in said if isinstance(each, sdk.AssistantMessage)]
 
-    with RecollectSessionStore(path) as store:
+    with RecalliteSessionStore(path) as store:
         assert asyncio.run(ask(store, "Ada is on call for billing")) == ["resumed with 0 entries"]
-    with RecollectSessionStore(path) as store:  # another process
+    with RecalliteSessionStore(path) as store:  # another process
         assert asyncio.run(ask(store, "Who is on call?", resume=session)) == ["resumed with 2 entries"]
         listed = asyncio.run(sdk.list_sessions_from_store(store, directory=str(project)))
         assert [(each.session_id, each.first_prompt) for each in listed] == [(session, "Ada is on call for billing")]
@@ -96,7 +96,7 @@ async def uuids(store, key=KEY):
 
 def test_an_entry_that_is_sent_again_is_stored_once(path):
     async def talk():
-        with RecollectSessionStore(path) as one, RecollectSessionStore(path) as other:
+        with RecalliteSessionStore(path) as one, RecalliteSessionStore(path) as other:
             await one.append(KEY, [entry("a"), entry("b"), entry("a"), {"type": "tag", "tag": "x"}])
             await one.append(KEY, [entry("b"), entry("c"), {"type": "tag", "tag": "x"}])
             await other.append(KEY, [entry("c"), entry("d")])
@@ -125,13 +125,13 @@ def test_what_another_process_has_deleted_is_stored_when_it_is_sent_again(path):
         await store.append(KEY, [*second, *first])
         return await uuids(store)
 
-    with RecollectSessionStore(path) as store, RecollectSessionStore(path) as other:
+    with RecalliteSessionStore(path) as store, RecalliteSessionStore(path) as other:
         assert asyncio.run(main(store, other)) == ["b", "a"]
 
 
 def test_two_stores_that_append_at_once_lose_nothing(path):
     async def talk():
-        with RecollectSessionStore(path) as one, RecollectSessionStore(path) as other:
+        with RecalliteSessionStore(path) as one, RecalliteSessionStore(path) as other:
             await asyncio.gather(
                 *(store.append(KEY, [entry(f"{number}", customTitle=f"{number}")]) for number in range(20)
                   for store in (one, other))
@@ -145,7 +145,7 @@ def test_two_stores_that_append_at_once_lose_nothing(path):
 
 def test_projects_and_scopes_are_kept_apart(path):
     async def talk(memory):
-        stores = [RecollectSessionStore(memory), RecollectSessionStore(memory, scope="/users/bob")]
+        stores = [RecalliteSessionStore(memory), RecalliteSessionStore(memory, scope="/users/bob")]
         keys = [{**KEY, "project_key": project} for project in ("a/b", "a", "..", "%2E")]
         for number, (store, key) in enumerate((store, key) for store in stores for key in keys):
             await store.append(key, [entry(f"{number}", customTitle=f"{number}")])
@@ -162,7 +162,7 @@ def test_projects_and_scopes_are_kept_apart(path):
 
 def test_a_failed_append_stores_nothing(path):
     async def talk():
-        with RecollectSessionStore(path) as store:
+        with RecalliteSessionStore(path) as store:
             with pytest.raises(InvalidInput, match="an entry is 'x'"):
                 await store.append(KEY, [entry("a"), "x"])
             assert await store.load(KEY) is None
@@ -174,5 +174,5 @@ def test_a_failed_append_stores_nothing(path):
 
 @pytest.mark.parametrize("key", [{}, {"project_key": "p"}, {"project_key": "p", "session_id": None}, "p/s"])
 def test_a_wrong_key_is_named(key):
-    with RecollectSessionStore(":memory:") as store, pytest.raises(InvalidInput, match="key is"):
+    with RecalliteSessionStore(":memory:") as store, pytest.raises(InvalidInput, match="key is"):
         asyncio.run(store.append(key, [entry("a")]))

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, StoreClosed
-from recollect.integrations.common import OnMemory, in_thread, needed, scope_segment
+from recallite import Memory
+from recallite.errors import InvalidInput, StoreClosed
+from recallite.integrations.common import OnMemory, in_thread, needed, scope_segment
 
 
 def test_a_memory_that_was_given_stays_open(memory):
@@ -44,7 +44,7 @@ def test_a_missing_package_says_what_to_install():
     with pytest.raises(ModuleNotFoundError) as raised, needed("crewai"):
         import no_such_framework  # noqa: F401
     assert raised.value.__notes__ == [
-        "It is part of the extra crewai: pip install '.[crewai]' in a checkout of Recollect"
+        "It is part of the extra crewai: pip install '.[crewai]' in a checkout of Recallite"
     ]
 
 

@@ -18,9 +18,9 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, Stora
 from crewai.memory.storage.factory import set_memory_storage_factory  # noqa: E402
 from crewai.memory.types import MemoryRecord  # noqa: E402
 
-from recollect import Memory, Settings  # noqa: E402
-from recollect.errors import InvalidFilter, InvalidItem, StoreClosed  # noqa: E402
-from recollect.integrations.crewai import RecollectStorage  # noqa: E402
+from recallite import Memory, Settings  # noqa: E402
+from recallite.errors import InvalidFilter, InvalidItem, StoreClosed  # noqa: E402
+from recallite.integrations.crewai import RecalliteStorage  # noqa: E402
 
 NOON = datetime(2026, 3, 1, 12)
 
@@ -35,7 +35,7 @@ def crewai_s_own_files(tmp_path, monkeypatch):
 @pytest.fixture
 def storage(memory):
     """A storage that takes the vectors it is given."""
-    return RecollectStorage(memory)
+    return RecalliteStorage(memory)
 
 
 def record(id, scope="/", *, at=0, vector=(1.0, 0.0), **fields):
@@ -97,7 +97,7 @@ def test_search_goes_by_cosine_and_filters(storage):
 
 def test_a_search_in_more_records_than_a_recall_gives(storage, monkeypatch):
     storage.save([record(f"r{i}", vector=(1.0, i / 9), metadata={"list": [i % 2]}) for i in range(9)])
-    monkeypatch.setattr("recollect.recall.request.MAX_LIMIT", 2)
+    monkeypatch.setattr("recallite.recall.request.MAX_LIMIT", 2)
     assert [*found(storage, metadata_filter={"list": [1]}, limit=2)] == ["r1", "r3"]
     monkeypatch.undo()
     assert len(found(storage, limit=20_000)) == 9
@@ -201,11 +201,11 @@ def test_bad_records_are_refused_and_nothing_of_their_save_is_stored(storage):
             storage.save([record("a"), record("b").model_copy(update=wrong)])
     assert storage.count() == 0
     with pytest.raises(InvalidFilter, match="absolute"):
-        RecollectStorage(storage.memory, scope="crew")
+        RecalliteStorage(storage.memory, scope="crew")
 
 
 def test_two_scopes_of_a_memory_know_nothing_of_each_other(memory):
-    ada, bob = (RecollectStorage(memory, scope=f"/crews/{name}") for name in ("ada", "bob"))
+    ada, bob = (RecalliteStorage(memory, scope=f"/crews/{name}") for name in ("ada", "bob"))
     memory.remember("a memory of someone else")
     ada.save([record("a", "/x")])
     assert (bob.list_records(), bob.list_scopes(), bob.get_record("a"), found(bob)) == ([], [], None, {})
@@ -226,12 +226,12 @@ def test_it_is_awaited_too(storage):
 
 def test_a_storage_of_a_path_is_there_again_after_reopening(path):
     given = record("a", "/x", categories=["k"], last_accessed=NOON)
-    with RecollectStorage(path, embedder="none") as storage:
+    with RecalliteStorage(path, embedder="none") as storage:
         storage.save([given])
         assert copy.deepcopy(storage) is storage
     with pytest.raises(StoreClosed):
         storage.count()
-    with RecollectStorage(path, embedder="none") as again:
+    with RecalliteStorage(path, embedder="none") as again:
         assert again.get_record("a") == given
         assert found(again) == {"a": 1.0}
 
@@ -263,7 +263,7 @@ def bundled(path):
 
 
 def test_a_crew_recalls_and_remembers(bundled):
-    storage, model = RecollectStorage(bundled), Scripted(model="scripted")
+    storage, model = RecalliteStorage(bundled), Scripted(model="scripted")
     memory = crewai.Memory(storage=storage, embedder=storage.embed, llm=model)
     memory.remember("Ada is allergic to milk", scope="/ada", categories=["health"], importance=0.8, metadata={})
     waiter = crewai.Agent(role="waiter", goal="serve", backstory="You know the guests.", llm=model)
@@ -279,7 +279,7 @@ def test_a_crew_recalls_and_remembers(bundled):
 
 
 def test_the_factory_gives_it_to_every_memory_of_the_process(bundled):
-    storage = RecollectStorage(bundled)
+    storage = RecalliteStorage(bundled)
     set_memory_storage_factory(lambda spec: storage)
     try:
         memory = crewai.Memory(embedder=storage.embed, llm=Scripted(model="scripted"))

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
+from recallite import Memory
+from recallite.errors import InvalidInput
 
 pytest.importorskip("google.adk", reason="google-adk is not installed")
 
@@ -23,7 +23,7 @@ from google.adk.sessions.session import Session
 from google.adk.tools import load_memory
 from google.genai import types
 
-from recollect.integrations.google_adk import RecollectMemoryService
+from recallite.integrations.google_adk import RecalliteMemoryService
 
 ADA = {"app_name": "desk", "user_id": "ada"}
 
@@ -69,9 +69,9 @@ def test_an_agent_loads_memories_of_an_earlier_session(path):
         await service.add_session_to_memory(await sessions.get_session(**ADA, session_id=id))
         return said[-1].content.parts[0].text
 
-    with RecollectMemoryService(path) as service:
+    with RecalliteMemoryService(path) as service:
         assert asyncio.run(talk(service, "Billing is run by Ada", "s1")) == "Noted."
-    with RecollectMemoryService(path) as service:
+    with RecalliteMemoryService(path) as service:
         assert asyncio.run(talk(service, "Who runs billing?", "s2")) == "Billing is run by Ada"
 
 
@@ -87,7 +87,7 @@ def test_a_memory_comes_back_as_it_was(path):
         assert found.timestamp == "2023-11-14T22:13:20.500000+00:00"
         assert found.content == types.Content(role="model", parts=[parts[0], types.Part(text="of billing")])
 
-    with RecollectMemoryService(path) as service:
+    with RecalliteMemoryService(path) as service:
         asyncio.run(talk(service))
 
 
@@ -111,7 +111,7 @@ def test_a_session_that_is_added_again_is_brought_up_to_date():
         await service.add_session_to_memory(session())
         return service.memory.count()
 
-    with RecollectMemoryService(":memory:") as service:
+    with RecalliteMemoryService(":memory:") as service:
         assert asyncio.run(talk(service)) == 0
 
 
@@ -123,7 +123,7 @@ def test_an_event_is_stored_once_whether_its_session_is_told_or_not():
         await service.add_session_to_memory(session(first, second))
         return sorted((each.text, each.source) for each in service.memory.list())
 
-    with RecollectMemoryService(":memory:") as service:
+    with RecalliteMemoryService(":memory:") as service:
         assert asyncio.run(talk(service)) == [("Ada drinks tea", "s1"), ("Ada owns a cat", "s1")]
 
 
@@ -135,7 +135,7 @@ def test_a_time_in_words_or_without_a_zone_is_kept():
         return found.timestamp
 
     for timestamp in ("last spring", format_timestamp(1_700_000_000.5)):
-        with RecollectMemoryService(":memory:", mode="keyword") as service:
+        with RecalliteMemoryService(":memory:", mode="keyword") as service:
             told = asyncio.run(talk(service, timestamp))
             (kept,) = service.memory.list()
         assert told == "last spring" or kept.created_at.timestamp() == 1_700_000_000.5
@@ -154,7 +154,7 @@ def test_what_was_deleted_is_not_added_again(path):
         )
         return await texts(service, "vault code"), await texts(service, "tea")
 
-    with RecollectMemoryService(path) as service:
+    with RecalliteMemoryService(path) as service:
         assert asyncio.run(talk(service)) == ([], ["Ada drinks tea"])
         assert "1234" not in str(service.memory.list(limit=None))
 
@@ -168,7 +168,7 @@ def test_users_and_applications_are_kept_apart():
             )
         return [await texts(service, "What is the code?", app_name=app, user_id=user) for app, user in owners]
 
-    with Memory(":memory:") as memory, RecollectMemoryService(memory) as service:
+    with Memory(":memory:") as memory, RecalliteMemoryService(memory) as service:
         assert asyncio.run(talk(service)) == [[f"The code is {number}"] for number in range(4)]
 
 
@@ -182,7 +182,7 @@ def test_memories_are_added_directly_and_found_by_meaning():
         found = (await service.search_memory(**ADA, query="What must she not eat?")).memories
         return {each.id: each.timestamp for each in found}, service.memory.count()
 
-    with RecollectMemoryService(":memory:", min_confidence=0.0) as service:
+    with RecalliteMemoryService(":memory:", min_confidence=0.0) as service:
         times, count = asyncio.run(talk(service))
     assert times["m1"] == "2026-01-02T03:04:05+00:00"
     assert (len(times), count) == (2, 2)
@@ -197,5 +197,5 @@ def test_memories_are_added_directly_and_found_by_meaning():
     ],
 )
 def test_what_is_wrong_is_named(ids, query, why):
-    with RecollectMemoryService(":memory:") as service, pytest.raises(InvalidInput, match=why):
+    with RecalliteMemoryService(":memory:") as service, pytest.raises(InvalidInput, match=why):
         asyncio.run(service.search_memory(**{**ADA, **ids}, query=query))

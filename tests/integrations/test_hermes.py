@@ -11,15 +11,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
+from recallite import Memory
+from recallite.errors import InvalidInput
 
 provider_module = pytest.importorskip("agent.memory_provider", reason="hermes-agent is not installed")
 
 from agent.memory_manager import MemoryManager  # noqa: E402
 from plugins.memory import load_memory_provider  # noqa: E402
 
-from recollect.integrations import hermes  # noqa: E402
+from recallite.integrations import hermes  # noqa: E402
 
 
 @pytest.fixture
@@ -29,25 +29,25 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HERMES_HOME", str(folder))
     monkeypatch.setenv("HOME", str(tmp_path))
     hermes.install()
-    (folder / "config.yaml").write_text("memory:\n  provider: recollect\n", "utf-8")
+    (folder / "config.yaml").write_text("memory:\n  provider: recallite\n", "utf-8")
     return folder
 
 
 def managed(home, **kwargs):
     """Hermes' manager with the plugin that it loads from HERMES_HOME."""
     manager = MemoryManager()
-    manager.add_provider(load_memory_provider("recollect"))
+    manager.add_provider(load_memory_provider("recallite"))
     manager.initialize_all("s1", hermes_home=str(home), platform="cli", **kwargs)
     return manager
 
 
 def call(manager, **arguments):
-    return json.loads(manager.handle_tool_call("recollect_memory", arguments))
+    return json.loads(manager.handle_tool_call("recallite_memory", arguments))
 
 
 def test_turns_are_kept_and_recalled_in_the_next_session(home):
     manager = managed(home)
-    assert "recollect_memory" in manager.build_system_prompt()
+    assert "recallite_memory" in manager.build_system_prompt()
     assert manager.prefetch_all("Who is on call for billing?") == ""
     manager.sync_all("Ada is on call for billing", "Noted.", session_id="s1")
     manager.sync_all("thanks!", "You're welcome.", session_id="s1")
@@ -57,14 +57,14 @@ def test_turns_are_kept_and_recalled_in_the_next_session(home):
     assert "user: Ada is on call for billing" in manager.prefetch_all("Who is on call for billing?")
     assert manager.prefetch_all("How tall is the Eiffel tower?") == ""
     manager.shutdown_all()
-    with Memory(home / "recollect.db") as memory:
+    with Memory(home / "recallite.db") as memory:
         (session,) = memory.scoped("/hermes/default").sessions.list()
         assert (session.id, session.messages) == ("s1", 4)
 
 
 def test_the_tool_writes_recalls_and_removes(home):
     manager = managed(home)
-    assert manager.has_tool("recollect_memory")
+    assert manager.has_tool("recallite_memory")
     assert call(manager, action="write", content="The deploy key is in the vault")["outcome"] == "created"
     assert "vault" in json.dumps(call(manager, action="search", query="deploy key"))
     assert call(manager, action="remove", old_text="The deploy key is in the vault")["outcome"] == "removed"
@@ -85,7 +85,7 @@ def test_users_and_profiles_are_kept_apart(home):
 
 
 def test_the_same_id_on_two_platforms_is_two_users(home):
-    provider = hermes.RecollectProvider()
+    provider = hermes.RecalliteProvider()
     for platform in ("telegram", "discord"):
         provider.initialize("s1", hermes_home=str(home), platform=platform, user_id="7")
         assert provider.prefetch("Where is the vault key?") == ""
@@ -97,17 +97,17 @@ def test_a_subagent_reads_and_writes_nothing(home):
     manager = managed(home, agent_context="subagent")
     manager.sync_all("Ada is on call", "Noted.", session_id="s1")
     assert manager.flush_pending(timeout=60)
-    provider = manager.get_provider("recollect")
+    provider = manager.get_provider("recallite")
     provider.on_memory_write("add", "user", "Ada likes tea")
     provider.on_delegation("look", "found")
     assert "cannot change" in call(manager, action="write", content="x")["error"]
     assert call(manager, action="search", query="Ada")["results"] == []
     manager.shutdown_all()
     assert provider.prefetch("Ada") == provider.system_prompt_block() == ""
-    assert json.loads(provider.handle_tool_call("recollect_memory", {"action": "list"})) == {
+    assert json.loads(provider.handle_tool_call("recallite_memory", {"action": "list"})) == {
         "error": "the memory is closed"
     }
-    with Memory(home / "recollect.db") as memory:
+    with Memory(home / "recallite.db") as memory:
         assert memory.count() == 0
 
 
@@ -117,9 +117,9 @@ def test_what_hermes_notes_and_delegates_is_remembered(home):
     manager.on_memory_write("remove", "user", "Ada likes coffee")
     manager.on_delegation("Find the owner of billing", "It is the payments team")
     manager.on_session_switch("s2")
-    manager.get_provider("recollect").sync_turn("My cat is called Rex", "Nice.")
+    manager.get_provider("recallite").sync_turn("My cat is called Rex", "Nice.")
     manager.shutdown_all()
-    with Memory(home / "recollect.db") as memory:
+    with Memory(home / "recallite.db") as memory:
         assert {each.text for each in memory.list()} == {
             "Ada likes tea", "It is the payments team", "My cat is called Rex",
         }  # fmt: skip
@@ -127,7 +127,7 @@ def test_what_hermes_notes_and_delegates_is_remembered(home):
 
 
 def test_the_file_is_where_the_configuration_says(home, tmp_path):
-    provider = hermes.RecollectProvider()
+    provider = hermes.RecalliteProvider()
     assert provider.is_available()
     assert provider.backup_paths() == []
     provider.save_config({"path": str(tmp_path / "other.db")}, str(home))
@@ -135,9 +135,9 @@ def test_the_file_is_where_the_configuration_says(home, tmp_path):
     provider.initialize("s1", hermes_home=str(home))
     provider.shutdown()
     assert (tmp_path / "other.db").exists()
-    assert not (home / "recollect.db").exists()
-    (home / "recollect.json").write_text("[1]")
-    with pytest.raises(InvalidInput, match=r"recollect\.json is not"):
+    assert not (home / "recallite.db").exists()
+    (home / "recallite.json").write_text("[1]")
+    with pytest.raises(InvalidInput, match=r"recallite\.json is not"):
         provider.initialize("s1", hermes_home=str(home))
 
 
@@ -145,12 +145,12 @@ def test_the_plugin_is_installed_and_removed_by_a_command(home):
     environment = {**os.environ, "HERMES_HOME": str(home)}
     for command, exists in (("uninstall", False), ("uninstall", False), ("install", True), ("install", True)):
         done = subprocess.run(
-            [sys.executable, "-m", "recollect.integrations.hermes", command],
+            [sys.executable, "-m", "recallite.integrations.hermes", command],
             env=environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        assert done.stdout.strip() == str(home / "plugins" / "recollect")
-        assert (home / "plugins" / "recollect" / "plugin.yaml").exists() is exists
-    (home / "plugins" / "recollect" / "__init__.py").write_text("changed")
+        assert done.stdout.strip() == str(home / "plugins" / "recallite")
+        assert (home / "plugins" / "recallite" / "plugin.yaml").exists() is exists
+    (home / "plugins" / "recallite" / "__init__.py").write_text("changed")
     with pytest.raises(InvalidInput, match="not as it was installed"):
         hermes.uninstall()
 
@@ -167,7 +167,7 @@ class Model(BaseHTTPRequestHandler):
             return
         self.asked.append(request)
         call = {"id": "c1", "type": "function", "index": 0, "function": {
-            "name": "recollect_memory",
+            "name": "recallite_memory",
             "arguments": json.dumps({"action": "write", "content": "The deploy window is Tuesday"}),
         }}  # fmt: skip
         first = len(self.asked) == 1
@@ -212,7 +212,7 @@ agent.shutdown_memory_provider()
 
 
 def test_an_agent_uses_it_in_its_own_loop(home):
-    with Memory(home / "recollect.db") as memory:
+    with Memory(home / "recallite.db") as memory:
         memory.remember("Ada is on call for billing", scope="/hermes/default")
     Model.asked = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
@@ -227,7 +227,7 @@ def test_an_agent_uses_it_in_its_own_loop(home):
         server.server_close()
     assert "Done." in done.stdout, done.stdout + done.stderr
     assert "Ada is on call for billing" in json.dumps(Model.asked[0]["messages"])
-    assert "recollect_memory" in [each["function"]["name"] for each in Model.asked[0]["tools"]]
-    with Memory(home / "recollect.db") as memory:
+    assert "recallite_memory" in [each["function"]["name"] for each in Model.asked[0]["tools"]]
+    with Memory(home / "recallite.db") as memory:
         assert "The deploy window is Tuesday" in [each.text for each in memory.list()]
         assert [each.id for each in memory.scoped("/hermes/default").sessions.list()] == ["s7"]

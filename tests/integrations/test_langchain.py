@@ -23,19 +23,19 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from recollect import Memory
-from recollect.errors import (
+from recallite import Memory
+from recallite.errors import (
     EmbedderMismatch,
     InvalidFilter,
     InvalidInput,
     StoreClosed,
 )  # fmt: skip
-from recollect.integrations.langchain import (
-    RecollectChatMessageHistory,
-    RecollectRetriever,
-    RecollectVectorStore,
+from recallite.integrations.langchain import (
+    RecalliteChatMessageHistory,
+    RecalliteRetriever,
+    RecalliteVectorStore,
 )  # fmt: skip
-from recollect.integrations.langchain_embedder import LangChainEmbedder
+from recallite.integrations.langchain_embedder import LangChainEmbedder
 
 pytestmark = [
     pytest.mark.usefixtures("offline"),
@@ -68,7 +68,7 @@ class Scripted(GenericFakeChatModel):
 
 @pytest.fixture
 def store(memory):
-    return RecollectVectorStore(memory)
+    return RecalliteVectorStore(memory)
 
 
 def texts(documents):
@@ -89,13 +89,13 @@ else:
     class TestVectorStore(VectorStoreIntegrationTests):
         @pytest.fixture
         def vectorstore(self, path):
-            with RecollectVectorStore(path, self.get_embeddings()) as opened:
+            with RecalliteVectorStore(path, self.get_embeddings()) as opened:
                 yield opened
 
     class TestVectorStoreOfTheMemorysEmbedder(VectorStoreIntegrationTests):
         @pytest.fixture
         def vectorstore(self):
-            with RecollectVectorStore(":memory:") as opened:
+            with RecalliteVectorStore(":memory:") as opened:
                 yield opened
 
     class TestRetriever(RetrieversIntegrationTests):
@@ -107,7 +107,7 @@ else:
 
         @property
         def retriever_constructor(self):
-            return RecollectRetriever
+            return RecalliteRetriever
 
         @property
         def retriever_constructor_params(self):
@@ -122,16 +122,16 @@ else:
 
 
 def test_documents_stay_after_reopening(path):
-    with RecollectVectorStore(path, Letters()) as store:
+    with RecalliteVectorStore(path, Letters()) as store:
         (kept,) = store.add_documents([Document("zebra", metadata={"page": 7})])
-    with RecollectVectorStore(path, Letters()) as store:
+    with RecalliteVectorStore(path, Letters()) as store:
         assert store.similarity_search("zebra") == [Document("zebra", metadata={"page": 7}, id=kept)]
     with pytest.raises(StoreClosed):
         store.get_by_ids([kept])
 
 
 def test_ids_are_of_a_scope(memory):
-    ada, bob = (RecollectVectorStore(memory, scope=f"/{name}") for name in ("ada", "bob"))
+    ada, bob = (RecalliteVectorStore(memory, scope=f"/{name}") for name in ("ada", "bob"))
     for store, text in ((ada, "Ada's apple"), (bob, "Bob's apple")):
         assert store.add_texts([text], ids=["1"]) == ["1"]
     assert texts(ada.get_by_ids(["1"])) == texts(ada.similarity_search("apple")) == ["Ada's apple"]
@@ -142,7 +142,7 @@ def test_ids_are_of_a_scope(memory):
 
 
 def test_documents_of_a_scope_below_are_those_of_another_store(store):
-    below = RecollectVectorStore(store.memory, scope="/ada")
+    below = RecalliteVectorStore(store.memory, scope="/ada")
     below.add_texts(["an apple of Ada"], ids=["1"])
     store.add_texts(["an apple of all"], [{"n": 1}], ids=["1"])
     assert texts(store.similarity_search("apple")) == texts(store.get_by_ids(["1"])) == ["an apple of all"]
@@ -194,7 +194,7 @@ def test_a_filter_that_is_none_says_why(store, given, said):
 
 
 def test_scores_are_relevances(path):
-    with RecollectVectorStore(path, Letters(), mode="vector") as store:
+    with RecalliteVectorStore(path, Letters(), mode="vector") as store:
         store.add_texts(["abc", "abd", "xyz"])
         ((best, score), *_) = store.similarity_search_with_relevance_scores("abc")
         assert (best.page_content, score) == ("abc", pytest.approx(1))
@@ -204,7 +204,7 @@ def test_scores_are_relevances(path):
 
 
 def test_what_is_alike_is_passed_over(path):
-    with RecollectVectorStore(path, Letters(), mode="vector") as store:
+    with RecalliteVectorStore(path, Letters(), mode="vector") as store:
         store.add_texts(["abc", "abcabc", "abz"])
         diverse = store.as_retriever(search_type="mmr", search_kwargs={"k": 2, "lambda_mult": 0.3})
         assert sorted(texts(diverse.invoke("abc")))[1] == "abz"
@@ -224,11 +224,11 @@ def test_texts_are_added_all_or_none(store):
 
 
 def test_a_store_is_made_from_texts(path):
-    made = RecollectVectorStore.from_texts(["abc"], Letters(), [{"n": 1}], ids=["x"], memory=path, scope="/a")
+    made = RecalliteVectorStore.from_texts(["abc"], Letters(), [{"n": 1}], ids=["x"], memory=path, scope="/a")
     with made:
         assert made.get_by_ids(["x", "y"]) == [Document("abc", metadata={"n": 1}, id="x")]
         assert (made.embeddings.model, made.memory.stats().embedder) == ("letters-1", "Letters:letters-1")
-    with asyncio.run(RecollectVectorStore.afrom_texts(["tea"], None)) as own:
+    with asyncio.run(RecalliteVectorStore.afrom_texts(["tea"], None)) as own:
         assert texts(own.similarity_search("What do they drink?")) == ["tea"]
 
 
@@ -236,7 +236,7 @@ def test_a_memory_of_other_embeddings_is_refused():
     with Memory(":memory:", embedder=LangChainEmbedder(Letters(), 26, name="other")) as other:
         other.remember("what has a vector")
         with pytest.raises(EmbedderMismatch, match="Letters:letters-1 \\(26\\)"):
-            RecollectVectorStore(other, Letters())
+            RecalliteVectorStore(other, Letters())
 
 
 # ── retriever ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -245,10 +245,10 @@ def test_a_memory_of_other_embeddings_is_refused():
 def test_a_chain_answers_from_what_is_remembered(memory):
     memory.remember("The rent is due on the fifth", scope="/home", metadata={"page": 3})
     memory.remember("The rent of the boat is due on the ninth", scope="/boat")
-    RecollectVectorStore(memory, scope="/home").add_texts(
+    RecalliteVectorStore(memory, scope="/home").add_texts(
         ["A letter about the rent"], [{"from": "Bob"}], ids=["letter"]
     )
-    retriever = RecollectRetriever(memory=memory, k=2, options={"scope": "/home"})
+    retriever = RecalliteRetriever(memory=memory, k=2, options={"scope": "/home"})
     asked = {
         "context": retriever | RunnableLambda(lambda found: "; ".join(sorted(texts(found)))),
         "question": RunnablePassthrough(),
@@ -267,13 +267,13 @@ def test_a_chain_answers_from_what_is_remembered(memory):
 def test_a_retriever_of_a_path_closes_it(path):
     with Memory(path) as memory:
         memory.remember("The rent is due on the fifth")
-    retriever = RecollectRetriever(memory=path)
+    retriever = RecalliteRetriever(memory=path)
     assert len(retriever.invoke("rent")) == 1
     retriever.close()
     with pytest.raises(StoreClosed):
         retriever.invoke("rent")
     with pytest.raises(ValueError, match="memory is 7: give a Memory"):
-        RecollectRetriever(memory=7)
+        RecalliteRetriever(memory=7)
 
 
 # ── chat history ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -294,11 +294,11 @@ MESSAGES = [
 
 
 def test_messages_come_back_as_they_were(path):
-    with RecollectChatMessageHistory("chat-7", path) as history:
+    with RecalliteChatMessageHistory("chat-7", path) as history:
         assert history.messages == []
         history.add_messages(MESSAGES[:4])
         asyncio.run(history.aadd_messages(MESSAGES[4:]))
-    with RecollectChatMessageHistory("chat-7", path) as history:
+    with RecalliteChatMessageHistory("chat-7", path) as history:
         assert history.messages == MESSAGES
         assert asyncio.run(history.aget_messages()) == MESSAGES
         history.limit = 2
@@ -308,7 +308,7 @@ def test_messages_come_back_as_they_were(path):
 
 
 def test_sessions_are_apart(memory):
-    one, other = (RecollectChatMessageHistory("chat", memory, agent=agent) for agent in ("ada", "bob"))
+    one, other = (RecalliteChatMessageHistory("chat", memory, agent=agent) for agent in ("ada", "bob"))
     one.add_user_message("Hello")
     one.add_ai_message("Hi")
     assert (str(one), other.messages) == ("Human: Hello\nAI: Hi", [])
@@ -323,20 +323,20 @@ def test_sessions_are_apart(memory):
 
 def test_messages_of_other_programs_are_read(memory):
     memory.sessions.open("chat").extend([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}])
-    assert RecollectChatMessageHistory("chat", memory).messages == [HumanMessage("Hello"), AIMessage("Hi")]
+    assert RecalliteChatMessageHistory("chat", memory).messages == [HumanMessage("Hello"), AIMessage("Hi")]
 
 
 def test_a_chain_keeps_its_conversations(path):
     prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("before"), ("human", "{said}")])
     with Memory(path) as memory:
         chain = RunnableWithMessageHistory(
-            prompt | Scripted(messages=iter([])), lambda session_id: RecollectChatMessageHistory(session_id, memory),
+            prompt | Scripted(messages=iter([])), lambda session_id: RecalliteChatMessageHistory(session_id, memory),
             input_messages_key="said", history_messages_key="before",
         )  # fmt: skip
         for session, said in (("a", "one"), ("b", "two"), ("a", "three")):
             chain.invoke({"said": said}, {"configurable": {"session_id": session}})
         last = asyncio.run(chain.ainvoke({"said": "four"}, {"configurable": {"session_id": "b"}}))
         assert last.content == "I was told: two | I was told: two | four"
-    with RecollectChatMessageHistory("a", path) as history:
+    with RecalliteChatMessageHistory("a", path) as history:
         assert [each.type for each in history.messages] == ["human", "ai"] * 2
         assert history.messages[2].content == "three"

@@ -17,16 +17,16 @@ pytest.importorskip("langgraph.store.base", reason="the extra langgraph is not i
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
-from recollect import Memory
-from recollect.errors import (
+from recallite import Memory
+from recallite.errors import (
     EmbedderMismatch,
     InvalidFilter,
     InvalidInput,
     InvalidVector,
     StoreClosed,
 )  # fmt: skip
-from recollect.integrations.langchain_embedder import LangChainEmbedder
-from recollect.integrations.langgraph import AsyncRecollectStore, RecollectStore
+from recallite.integrations.langchain_embedder import LangChainEmbedder
+from recallite.integrations.langgraph import AsyncRecalliteStore, RecalliteStore
 
 pytestmark = pytest.mark.usefixtures("offline")
 
@@ -50,12 +50,12 @@ INDEX = {"embed": Letters(), "dims": 26, "fields": ["title", "notes[*]"]}
 
 @pytest.fixture
 def store(memory):
-    return RecollectStore(memory)
+    return RecalliteStore(memory)
 
 
 @pytest.fixture
 def indexed(path):
-    with RecollectStore(path, index=INDEX) as opened:
+    with RecalliteStore(path, index=INDEX) as opened:
         yield opened
 
 
@@ -96,13 +96,13 @@ def said_in(thread):
 
 
 def test_a_graph_remembers_between_threads_and_after_reopening(path):
-    with RecollectStore(path) as store:
+    with RecalliteStore(path) as store:
         graph = remembering_graph(store)
         for text in ("I am allergic to peanuts", "My dog is called Nero", "I work in Lisbon"):
             assert graph.invoke({"messages": [text]}, said_in("monday"))["messages"][-1] == "noted"
         answer = graph.invoke({"messages": ["What is the name of the dog?"]}, said_in("tuesday"))
         assert answer["messages"] == ["What is the name of the dog?", "My dog is called Nero"]
-    with RecollectStore(path) as store:
+    with RecalliteStore(path) as store:
         answer = remembering_graph(store).invoke({"messages": ["Which food is dangerous?"]}, said_in("friday"))
         assert answer["messages"][-1] == "I am allergic to peanuts"
 
@@ -120,7 +120,7 @@ def test_an_asynchronous_graph_remembers(path):
         built = graph.StateGraph(State)
         built.add_node("keep", keep)
         built.add_edge(graph.START, "keep")
-        async with AsyncRecollectStore.from_conn_string(str(path)) as store:
+        async with AsyncRecalliteStore.from_conn_string(str(path)) as store:
             await store.aput(("notes",), "first", {"text": "Ada drinks tea"})
             return await built.compile(store=store).ainvoke({"messages": ["The rent is due"]})
 
@@ -164,11 +164,11 @@ def test_a_key_may_be_any_text(store, key):
 
 
 def test_namespaces_are_scopes_that_a_handle_confines(memory):
-    ada, bob = (RecollectStore(memory, scope=f"/{name}") for name in ("ada", "bob"))
+    ada, bob = (RecalliteStore(memory, scope=f"/{name}") for name in ("ada", "bob"))
     ada.put(("notes",), "k", {"text": "Ada's"})
     bob.put(("notes",), "k", {"text": "Bob's"})
     assert ada.get(("notes",), "k").value == {"text": "Ada's"}
-    assert RecollectStore(memory.scoped("/bob")).get(("notes",), "k").value == {"text": "Bob's"}
+    assert RecalliteStore(memory.scoped("/bob")).get(("notes",), "k").value == {"text": "Bob's"}
     assert [each.scope for each in memory.scopes()] == ["/ada/notes", "/bob/notes"]
     assert keys(ada.search(())) == ["k"]
     ada.delete(("notes",), "k")
@@ -176,7 +176,7 @@ def test_namespaces_are_scopes_that_a_handle_confines(memory):
 
 
 def test_a_store_of_the_scope_above_has_the_same_items(store):
-    below = RecollectStore(store.memory, scope="/users/ada")
+    below = RecalliteStore(store.memory, scope="/users/ada")
     below.put(("notes",), "k", {"n": 1})
     assert store.get(("users", "ada", "notes"), "k").value == {"n": 1}
     store.put(("users", "ada", "notes"), "k", {"n": 2})
@@ -228,16 +228,16 @@ def test_reads_of_a_batch_see_what_was_there_before(store):
 
 
 def test_calls_awaited_together_are_one_batch(path, monkeypatch):
-    batches, abatch = [], RecollectStore.abatch
+    batches, abatch = [], RecalliteStore.abatch
 
     async def counted(store, ops):
         batches.append(len(ops))
         return await abatch(store, ops)
 
-    monkeypatch.setattr(RecollectStore, "abatch", counted)
+    monkeypatch.setattr(RecalliteStore, "abatch", counted)
 
     async def run():
-        async with AsyncRecollectStore.from_conn_string(str(path)) as store:
+        async with AsyncRecalliteStore.from_conn_string(str(path)) as store:
             await asyncio.gather(*(store.aput(("a",), str(n), {"n": n}) for n in range(20)))
             with pytest.raises(asyncio.InvalidStateError):
                 store.get(("a",), "1")
@@ -254,7 +254,7 @@ def test_an_asynchronous_function_embeds(path):
 
     async def run():
         index = {"embed": embed, "dims": 26, "fields": ["title"]}
-        async with AsyncRecollectStore.from_conn_string(str(path), index=index) as store:
+        async with AsyncRecalliteStore.from_conn_string(str(path), index=index) as store:
             await store.aput(("a",), "k", {"title": "zebra"})
             return await store.asearch(("a",), query="bazer")
 
@@ -265,7 +265,7 @@ def test_an_asynchronous_function_embeds(path):
 
 
 def test_the_memory_finds_items_by_itself(path):
-    with RecollectStore(path) as store:
+    with RecalliteStore(path) as store:
         store.put(("a",), "food", {"likes": "sushi", "since": 2020})
         store.put(("a",), "pet", {"text": "a cat called Miro"})
         store.put(("a",), "secret", {"text": "sushi sushi sushi"}, index=False)
@@ -301,7 +301,7 @@ def test_what_has_no_text_or_vector_is_found_last(indexed):
 
 
 def test_without_an_index_a_query_changes_nothing(memory):
-    store = RecollectStore(memory, index=False)
+    store = RecalliteStore(memory, index=False)
     store.put(("a",), "one", {"text": "tea"})
     store.put(("a",), "two", {"text": "coffee"})
     assert [(item.key, item.score) for item in store.search(("a",), query="tea")] == [("two", None), ("one", None)]
@@ -348,7 +348,7 @@ VALUES = {
     ],
 )
 def test_values_are_filtered(given, expected):
-    with RecollectStore(":memory:", index={"embed": Letters(), "dims": 26}) as store:
+    with RecalliteStore(":memory:", index={"embed": Letters(), "dims": 26}) as store:
         for key, value in VALUES.items():
             store.put(("a",), key, value)
         assert sorted(keys(store.search(("a",), filter=given))) == expected
@@ -380,7 +380,7 @@ def expires_after(store):
 
 
 def test_what_has_expired_is_not_shown_and_swept(memory):
-    store = RecollectStore(memory, ttl={"default_ttl": 60, "refresh_on_read": True})
+    store = RecalliteStore(memory, ttl={"default_ttl": 60, "refresh_on_read": True})
     store.put(("a",), "stays", {"n": 1}, ttl=None)
     store.put(("a",), "goes", {"n": 2})
     assert sorted(expires_after(store), key=str) == [timedelta(minutes=60), None]
@@ -391,7 +391,7 @@ def test_what_has_expired_is_not_shown_and_swept(memory):
 
 
 def test_a_read_renews_what_it_shows(memory):
-    store = RecollectStore(memory, ttl={"default_ttl": 60, "refresh_on_read": True})
+    store = RecalliteStore(memory, ttl={"default_ttl": 60, "refresh_on_read": True})
     for key in ("got", "found", "left"):
         store.put(("a",), key, {"key": key})
     ids = {record.metadata["key"]: record.id for record in memory.list()}
@@ -403,7 +403,7 @@ def test_a_read_renews_what_it_shows(memory):
 
 
 def test_a_sweeper_sweeps_until_it_is_stopped(memory):
-    store = RecollectStore(memory, ttl={"sweep_interval_minutes": 1e-4})
+    store = RecalliteStore(memory, ttl={"sweep_interval_minutes": 1e-4})
     swept = []
     ended = store.start_ttl_sweeper()
     store.put(("a",), "k", {"n": 1})
@@ -417,11 +417,11 @@ def test_a_sweeper_sweeps_until_it_is_stopped(memory):
     again = store.start_ttl_sweeper(1e-4)
     assert again.cancel()
     store.close()
-    assert RecollectStore(memory).start_ttl_sweeper().result(60) is None
+    assert RecalliteStore(memory).start_ttl_sweeper().result(60) is None
 
 
 def test_a_sweeper_ends_with_its_memory(memory):
-    ended = RecollectStore(memory, ttl={"sweep_interval_minutes": 1e-4}).start_ttl_sweeper()
+    ended = RecalliteStore(memory, ttl={"sweep_interval_minutes": 1e-4}).start_ttl_sweeper()
     memory.close()
     assert ended.result(60) is None
 
@@ -430,37 +430,37 @@ def test_a_sweeper_ends_with_its_memory(memory):
 
 
 def test_a_store_for_a_path_is_closed_and_one_for_a_memory_is_not(memory, path):
-    with RecollectStore.from_conn_string(str(path)) as store:
+    with RecalliteStore.from_conn_string(str(path)) as store:
         store.put(("a",), "k", {"n": 1})
     with pytest.raises(StoreClosed):
         store.get(("a",), "k")
-    with RecollectStore(memory) as store:
+    with RecalliteStore(memory) as store:
         store.put(("a",), "k", {"n": 1})
     assert memory.count() == 1
 
 
 def test_a_wrong_index_is_refused(memory, path):
     with pytest.raises(InvalidInput, match="embed without dims"):
-        RecollectStore(memory, index={"embed": Letters()})
+        RecalliteStore(memory, index={"embed": Letters()})
     with pytest.raises(InvalidInput, match="index is 'title': give an IndexConfig"):
-        RecollectStore(memory, index="title")
+        RecalliteStore(memory, index="title")
     with pytest.raises(InvalidInput, match="fields are 7"):
-        RecollectStore(memory, index={"fields": 7})
-    with RecollectStore(path, index={**INDEX, "dims": 5}) as store, pytest.raises(InvalidVector, match="26 components"):
+        RecalliteStore(memory, index={"fields": 7})
+    with RecalliteStore(path, index={**INDEX, "dims": 5}) as store, pytest.raises(InvalidVector, match="26 components"):
         store.put(("a",), "k", {"title": "abc"})
     with Memory(":memory:", embedder=LangChainEmbedder(Letters(), 26, name="other")) as other:
         other.remember("what has a vector of another embedder")
         with pytest.raises(EmbedderMismatch, match="leave embed and dims out"):
-            RecollectStore(other, index=INDEX)
+            RecalliteStore(other, index=INDEX)
 
 
 def test_a_memory_may_bring_langchains_embeddings(path):
     with Memory(path, embedder=LangChainEmbedder(Letters(), 26)) as memory:
-        store = RecollectStore(memory, index=INDEX)
+        store = RecalliteStore(memory, index=INDEX)
         store.put(("a",), "k", {"title": "zebra"})
         assert keys(store.search((), query="zebra")) == ["k"]
         assert memory.recall("zebra")[0].text == "zebra"
-    with RecollectStore(path, index=INDEX) as store:
+    with RecalliteStore(path, index=INDEX) as store:
         assert keys(store.search((), query="zebra")) == ["k"]
 
 

@@ -16,9 +16,9 @@ from llama_index.core.prompts import RichPromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 
-from recollect import Memory
-from recollect.errors import InvalidInput, StoreClosed
-from recollect.integrations.llama_index import RecollectMemoryBlock, RecollectRetriever
+from recallite import Memory
+from recallite.errors import InvalidInput, StoreClosed
+from recallite.integrations.llama_index import RecalliteMemoryBlock, RecalliteRetriever
 
 pytestmark = pytest.mark.usefixtures("offline")
 
@@ -46,12 +46,12 @@ async def talk(block, session):
 
 
 def test_a_memory_recalls_between_sessions_and_after_reopening(path):
-    block = RecollectMemoryBlock(memory=path, scope="/users/ada")
+    block = RecalliteMemoryBlock(memory=path, scope="/users/ada")
     asyncio.run(talk(block, "monday"))
     block.close()
 
     async def ask():
-        block = RecollectMemoryBlock(memory=path, scope="/users/ada", similarity_top_k=2)
+        block = RecalliteMemoryBlock(memory=path, scope="/users/ada", similarity_top_k=2)
         memory = small(block, "tuesday")
         messages = await memory.aget(input="Which food is dangerous for me?")
         block.close()
@@ -60,11 +60,11 @@ def test_a_memory_recalls_between_sessions_and_after_reopening(path):
     (system,) = asyncio.run(ask())
     assert system.role == "system"
     assert "I am allergic to peanuts, please remember that" in system.content
-    assert "<Recollect>" in system.content
+    assert "<Recallite>" in system.content
 
 
 def test_messages_are_records_with_role_session_and_position(memory):
-    block = RecollectMemoryBlock(memory=memory, scope="/ada")
+    block = RecalliteMemoryBlock(memory=memory, scope="/ada")
     asyncio.run(block.aput([said("one"), said("two", "assistant")], session_id="s"))
     asyncio.run(block.aput([said("three")], session_id="s"))
     asyncio.run(block.aput([said("four")]))
@@ -79,7 +79,7 @@ def test_messages_are_records_with_role_session_and_position(memory):
 
 
 def test_what_has_no_text_is_not_kept_and_asks_nothing(memory):
-    block = RecollectMemoryBlock(memory=memory)
+    block = RecalliteMemoryBlock(memory=memory)
     picture = ChatMessage(role="user", blocks=[ImageBlock(url="http://example.com/a.png")])
     asyncio.run(block.aput([picture, said("  "), said(None)]))
     assert memory.count() == 0
@@ -88,14 +88,14 @@ def test_what_has_no_text_is_not_kept_and_asks_nothing(memory):
 
 
 def test_a_block_that_takes_nothing_from_the_short_term_memory(memory):
-    block = RecollectMemoryBlock(memory=memory, accept_short_term_memory=False)
+    block = RecalliteMemoryBlock(memory=memory, accept_short_term_memory=False)
     asyncio.run(block.aput([said("one")], from_short_term_memory=True))
     assert memory.count() == 0
 
 
 def test_sessions_and_scopes_are_apart(memory):
-    block = RecollectMemoryBlock(memory=memory, scope="/ada", across_sessions=False)
-    other = RecollectMemoryBlock(memory=memory, scope="/bob")
+    block = RecalliteMemoryBlock(memory=memory, scope="/ada", across_sessions=False)
+    other = RecalliteMemoryBlock(memory=memory, scope="/bob")
     for session in ("a", "b"):
         asyncio.run(block.aput([said(f"apple of {session}")], session_id=session))
     asyncio.run(other.aput([said("apple of bob")]))
@@ -110,7 +110,7 @@ def test_sessions_and_scopes_are_apart(memory):
 
 def test_the_last_messages_of_the_user_are_the_query(memory):
     memory.remember_many(["the pear is green", "the plum is blue", "the apple is red"])
-    block = RecollectMemoryBlock(memory=memory, similarity_top_k=1)
+    block = RecalliteMemoryBlock(memory=memory, similarity_top_k=1)
     messages = [said("plum"), said("pear"), said("an apple then", "assistant")]
     assert asyncio.run(block.aget(messages)) == "the pear is green"
     block.retrieval_context_window, block.similarity_top_k = 2, 2
@@ -119,14 +119,14 @@ def test_the_last_messages_of_the_user_are_the_query(memory):
 
 
 def test_a_template_frames_what_is_recalled(memory):
-    block = RecollectMemoryBlock(memory=memory, format_template=RichPromptTemplate("Known: {{ text }}"))
+    block = RecalliteMemoryBlock(memory=memory, format_template=RichPromptTemplate("Known: {{ text }}"))
     assert asyncio.run(block.aget([said("apple")])) == ""
     memory.remember("the apple is red")
     assert asyncio.run(block.aget([said("apple")])) == "Known: the apple is red"
 
 
 def test_what_fits_least_is_truncated_first(memory):
-    block = RecollectMemoryBlock(memory=memory)
+    block = RecalliteMemoryBlock(memory=memory)
     content = "one two three\n\nfour five six\n\nseven eight nine"
     assert asyncio.run(block.atruncate(content, 0)) == content
     assert asyncio.run(block.atruncate(content, 2)) == "one two three\n\nfour five six"
@@ -134,7 +134,7 @@ def test_what_fits_least_is_truncated_first(memory):
 
 
 def test_messages_are_kept_all_or_none(memory):
-    block = RecollectMemoryBlock(memory=memory)
+    block = RecalliteMemoryBlock(memory=memory)
     with pytest.raises(InvalidInput):
         asyncio.run(block.aput([said("one"), said("with a NUL \0")]))
     assert memory.count() == 0
@@ -154,7 +154,7 @@ def test_an_agent_is_told_what_is_recalled(memory):
     async def run():
         agent = FunctionAgent(llm=mock.MockFunctionCallingLLM(response_generator=answer), tools=[])
         llama = LlamaMemory.from_defaults(
-            session_id="s", memory_blocks=[RecollectMemoryBlock(memory=memory, scope="/ada")], token_limit=4_000
+            session_id="s", memory_blocks=[RecalliteMemoryBlock(memory=memory, scope="/ada")], token_limit=4_000
         )
         return await agent.run("When is the rent due?", memory=llama)
 
@@ -168,7 +168,7 @@ def test_an_agent_is_told_what_is_recalled(memory):
 def test_a_query_engine_answers_from_what_is_remembered(memory):
     memory.remember("The rent is due on the fifth", scope="/home", metadata={"page": 3}, context="Ada")
     memory.remember("The rent of the boat is due on the ninth", scope="/boat")
-    retriever = RecollectRetriever(memory, similarity_top_k=1, options={"scope": "/home"})
+    retriever = RecalliteRetriever(memory, similarity_top_k=1, options={"scope": "/home"})
     engine = RetrieverQueryEngine(retriever, get_response_synthesizer(llm=MockLLM()))
     answers = [engine.query("When is the rent due?"), asyncio.run(engine.aquery("When is the rent due?"))]
     for answer in answers:
@@ -183,13 +183,13 @@ def test_a_query_engine_answers_from_what_is_remembered(memory):
 def test_a_path_is_closed_and_a_memory_is_not(memory, path):
     with Memory(path) as opened:
         opened.remember("apple")
-    with RecollectRetriever(path) as retriever:
+    with RecalliteRetriever(path) as retriever:
         assert [each.text for each in retriever.retrieve("apple")] == ["apple"]
     with pytest.raises(StoreClosed):
         retriever.retrieve("apple")
-    RecollectMemoryBlock(memory=memory).close()
+    RecalliteMemoryBlock(memory=memory).close()
     assert memory.count() == 0
     with pytest.raises(InvalidInput, match="memory is 7: give a Memory"):
-        RecollectRetriever(7)
+        RecalliteRetriever(7)
     with pytest.raises(ValueError, match="memory is 7: give a Memory"):
-        RecollectMemoryBlock(memory=7)
+        RecalliteMemoryBlock(memory=7)

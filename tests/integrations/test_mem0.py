@@ -11,9 +11,9 @@ import re
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, LanguageModelError
-from recollect.integrations.mem0 import AsyncMemory, Memory
+import recallite
+from recallite.errors import InvalidInput, LanguageModelError
+from recallite.integrations.mem0 import AsyncMemory, Memory
 
 TALK = [
     {"role": "system", "content": "You are helpful."},
@@ -126,7 +126,7 @@ def theirs(tmp_path, monkeypatch):
         yield memory
 
 
-def test_a_program_gets_the_same_from_mem0_and_from_recollect(mem, theirs):
+def test_a_program_gets_the_same_from_mem0_and_from_recallite(mem, theirs):
     assert plain(script(mem)) == plain(script(theirs))
 
 
@@ -224,7 +224,7 @@ class Model:
 
 def test_a_language_model_extracts_facts(path):
     model = Model(["Alex plays basketball", "Alex likes games"], [], LanguageModelError("no answer"))
-    with recollect.Memory(path, language_model=model) as memory:
+    with recallite.Memory(path, language_model=model) as memory:
         mem = Memory(memory=memory)
         assert texts(mem.add(TALK, user_id="alex", metadata={"k": 1})) == ["Alex plays basketball", "Alex likes games"]
         assert mem.get_all(filters={"user_id": "alex"})["results"][0]["metadata"] == {"k": 1}
@@ -282,7 +282,7 @@ def test_what_is_wrong_is_named(mem, wrong, why):
 
 
 def test_a_configuration_of_mem0_is_taken_and_not_used(path, monkeypatch, caplog):
-    monkeypatch.setenv("RECOLLECT_DB", os.fspath(path))
+    monkeypatch.setenv("RECALLITE_DB", os.fspath(path))
     with Memory.from_config({"llm": {"provider": "openai"}}) as mem:
         assert texts(mem.add("I drink tea", user_id="ada")) == ["I drink tea"]
     assert "the configuration of mem0 is not used" in caplog.text

@@ -13,9 +13,9 @@ agents = pytest.importorskip("agents", reason="openai-agents is not installed")
 
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 
-from recollect import Memory, Settings  # noqa: E402
-from recollect.errors import InvalidFilter, InvalidInput, StoreClosed  # noqa: E402
-from recollect.integrations.openai_agents import RecollectSession, memory_tool, recalling  # noqa: E402
+from recallite import Memory, Settings  # noqa: E402
+from recallite.errors import InvalidFilter, InvalidInput, StoreClosed  # noqa: E402
+from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling  # noqa: E402
 
 PLAIN = Settings(embedder="none")
 CALL = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"city": "Zürich"}'}
@@ -40,18 +40,18 @@ async def texts(session, limit=None):
 
 
 def test_it_is_a_session_of_the_sdk(memory):
-    assert isinstance(RecollectSession("s", memory), agents.Session)
+    assert isinstance(RecalliteSession("s", memory), agents.Session)
 
 
 def test_items_without_a_role_are_kept_as_they_are(memory):
-    session = RecollectSession("s", memory)
+    session = RecalliteSession("s", memory)
     items = [said("where?"), CALL, OUTPUT, {"role": "assistant", "content": [{"type": "output_text", "text": "there"}]}]
     run(session.add_items(items))
     assert run(session.get_items()) == items
 
 
 def test_the_last_item_is_popped_and_an_empty_session_has_none(memory):
-    session = RecollectSession("s", memory)
+    session = RecalliteSession("s", memory)
     assert run(session.pop_item()) is None
     run(session.add_items([said("one"), CALL]))
     assert run(session.pop_item()) == CALL
@@ -60,7 +60,7 @@ def test_the_last_item_is_popped_and_an_empty_session_has_none(memory):
 
 
 def test_concurrent_pops_take_each_item_once(on_disk):
-    session = RecollectSession("s", on_disk)
+    session = RecalliteSession("s", on_disk)
     run(session.add_items([said(str(number)) for number in range(20)]))
 
     async def pop_all():
@@ -83,13 +83,13 @@ def test_concurrent_pops_take_each_item_once(on_disk):
     ],
 )
 def test_a_limit_takes_the_last_items(memory, settings, limit, wanted):
-    session = RecollectSession("s", memory, session_settings=settings)
+    session = RecalliteSession("s", memory, session_settings=settings)
     run(session.add_items([said(str(number)) for number in range(4)]))
     assert run(texts(session, limit)) == wanted
 
 
 def test_a_session_that_another_process_ends_meanwhile_is_empty(memory, monkeypatch):
-    session = RecollectSession("s", memory)
+    session = RecalliteSession("s", memory)
     run(session.add_items([said("one")]))
     found = session._found()
     monkeypatch.setattr(session, "_found", lambda: found)
@@ -104,7 +104,7 @@ def test_instructions_refuse_a_limit_when_they_are_made(memory):
 
 
 def test_a_cleared_session_is_empty_and_takes_new_items(memory):
-    session, other = RecollectSession("s", memory), RecollectSession("other", memory)
+    session, other = RecalliteSession("s", memory), RecalliteSession("other", memory)
     run(session.clear_session())
     run(session.add_items([said("old")]))
     run(other.add_items([said("other")]))
@@ -116,7 +116,7 @@ def test_a_cleared_session_is_empty_and_takes_new_items(memory):
 
 
 def test_scopes_keep_sessions_of_the_same_id_apart(memory):
-    ada, bob = (RecollectSession("s", memory, scope=scope) for scope in ("/users/ada", "/users/bob"))
+    ada, bob = (RecalliteSession("s", memory, scope=scope) for scope in ("/users/ada", "/users/bob"))
     run(ada.add_items([said("secret")]))
     assert run(bob.get_items()) == []
     run(bob.clear_session())
@@ -125,19 +125,19 @@ def test_scopes_keep_sessions_of_the_same_id_apart(memory):
 
 
 def test_a_session_of_a_path_is_there_again_after_reopening(path):
-    with RecollectSession("s", path) as session:
+    with RecalliteSession("s", path) as session:
         run(session.add_items([said("kept"), CALL]))
     with pytest.raises(StoreClosed):
         run(session.get_items())
     with pytest.raises(StoreClosed):
         run(session.add_items([]))
-    with RecollectSession("s", path) as again:
+    with RecalliteSession("s", path) as again:
         assert run(again.get_items()) == [said("kept"), CALL]
 
 
 def test_damaged_items_are_left_out_and_do_not_count(path):
     with Memory(path, settings=PLAIN) as memory:
-        session = RecollectSession("s", memory)
+        session = RecalliteSession("s", memory)
         run(session.add_items([said("0"), said("1"), said("2"), said("3")]))
         with closing(apsw.Connection(str(path))) as other:
             other.execute("UPDATE session_message SET message = '{' WHERE position IN (1, 3)")
@@ -148,7 +148,7 @@ def test_damaged_items_are_left_out_and_do_not_count(path):
 
 @pytest.mark.parametrize("items", [[{}], ["text"], [said("ok"), {"role": "user", "content": object()}]])
 def test_items_that_are_no_json_objects_are_refused_and_nothing_is_stored(memory, items):
-    session = RecollectSession("s", memory)
+    session = RecalliteSession("s", memory)
     with pytest.raises(InvalidInput, match="message"):
         run(session.add_items(items))
     assert memory.sessions.list() == []
@@ -156,20 +156,20 @@ def test_items_that_are_no_json_objects_are_refused_and_nothing_is_stored(memory
 
 def test_bad_arguments_are_refused(memory):
     with pytest.raises(InvalidInput, match="session_id"):
-        RecollectSession("", memory)
+        RecalliteSession("", memory)
     with pytest.raises(InvalidFilter, match="absolute"):
-        RecollectSession("s", memory, scope="users")
+        RecalliteSession("s", memory, scope="users")
     with pytest.raises(InvalidInput, match="session_settings is 3"):
-        RecollectSession("s", memory, session_settings=3)
+        RecalliteSession("s", memory, session_settings=3)
     with pytest.raises(InvalidInput, match="limit is -1"):
-        run(RecollectSession("s", memory).get_items(-1))
+        run(RecalliteSession("s", memory).get_items(-1))
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_second_run_sees_the_first(memory, streamed):
     model = ScriptedModel([[assistant_message("It is in Paris.")], [assistant_message("In France.")]])
     agent = agents.Agent(name="guide", model=model)
-    session = RecollectSession("s", memory)
+    session = RecalliteSession("s", memory)
 
     async def ask(question):
         if not streamed:
@@ -198,7 +198,7 @@ def test_an_agent_writes_with_the_tool_and_another_one_recalls_it(memory):
             [assistant_message("Noted.")],
         ]
     )
-    session = RecollectSession("s", memory, scope="/users/ada")
+    session = RecalliteSession("s", memory, scope="/users/ada")
     tool = memory_tool(memory, scope="/users/ada")
     agent = agents.Agent(name="writer", model=writer, tools=[tool])
     assert run(agents.Runner.run(agent, "I take no sugar", session=session)).final_output == "Noted."

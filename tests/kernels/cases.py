@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from tests.kernels import oracle
 
 TOLERANCE = 1e-5

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from recollect_kernels import dispatch, python_backend, status, warmup
+from recallite_kernels import dispatch, python_backend, status, warmup
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def jit(ready_kernels):
     before = dispatch.active
     warmup()
     dispatch.active = before
-    return importlib.import_module("recollect_kernels.numba_backend")
+    return importlib.import_module("recallite_kernels.numba_backend")
 
 
 @pytest.fixture(scope="module", params=["python", "numba"])

@@ -7,9 +7,9 @@ import inspect
 import numpy as np
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
-from recollect_kernels import dispatch, python_backend
-from recollect_kernels.protocol import Backend
+import recallite_kernels as kernels
+from recallite_kernels import dispatch, python_backend
+from recallite_kernels.protocol import Backend
 from tests.kernels import test_rank
 from tests.kernels.cases import (
     TOLERANCE,

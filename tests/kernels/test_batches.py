@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from tests.kernels.cases import candidates, holds, mask, postings, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from recollect_kernels.cache import Cache
+from recallite_kernels.cache import Cache
 from tests.limits import LAST_RESORT_SECONDS
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links are POSIX")
@@ -23,8 +23,8 @@ CONTENT = random.Random(0).randbytes(30_000)
 WARM_UP = """
 import json, sys
 import numpy as np
-import recollect_kernels as k
-from recollect_kernels.numba_backend import _jit
+import recallite_kernels as k
+from recallite_kernels.numba_backend import _jit
 _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("quantize_int8", "sketch")]
 k.warmup()
 assert k.status().active == "numba"
@@ -111,10 +111,10 @@ def test_a_link_or_a_pipe_in_the_place_of_a_file_is_not_taken(cache, tmp_path):
 @posix
 @pytest.mark.parametrize("fault", ["open to others", "a link"])
 def test_a_folder_that_is_not_the_users_alone_is_not_read(tmp_path, compiled_kernels, monkeypatch, fault):
-    from recollect_kernels import cache
+    from recallite_kernels import cache
 
     folder = tmp_path / compiled_kernels.folder.name
-    monkeypatch.setenv("RECOLLECT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RECALLITE_CACHE_DIR", str(tmp_path))
     if fault == "a link":
         folder.symlink_to(compiled_kernels.folder)
     else:
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_compiled_again_and_replaced_with_equal_results(tmp_pa
     whole = file_of(cache, "sketch").read_bytes()
 
     def warm_up():
-        environment = {**os.environ, "RECOLLECT_CACHE_DIR": str(tmp_path), "RECOLLECT_KERNELS": "numba"}
+        environment = {**os.environ, "RECALLITE_CACHE_DIR": str(tmp_path), "RECALLITE_KERNELS": "numba"}
         done = subprocess.run(
             [sys.executable, "-c", WARM_UP], env=environment, capture_output=True, text=True, check=False,
             timeout=LAST_RESORT_SECONDS,

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect_kernels import KernelError
-from recollect_kernels.protocol import Backend
+import recallite_kernels as kernels
+from recallite_kernels import KernelError
+from recallite_kernels.protocol import Backend
 from tests.kernels.cases import weighed
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from recollect_kernels import dispatch
+from recallite_kernels import dispatch
 from tests.limits import LAST_RESORT_SECONDS
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
@@ -28,14 +28,14 @@ def warm(tmp_path_factory, compiled_kernels):
     folder = tmp_path_factory.mktemp("warm")
     shutil.copytree(compiled_kernels.folder, folder / compiled_kernels.folder.name)
     # A run with NUMBA_ settings has its kernels under another key than the processes here, which have none.
-    run("import recollect_kernels as k; k.warmup()", RECOLLECT_CACHE_DIR=folder, RECOLLECT_KERNELS="numba")
+    run("import recallite_kernels as k; k.warmup()", RECALLITE_CACHE_DIR=folder, RECALLITE_KERNELS="numba")
     return folder
 
 
 def run(code, fails=False, **environment):
     """Runs code with `answer(value)` at hand, and returns the last value answered."""
     setup = "import json\ndef answer(value): print('>' + json.dumps(value), flush=True)\n"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "NUMBA_"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("RECALLITE_", "NUMBA_"))}
     done = subprocess.run(
         [sys.executable, "-c", setup + textwrap.dedent(code)],
         env={**clean, **{name: str(value) for name, value in environment.items()}},
@@ -58,7 +58,7 @@ def killed(code, **environment):
     setup = "import json\ndef answer(value): print('>' + json.dumps(value), flush=True)\n"
     done = subprocess.run(
         [sys.executable, "-c", setup + textwrap.dedent(code)],
-        env={**os.environ, "RECOLLECT_KERNELS": "numba", **{name: str(each) for name, each in environment.items()}},
+        env={**os.environ, "RECALLITE_KERNELS": "numba", **{name: str(each) for name, each in environment.items()}},
         stdout=subprocess.PIPE,
         text=True,
         timeout=LAST_RESORT_SECONDS,
@@ -73,23 +73,23 @@ STATUS = "s = k.status(); answer([s.active, s.chosen, s.compiled, s.reason])"
 
 def test_the_import_loads_numpy_but_not_numba(tmp_path):
     code = (
-        "import sys, recollect_kernels as k; answer([name in sys.modules for name in ('numpy', 'numba', 'recollect')])"
+        "import sys, recallite_kernels as k; answer([name in sys.modules for name in ('numpy', 'numba', 'recallite')])"
     )
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == [True, False, False]
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) == [True, False, False]
 
 
 def test_the_environment_chooses_python(tmp_path):
     code = (
-        f"import recollect_kernels as k; assert k.warmup() == {{}}; assert k.start_background(True) is None; {STATUS}"
+        f"import recallite_kernels as k; assert k.warmup() == {{}}; assert k.start_background(True) is None; {STATUS}"
     )
-    assert run(code, RECOLLECT_KERNELS="python", RECOLLECT_CACHE_DIR=tmp_path) == [
-        "python", "python", False, "RECOLLECT_KERNELS=python",
+    assert run(code, RECALLITE_KERNELS="python", RECALLITE_CACHE_DIR=tmp_path) == [
+        "python", "python", False, "RECALLITE_KERNELS=python",
     ]  # fmt: skip
 
 
 def test_another_choice_is_an_error_that_says_what_is_wanted():
-    error = run("import recollect_kernels", fails=True, RECOLLECT_KERNELS="fortran")
-    assert "KernelError: RECOLLECT_KERNELS: 'fortran'; wanted numba or python" in error
+    error = run("import recallite_kernels", fails=True, RECALLITE_KERNELS="fortran")
+    assert "KernelError: RECALLITE_KERNELS: 'fortran'; wanted numba or python" in error
 
 
 WITHOUT_NUMBA = """
@@ -100,33 +100,33 @@ WITHOUT_NUMBA = """
 
 
 def test_without_numba_python_answers_and_says_so():
-    code = textwrap.dedent(WITHOUT_NUMBA) + f"import recollect_kernels as k\n{STATUS}"
+    code = textwrap.dedent(WITHOUT_NUMBA) + f"import recallite_kernels as k\n{STATUS}"
     assert run(code) == ["python", "python", False, "numba is not installed"]
 
 
 def test_asking_for_a_numba_that_is_not_there_is_an_error():
-    code = textwrap.dedent(WITHOUT_NUMBA) + "import recollect_kernels"
-    assert "pip install numba" in run(code, fails=True, RECOLLECT_KERNELS="numba")
+    code = textwrap.dedent(WITHOUT_NUMBA) + "import recallite_kernels"
+    assert "pip install numba" in run(code, fails=True, RECALLITE_KERNELS="numba")
 
 
 @needs_numba
 def test_a_numba_that_cannot_be_imported_leaves_python_answering(tmp_path):
     code = f"""
     import sys
-    import recollect_kernels as k
+    import recallite_kernels as k
     sys.modules["numba"] = None
     k.start_background(compile=True).join()
     {STATUS}
     """
-    active, chosen, compiled, reason = run(code, RECOLLECT_CACHE_DIR=tmp_path)
+    active, chosen, compiled, reason = run(code, RECALLITE_CACHE_DIR=tmp_path)
     assert (active, chosen, compiled) == ("python", "numba", False)
     assert reason.startswith("numba cannot be used: ModuleNotFoundError")
 
 
 @needs_numba
 def test_a_disabled_jit_is_reported(tmp_path):
-    code = "import recollect_kernels as k; k.warmup()"
-    error = run(code, fails=True, RECOLLECT_CACHE_DIR=tmp_path, NUMBA_DISABLE_JIT="1")
+    code = "import recallite_kernels as k; k.warmup()"
+    error = run(code, fails=True, RECALLITE_CACHE_DIR=tmp_path, NUMBA_DISABLE_JIT="1")
     assert "KernelError: warmup: numba cannot be used: RuntimeError: NUMBA_DISABLE_JIT is set" in error
 
 
@@ -135,13 +135,13 @@ def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
     code = f"""
     import sys
     import numpy as np
-    import recollect_kernels as k
+    import recallite_kernels as k
     assert not k.cached() and k.start_background() is None
     k.decay(np.zeros(1), 1.0)
     assert "numba" not in sys.modules
     {STATUS}
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == [
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) == [
         "python", "numba", False, "not compiled yet; warmup compiles them",
     ]  # fmt: skip
     assert not list(tmp_path.iterdir())
@@ -151,7 +151,7 @@ def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
 def test_a_warm_cache_is_loaded_in_the_background_without_compiling(warm):
     code = f"""
     import numpy as np
-    import recollect_kernels as k
+    import recallite_kernels as k
     from numba.core import event
     assert k.cached() and k.status().reason == "compiled and cached, but not loaded by this process"
     found = k.decay(np.zeros(1), 1.0).tolist()
@@ -162,7 +162,7 @@ def test_a_warm_cache_is_loaded_in_the_background_without_compiling(warm):
     assert k.start_background() is None and k.warmup()
     {STATUS}
     """
-    active, chosen, compiled, reason = run(code, RECOLLECT_CACHE_DIR=warm)
+    active, chosen, compiled, reason = run(code, RECALLITE_CACHE_DIR=warm)
     assert (active, chosen, compiled) == ("numba", "numba", True)
     assert reason.startswith(f"kept in {warm}")
 
@@ -181,13 +181,13 @@ def test_a_home_that_cannot_be_written_still_works(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     code = f"""
-    import recollect_kernels as k
-    from recollect_kernels.numba_backend import _jit
+    import recallite_kernels as k
+    from recallite_kernels.numba_backend import _jit
     _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("quantize_int8", "sketch")]  # all take 20 s
     k.warmup()
     {STATUS}
     """
-    active, _, compiled, reason = run(code, RECOLLECT_CACHE_DIR=blocked)
+    active, _, compiled, reason = run(code, RECALLITE_CACHE_DIR=blocked)
     assert (active, compiled) == ("numba", True)
     assert reason.startswith("compiled in memory only:")
 
@@ -196,25 +196,25 @@ def test_a_home_that_cannot_be_written_still_works(tmp_path):
 def test_numbas_own_cache_directory_is_left_alone(warm):
     code = """
     import os
-    import recollect_kernels as k
+    import recallite_kernels as k
     k.warmup()
     import numba
     answer([numba.config.CACHE_DIR, "NUMBA_CACHE_DIR" in os.environ])
     """
-    assert run(code, RECOLLECT_CACHE_DIR=warm) == ["", False]
+    assert run(code, RECALLITE_CACHE_DIR=warm) == ["", False]
 
 
 @needs_numba
 def test_progress_is_reported_and_seconds_returned(warm):
     code = """
-    import recollect_kernels as k
+    import recallite_kernels as k
     seen = []
     seconds = k.warmup(lambda name, done, total: seen.append((name, done, total)))
     assert [done for _, done, _ in seen] == list(range(1, seen[-1][2] + 1))
     assert set(seconds) == {name for name, _, _ in seen} | {"import"}
     answer(min(seconds.values()) > 0)
     """
-    assert run(code, RECOLLECT_CACHE_DIR=warm) is True
+    assert run(code, RECALLITE_CACHE_DIR=warm) is True
 
 
 @needs_numba
@@ -222,8 +222,8 @@ def test_progress_is_reported_and_seconds_returned(warm):
 def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
     code = f"""
     import atexit, time
-    import recollect_kernels as k
-    from recollect_kernels import dispatch
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
     # Hooks run last in, first out: this one sees what the package's own has left behind.
     atexit.register(lambda: answer(thread.is_alive()))
     thread = k.start_background(compile=True)
@@ -231,7 +231,7 @@ def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
         time.sleep(0.001)
     assert thread.is_alive()
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) is False
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) is False
     assert not list(tmp_path.glob("kernels-*/complete"))
 
 
@@ -246,8 +246,8 @@ ANSWERS = """
 def test_kernels_answer_as_soon_as_they_are_compiled_and_those_that_must_agree_together(tmp_path):
     code = f"""
     import time
-    import recollect_kernels as k
-    from recollect_kernels import dispatch
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
     {ANSWERS}
     assert answers("sketch") == "python_backend"
     thread = k.start_background(compile=True)
@@ -255,12 +255,12 @@ def test_kernels_answer_as_soon_as_they_are_compiled_and_those_that_must_agree_t
         time.sleep(0.001)
     answer([answers(name) for name in ("sketch", "hamming_shortlist", "bm25_top_k", "rank_candidates")])
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == ["numba_backend"] * 2 + ["python_backend"] * 2
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) == ["numba_backend"] * 2 + ["python_backend"] * 2
 
 
 # Two kernels, one of which a recall needs: compiled in a second each.
 TWO = """
-    from recollect_kernels.numba_backend import _jit
+    from recallite_kernels.numba_backend import _jit
     _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("quantize_int8", "sketch")]
 """
 
@@ -270,19 +270,19 @@ def test_what_a_recall_does_not_need_is_compiled_when_it_is_asked_for(tmp_path):
     code = f"""
     import threading
     import numpy as np
-    import recollect_kernels as k
-    from recollect_kernels import dispatch
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
     {ANSWERS}
     {TWO}
     k.start_background(compile=True).join()
     assert k.status().active == "numba" and "quantize_int8" not in dispatch._seconds
     vectors = np.arange(8, dtype=np.float32).reshape(2, 4)
     before = [part.tolist() for part in k.quantize_int8(vectors)]
-    [thread.join() for thread in threading.enumerate() if thread.name == "recollect-kernels"]
+    [thread.join() for thread in threading.enumerate() if thread.name == "recallite-kernels"]
     assert [part.tolist() for part in k.quantize_int8(vectors)] == before
     answer([answers("quantize_int8"), len(dispatch._threads)])
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == ["numba_backend", 2]
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) == ["numba_backend", 2]
 
 
 @needs_numba
@@ -294,14 +294,14 @@ def test_what_a_recall_does_not_need_is_compiled_when_it_is_asked_for(tmp_path):
 def test_without_a_process_to_compile_in_a_thread_compiles(tmp_path, hindrance):
     code = f"""
     import sys
-    import recollect_kernels as k
-    from recollect_kernels import compiler_process
+    import recallite_kernels as k
+    from recallite_kernels import compiler_process
     {TWO}
     {hindrance}
     k.warmup()
     {STATUS}
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path)[:3] == ["numba", "numba", True]
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path)[:3] == ["numba", "numba", True]
     assert len(list(tmp_path.glob("kernels-*/*.kernel"))) == 2
 
 
@@ -310,15 +310,15 @@ def test_without_a_process_to_compile_in_a_thread_compiles(tmp_path, hindrance):
 def test_the_process_that_compiles_ends_with_the_one_that_started_it(tmp_path):
     code = """
     import os, signal, time
-    import recollect_kernels as k
-    from recollect_kernels import dispatch
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
     thread = k.start_background(compile=True)
     while "sketch" not in dispatch._seconds and thread.is_alive():
         time.sleep(0.001)
     answer(dispatch._compiler._process.pid)
     os.kill(os.getpid(), signal.SIGKILL)
     """
-    compiler = int(killed(code, RECOLLECT_CACHE_DIR=tmp_path))
+    compiler = int(killed(code, RECALLITE_CACHE_DIR=tmp_path))
     deadline = time.monotonic() + LAST_RESORT_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -336,14 +336,14 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
     code = f"""
     import os, sys, time
     import numpy as np
-    import recollect_kernels as k
-    from recollect_kernels import dispatch
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
     k.start_background(compile=True)
     while len(dispatch._seconds) < 2:
         time.sleep(0.001)
     child = os.fork()
     if child == 0:
-        os.environ["RECOLLECT_CACHE_DIR"] = {str(warm)!r}
+        os.environ["RECALLITE_CACHE_DIR"] = {str(warm)!r}
         assert k.status().active == "python" and "forked" in k.status().reason
         assert k.decay(np.zeros(1), 1.0).tolist() == [1.0]
         k.warmup()
@@ -353,7 +353,7 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
     _, code = os.waitpid(child, 0)
     answer(code)
     """
-    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == 0
+    assert run(code, RECALLITE_CACHE_DIR=tmp_path) == 0
 
 
 @needs_numba
@@ -362,7 +362,7 @@ def test_a_child_forked_after_loading_uses_the_kernels(warm):
     code = """
     import os
     import numpy as np
-    import recollect_kernels as k
+    import recallite_kernels as k
     k.warmup()
     child = os.fork()
     if child == 0:
@@ -370,29 +370,29 @@ def test_a_child_forked_after_loading_uses_the_kernels(warm):
         os._exit(0 if ok else 3)
     answer(os.waitpid(child, 0)[1])
     """
-    assert run(code, RECOLLECT_CACHE_DIR=warm) == 0
+    assert run(code, RECALLITE_CACHE_DIR=warm) == 0
 
 
 @needs_numba
 def test_threads_that_warm_up_together_load_once(warm):
     code = """
     import threading
-    import recollect_kernels as k
+    import recallite_kernels as k
     calls = []
     threads = [threading.Thread(target=lambda: k.warmup(lambda *_: calls.append(1))) for _ in range(4)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
-    from recollect_kernels.numba_backend import _jit
+    from recallite_kernels.numba_backend import _jit
     answer([k.status().active, len(calls) == len(_jit.KERNELS)])
     """
-    assert run(code, RECOLLECT_CACHE_DIR=warm) == ["numba", True]
+    assert run(code, RECALLITE_CACHE_DIR=warm) == ["numba", True]
 
 
 def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
-    monkeypatch.delenv("RECOLLECT_CACHE_DIR", raising=False)
+    monkeypatch.delenv("RECALLITE_CACHE_DIR", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert dispatch.cache.root() == tmp_path / "recollect"
+    assert dispatch.cache.root() == tmp_path / "recallite"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert dispatch.cache.root() == tmp_path / ".cache" / "recollect"
+    assert dispatch.cache.root() == tmp_path / ".cache" / "recallite"

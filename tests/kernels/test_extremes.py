@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
-from recollect_kernels import KernelError
+import recallite_kernels as kernels
+from recallite_kernels import KernelError
 from tests.kernels import oracle
 from tests.kernels.cases import forest, holds, postings, rng, seeds, statements, weighed
 from tests.kernels.test_backends_agree import both

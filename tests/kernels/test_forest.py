@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
-from recollect_kernels import FEATURES, SIGNALS, KernelError
+import recallite_kernels as kernels
+from recallite_kernels import FEATURES, SIGNALS, KernelError
 from tests.kernels import oracle
 from tests.kernels.cases import forest, frozen, holds, plain, rng, seeds, weighed
 

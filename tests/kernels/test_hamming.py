@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
+import recallite_kernels as kernels
 from tests.kernels import oracle
 from tests.kernels.cases import frozen, holds, mask, masks, rng, seeds, vectors
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
-from recollect_kernels.signals import later_signals
+import recallite_kernels as kernels
+from recallite_kernels.signals import later_signals
 from tests.kernels import oracle
 from tests.kernels.cases import freeze, graph, holds, mask, masks, plain, postings, rng, seeds, vectors
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import recollect_kernels as kernels
-from recollect_kernels import python_backend
+import recallite_kernels as kernels
+from recallite_kernels import python_backend
 from tests.kernels import oracle
 from tests.kernels.cases import holds, mask, rng, seeds, vectors
 

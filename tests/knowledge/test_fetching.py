@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from recollect.errors import DocumentError, DocumentRefused, DocumentTooLarge, DocumentUnreadable
-from recollect.knowledge import fetching
-from recollect.knowledge.addresses import is_public
-from recollect.knowledge.fetching import fetch
-from recollect.knowledge.loaded import Limits
+from recallite.errors import DocumentError, DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recallite.knowledge import fetching
+from recallite.knowledge.addresses import is_public
+from recallite.knowledge.fetching import fetch
+from recallite.knowledge.loaded import Limits
 from tests.limits import LAST_RESORT_SECONDS
 
 LIMITS = Limits(max_bytes=10_000, seconds=LAST_RESORT_SECONDS)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import folders
-from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
+from recallite import folders
+from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
+from recallite.knowledge.files import FoundFile, Walk, find_file, read_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
 

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from recollect import AsyncMemory, Memory, Settings
-from recollect.errors import (
+from recallite import AsyncMemory, Memory, Settings
+from recallite.errors import (
     DocumentEncrypted,
     DocumentRefused,
     DocumentTooLarge,
@@ -17,7 +17,7 @@ from recollect.errors import (
     InvalidInput,
     NotFound,
 )
-from recollect.knowledge import ingesting
+from recallite.knowledge import ingesting
 from tests.knowledge.support import Put, encrypted, image_pdf, paragraph, pdf, word
 from tests.knowledge.test_fetching import serving
 from tests.memory.support import WordEmbedder

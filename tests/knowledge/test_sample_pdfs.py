@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import DocumentEncrypted, DocumentUnreadable
-from recollect.knowledge.loaded import Limits
-from recollect.knowledge.parser import Parser
+from recallite.errors import DocumentEncrypted, DocumentUnreadable
+from recallite.knowledge.loaded import Limits
+from recallite.knowledge.parser import Parser
 
 ROOT = Path(__file__).parents[2]
-FOLDER = Path(os.environ.get("RECOLLECT_TEST_PDFS") or ROOT.parent / "shared" / "eval" / "pdf")
+FOLDER = Path(os.environ.get("RECALLITE_TEST_PDFS") or ROOT.parent / "shared" / "eval" / "pdf")
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(),
-    reason=f"no folder {FOLDER}: RECOLLECT_TEST_PDFS names one with the PDFs of py-pdf/sample-files",
+    reason=f"no folder {FOLDER}: RECALLITE_TEST_PDFS names one with the PDFs of py-pdf/sample-files",
 )
 LOREM = "sed diam nonumy eirmod tempor invidunt ut labore et dolore magna aliquyam erat, sed diam voluptua."
 

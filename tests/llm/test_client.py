@@ -14,11 +14,11 @@ from email.utils import format_datetime
 import pytest
 import stamina
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, LanguageModelError
-from recollect.llm import OpenAICompatible
-from recollect.llm import budget as budgets
-from recollect.remote import endpoint
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, LanguageModelError
+from recallite.llm import OpenAICompatible
+from recallite.llm import budget as budgets
+from recallite.remote import endpoint
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
 
@@ -318,8 +318,8 @@ def test_the_key_is_in_no_error_and_no_repr(server, model, answer):
         ({"base_url": f"http://host/v1?key={KEY}"}, "give the key as api_key"),
         ({"base_url": 7}, "base_url is 7"),
         ({"model": "a\nb"}, "model"),
-        ({"model": None}, "RECOLLECT_LLM_MODEL is not set"),
-        ({"base_url": None}, "RECOLLECT_LLM_BASE_URL is not set"),
+        ({"model": None}, "RECALLITE_LLM_MODEL is not set"),
+        ({"base_url": None}, "RECALLITE_LLM_BASE_URL is not set"),
         ({"base_url": None, "model": None}, "no language model is named"),
         ({"api_key": f"{KEY}\n{KEY}"}, "api_key is blank or holds"),
         ({"api_key": f"{KEY}é"}, "api_key is blank or holds"),
@@ -360,9 +360,9 @@ def test_any_other_text_arrives(server, model):
 
 
 def test_the_environment_names_the_model_of_a_memory(server, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_LLM_BASE_URL", server.url)
-    monkeypatch.setenv("RECOLLECT_LLM_MODEL", "tiny")
-    monkeypatch.setenv("RECOLLECT_LLM_API_KEY", KEY)
+    monkeypatch.setenv("RECALLITE_LLM_BASE_URL", server.url)
+    monkeypatch.setenv("RECALLITE_LLM_MODEL", "tiny")
+    monkeypatch.setenv("RECALLITE_LLM_API_KEY", KEY)
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         memory.remember("no model is needed for this")
         memory.recall("this")
@@ -372,19 +372,19 @@ def test_the_environment_names_the_model_of_a_memory(server, monkeypatch):
 
 
 def test_half_an_environment_is_an_error_that_names_the_other_half(monkeypatch):
-    monkeypatch.setenv("RECOLLECT_LLM_MODEL", "tiny")
-    with pytest.raises(InvalidInput, match="RECOLLECT_LLM_BASE_URL is not set"):
+    monkeypatch.setenv("RECALLITE_LLM_MODEL", "tiny")
+    with pytest.raises(InvalidInput, match="RECALLITE_LLM_BASE_URL is not set"):
         Memory(":memory:", settings=Settings(embedder="none"))
 
 
 def test_nothing_is_imported_where_nothing_is_named():
     code = """
 import sys
-from recollect import Memory
+from recallite import Memory
 with Memory(":memory:") as memory:
     memory.remember("The ferry leaves at nine")
     assert memory.recall("When does the ferry leave?")
-print(sorted({"httpx2", "stamina", "recollect.remote.endpoint"} & set(sys.modules)))
+print(sorted({"httpx2", "stamina", "recallite.remote.endpoint"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -394,7 +394,7 @@ def test_a_retry_prints_nothing(server):
     server.script = [Answer({}, 429, {"Retry-After": "0"}), said("now")]
     code = """
 import sys
-from recollect.llm import OpenAICompatible
+from recallite.llm import OpenAICompatible
 print(OpenAICompatible(sys.argv[1], "tiny").complete([{"role": "user", "content": "x"}]))
 """
     done = subprocess.run([sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True)
@@ -406,10 +406,10 @@ def test_a_missing_library_is_an_error_that_names_the_extra(missing):
     code = f"""
 import sys
 sys.modules[{missing!r}] = None
-from recollect import Memory
-from recollect.embedding import RemoteEmbedder
-from recollect.errors import EmbedderMissing, LanguageModelError
-from recollect.llm import OpenAICompatible
+from recallite import Memory
+from recallite.embedding import RemoteEmbedder
+from recallite.errors import EmbedderMissing, LanguageModelError
+from recallite.llm import OpenAICompatible
 for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderMissing)):
     try:
         make("http://127.0.0.1:9/v1", "tiny")

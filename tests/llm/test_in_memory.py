@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.llm import OpenAICompatible
+from recallite import Memory, Settings
+from recallite.llm import OpenAICompatible
 from tests.endpoint import Answer, said
 
 LONG = (

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from recollect import Memory, Workspace
-from recollect.cli import main
-from recollect.embedding import load
-from recollect.environment import named_language_model
-from recollect.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
-from recollect.llm import OpenAICompatible
-from recollect.remote.address import ROUTED, address_of
-from recollect.workspace import EmbeddingConfig, FlushConfig, WorkspaceConfig
+from recallite import Memory, Workspace
+from recallite.cli import main
+from recallite.embedding import load
+from recallite.environment import named_language_model
+from recallite.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
+from recallite.llm import OpenAICompatible
+from recallite.remote.address import ROUTED, address_of
+from recallite.workspace import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from tests.endpoint import Answer, embeddings, said
 from tests.memory.support import WordEmbedder
 
@@ -160,15 +160,15 @@ def test_the_command_line_takes_the_same_names(litellm, server, tmp_path, monkey
 
 
 def test_importing_the_router_looks_nothing_up_and_reads_no_file_of_settings(litellm, tmp_path):
-    (tmp_path / ".env").write_text("RECOLLECT_TEST_LEAK=1\n")
+    (tmp_path / ".env").write_text("RECALLITE_TEST_LEAK=1\n")
     program = """
 import os, socket, sys
 def refuse(*arguments, **named):
     raise SystemExit(f"a connection was opened: {arguments}")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from recollect.remote.router import _litellm
+from recallite.remote.router import _litellm
 _litellm()
-print(os.environ.get("RECOLLECT_TEST_LEAK"), "litellm" in sys.modules)
+print(os.environ.get("RECALLITE_TEST_LEAK"), "litellm" in sys.modules)
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.stdout, ran.returncode) == ("None True\n", 0), ran.stderr
@@ -182,8 +182,8 @@ def test_every_provider_is_one_of_litellms(litellm):
 def test_opening_a_memory_imports_no_router():
     program = """
 import sys, types, importlib.machinery
-from recollect import Memory
-from recollect.remote import address
+from recallite import Memory
+from recallite.remote import address
 address.find_spec = lambda name: importlib.machinery.ModuleSpec(name, None)
 with Memory(":memory:", embedder="voyage/voyage-3", language_model="gemini/gemini-2.0-flash"):
     print("litellm" in sys.modules)
@@ -193,7 +193,7 @@ with Memory(":memory:", embedder="voyage/voyage-3", language_model="gemini/gemin
 
 
 def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr("recollect.remote.address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.remote.address.find_spec", lambda name: None)
     for opened in (
         lambda: Memory(tmp_path / "a.db", embedder="voyage/voyage-3"),
         lambda: Workspace(tmp_path, WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
@@ -207,7 +207,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
 
 
 def test_openai_and_ollama_need_no_router(server, monkeypatch):
-    monkeypatch.setattr("recollect.remote.address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.remote.address.find_spec", lambda name: None)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.otherwise = embeddings()
     embedder = load(address_of("ollama/nomic-embed-text", api_base=base(server, "")))
@@ -220,7 +220,7 @@ def test_openai_and_ollama_need_no_router(server, monkeypatch):
 
 
 def test_a_language_model_of_the_environment_may_have_its_provider_before_its_name(monkeypatch):
-    monkeypatch.setenv("RECOLLECT_LLM_MODEL", "ollama/llama3.2")
+    monkeypatch.setenv("RECALLITE_LLM_MODEL", "ollama/llama3.2")
     assert repr(OpenAICompatible()) == "OpenAICompatible('http://localhost:11434/v1', 'llama3.2')"
 
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.embedding import RemoteEmbedder, embed_documents, load
-from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput
+from recallite import Memory
+from recallite.embedding import RemoteEmbedder, embed_documents, load
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from tests.endpoint import Answer, Clock, embeddings
 from tests.memory.support import WordEmbedder
 
@@ -202,7 +202,7 @@ def test_recall_says_why_meaning_was_not_searched_without_asking_again(endpoint)
 
 def test_an_address_that_fails_at_the_start_is_not_asked_by_every_write_and_recall(endpoint, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("recollect.remote.breaker.monotonic", clock)
+    monkeypatch.setattr("recallite.remote.breaker.monotonic", clock)
     monkeypatch.setenv("EMBEDDING_PROVIDER", endpoint.url)
     monkeypatch.setenv("EMBEDDING_MODEL", "words")
     endpoint.down = True

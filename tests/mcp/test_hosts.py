@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from recollect.cli import main
+from recallite.cli import main
 
 HOSTS = {
     "claude-desktop": ("config/Claude/claude_desktop_config.json", "mcpServers"),
@@ -39,22 +39,22 @@ def test_the_server_is_put_in_and_taken_out(home, host, capfd):
     assert configure(home, "install", host, "--scope", "/users/ada", "--read-only") == 0
     said = capfd.readouterr().err
     assert "+" in said
-    assert '"recollect"' in said
-    entry = json.loads(file.read_text())[key]["recollect"]
+    assert '"recallite"' in said
+    entry = json.loads(file.read_text())[key]["recallite"]
     assert entry["command"] == sys.executable
     assert entry["args"] == [
-        "-m", "recollect.cli", "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
+        "-m", "recallite.cli", "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
     ]  # fmt: skip
     assert configure(home, "install", host, "--scope", "/users/ada", "--read-only") == 0
     assert "nothing was changed" in capfd.readouterr().err
     assert configure(home, "uninstall", host) == 0
-    assert "recollect" not in json.loads(file.read_text())[key]
+    assert "recallite" not in json.loads(file.read_text())[key]
 
 
 def test_what_stands_in_a_file_is_kept(home, capfd):
     file = home / ".claude.json"
     before = {
-        "theme": "dark", "mcpServers": {"other": {"command": "x"}, "recollect": {"command": "old", "env": {"A": "1"}}},
+        "theme": "dark", "mcpServers": {"other": {"command": "x"}, "recallite": {"command": "old", "env": {"A": "1"}}},
         "last": [1, 2],
     }  # fmt: skip
     file.write_text(json.dumps(before, indent=4))
@@ -63,7 +63,7 @@ def test_what_stands_in_a_file_is_kept(home, capfd):
     after = json.loads(file.read_text())
     assert list(after) == list(before)
     assert after["mcpServers"]["other"] == {"command": "x"}
-    assert after["mcpServers"]["recollect"]["env"] == {"A": "1"}
+    assert after["mcpServers"]["recallite"]["env"] == {"A": "1"}
     assert '    "theme": "dark"' in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert configure(home, "uninstall", "claude-code") == 0
@@ -79,7 +79,7 @@ def test_comments_and_order_of_toml_are_kept(home):
     assert configure(home, "install", "codex") == 0
     text = file.read_text()
     assert text.startswith(before.rstrip())
-    assert "[mcp_servers.recollect]" in text
+    assert "[mcp_servers.recallite]" in text
     assert configure(home, "uninstall", "codex") == 0
     assert file.read_text().strip() == before.strip()
     file.write_text("")

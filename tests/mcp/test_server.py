@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from recollect import Memory
+from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN
 
@@ -24,11 +24,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from recollect.errors import InvalidInput
-from recollect.mcp.running import http_application
-from recollect.mcp.server import MemoryServer
-from recollect.text.quoting import unquoted
-from recollect.tools.action import DocumentAccess
+from recallite.errors import InvalidInput
+from recallite.mcp.running import http_application
+from recallite.mcp.server import MemoryServer
+from recallite.text.quoting import unquoted
+from recallite.tools.action import DocumentAccess
 
 ERAS = ("legacy", "auto")
 
@@ -97,7 +97,7 @@ def test_tools_are_described_and_their_answers_fit_their_schemas(use, path):
     assert [each["id"] for each in listed["results"]] == [written["id"]]
     assert changed == {"outcome": "updated", "id": written["id"]}
     assert searched["results"][0] == {
-        "id": written["id"], "title": "The office is in Rome", "url": f"recollect://memory/{written['id']}",
+        "id": written["id"], "title": "The office is in Rome", "url": f"recallite://memory/{written['id']}",
     }  # fmt: skip
     assert (fetched["text"], fetched["metadata"]["tags"]) == ("The office is in Rome", "office")
     assert passages["results"] == []
@@ -190,8 +190,8 @@ def test_nothing_leaves_the_scope_that_the_server_has(use, path):
         ]
         written = told(await client.call_tool("remember", {"content": "a note", "scope": "/users/bob"}))
         with pytest.raises(MCPError, match="no memory"):
-            await client.read_resource(f"recollect://memory/{other.id}")
-        read = await client.read_resource(f"recollect://memory/{mine.id}")
+            await client.read_resource(f"recallite://memory/{other.id}")
+        read = await client.read_resource(f"recallite://memory/{mine.id}")
         return everything, refused, written, read.contents[0].text
 
     everything, refused, written, read = use(calls, scope="/users/ada")
@@ -278,11 +278,11 @@ def test_resources_and_the_prompt(use, path):
     async def calls(client):
         listed = [each.uri for each in (await client.list_resources()).resources]
         templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
-        recent = (await client.read_resource("recollect://recent")).contents[0].text
-        one = (await client.read_resource("recollect://memory/a%2Fb%20c")).contents[0].text
+        recent = (await client.read_resource("recallite://recent")).contents[0].text
+        one = (await client.read_resource("recallite://memory/a%2Fb%20c")).contents[0].text
         prompts = [each.name for each in (await client.list_prompts()).prompts]
         prompt = (await client.get_prompt("bootstrap", {"task": "write a letter"})).messages[0].content.text
-        for uri in ("recollect://nothing", "recollect://memory/unknown"):
+        for uri in ("recallite://nothing", "recallite://memory/unknown"):
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
         for name, arguments in (("bootstrap", {}), ("other", {"task": "x"}), ("bootstrap", {"task": "x", "y": "z"})):
@@ -291,7 +291,7 @@ def test_resources_and_the_prompt(use, path):
         return listed, templates, recent, one, prompts, prompt
 
     listed, templates, recent, one, prompts, prompt = use(calls)
-    assert (listed, templates) == (["recollect://recent"], ["recollect://memory/{id}"])
+    assert (listed, templates) == (["recallite://recent"], ["recallite://memory/{id}"])
     assert json.loads(unquoted(recent))["results"] == [{"id": record.id, "content": record.text}]
     assert one == record.text
     assert (prompts, "Always answer in French" in prompt) == (["bootstrap"], True)
@@ -310,11 +310,11 @@ def test_stored_text_cannot_leave_its_quotes(use, path):
     assert told(result)["results"][0]["content"] == hostile
 
 
-COMMAND = [sys.executable, "-m", "recollect.cli"]
+COMMAND = [sys.executable, "-m", "recallite.cli"]
 
 
 def parameters(path, *arguments):
-    environment = {**os.environ, "RECOLLECT_EMBEDDER": "none"}
+    environment = {**os.environ, "RECALLITE_EMBEDDER": "none"}
     return StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--db", str(path), "mcp", *arguments],
                                  env=environment)  # fmt: skip
 
@@ -355,7 +355,7 @@ def test_what_is_no_json_does_not_end_it(path):
     )
     assert done.returncode == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert any(each.get("result", {}).get("serverInfo", {}).get("name") == "recollect" for each in answers)
+    assert any(each.get("result", {}).get("serverInfo", {}).get("name") == "recallite" for each in answers)
 
 
 @asynccontextmanager
@@ -423,7 +423,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recollect.mcp.actions import TOOLS
+    from recallite.mcp.actions import TOOLS
 
     for tool in TOOLS:
         msgspec.json.schema(tool.answers)

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 import numpy as np
 
-from recollect import Hit, Memory, Settings
-from recollect.policies import WritePolicy
+from recallite import Hit, Memory, Settings
+from recallite.policies import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
@@ -94,7 +94,7 @@ def spawn(code: str, *arguments: object, **environment: str) -> subprocess.Popen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "RECOLLECT_KERNELS": "python", **environment},
+        env={**os.environ, "RECALLITE_KERNELS": "python", **environment},
     )
 
 
@@ -125,7 +125,7 @@ class Other:
 
     _CODE = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=int(sys.argv[2])))
 def attempt(call):
     try:

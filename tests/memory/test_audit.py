@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.audit import CHECKS
-from recollect.errors import InvalidInput
+from recallite import Memory, Settings
+from recallite.audit import CHECKS
+from recallite.errors import InvalidInput
 from tests.memory.support import ONLY_STORES
 
 # Nothing is marked or counted when it is written.

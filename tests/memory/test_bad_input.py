@@ -10,8 +10,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecollectError
+from recallite import Memory, Settings
+from recallite.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecalliteError
 from tests.memory.support import PLAIN, Foreign, state, unit
 
 NAIVE = datetime(2026, 1, 1)
@@ -131,7 +131,7 @@ def test_remember_refuses(kept, arguments, error, said):
         with pytest.raises(error, match=f"(?s){said}") as raised:
             use()
         assert len(str(raised.value)) < 600
-    with pytest.raises(RecollectError):
+    with pytest.raises(RecalliteError):
         kept.remember_many(["good", {"text": "a text", **arguments}])
     assert state(kept) == before
     assert kept.verify().problems == ()
@@ -320,8 +320,8 @@ def test_the_longest_age_of_a_session_removes_none(memory):
 
 
 def test_a_query_has_at_most_100_000_characters(memory):
-    from recollect import tools
-    from recollect.errors import InvalidText
+    from recallite import tools
+    from recallite.errors import InvalidText
 
     memory.remember("The harbour is closed.")
     longest, longer = "harbour" + " " * 99_993, "harbour" + " " * 99_994

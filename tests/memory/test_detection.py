@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings
+from recallite.policies import WritePolicy
 from tests.memory.support import ONLY_STORES, PLAIN, Other, unit
 
 OSLO, BERGEN, ROME = (f"Dana lives in {place} now" for place in ("Oslo", "Bergen", "Rome"))
@@ -95,7 +95,7 @@ def test_candidates_read_ahead_are_those_of_the_moment(tmp_path, monkeypatch):
     rows += [{"text": "Cleo lives in Lund now"}, {"text": "Ada lives in Rome"}, {"text": "Ada lives in Graz now"}]
     found = []
     for name, at_once in (("single", 1), ("few", 4), ("all", 256)):
-        monkeypatch.setattr("recollect.remember.detection._AT_ONCE", at_once)
+        monkeypatch.setattr("recallite.remember.detection._AT_ONCE", at_once)
         with Memory(tmp_path / f"{name}.db", embedder=None) as memory:
             memory.remember_many(["Ada lives in Paris", "Ben lives in Nice", "Cleo lives in Turin"])
             if at_once == 1:

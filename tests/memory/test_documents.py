@@ -7,10 +7,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import EmbedderError, InvalidInput
-from recollect.remember import documents as writing
-from recollect.remember.documents import (
+from recallite import Memory
+from recallite.errors import EmbedderError, InvalidInput
+from recallite.remember import documents as writing
+from recallite.remember.documents import (
     CachePolicy,
     NewChunk,
     NewDocument,

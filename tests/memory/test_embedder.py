@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.embedding import Embedded
-from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
+from recallite import Memory, Settings
+from recallite.embedding import Embedded
+from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
 from tests.memory.support import PLAIN, Foreign, WordEmbedder, run, spawn, state, unit
 
 FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
@@ -225,7 +225,7 @@ def test_reembed_without_an_embedder_is_refused(memory):
 
 _REEMBED = """
 import os, sys
-from recollect import Memory
+from recallite import Memory
 from tests.memory.support import WordEmbedder
 with Memory(sys.argv[1], embedder=WordEmbedder("other", 24)) as memory:
     def told(done, total):
@@ -344,7 +344,7 @@ _WITHOUT = """
 import sys
 for name in sys.argv[2].split(","):
     sys.modules[name] = None
-from recollect import Memory
+from recallite import Memory
 with Memory(sys.argv[1]) as memory:
     stored = memory.remember("We migrated to MySQL", tags=["database"])
     other = memory.remember_many(["Lunch is at noon"])[0]
@@ -364,14 +364,14 @@ with Memory(sys.argv[1]) as memory:
     [
         ("onnxruntime", "keyword", "onnxruntime"),
         ("tokenizers", "keyword", "tokenizers"),
-        ("recollect_models", "keyword", "models"),
+        ("recallite_models", "keyword", "models"),
         ("sqlite_vec", "hybrid", "sqlite-vec"),
         ("numba", "hybrid", "Python"),
         ("onnxruntime,tokenizers,sqlite_vec,numba", "keyword", "sqlite-vec"),
     ],
 )
 def test_without_an_optional_part_the_engine_works_and_says_so(path, missing, mode, noted):
-    environment = {} if "numba" not in missing else {"RECOLLECT_KERNELS": ""}
+    environment = {} if "numba" not in missing else {"RECALLITE_KERNELS": ""}
     said = run(_WITHOUT, path, missing, **environment).splitlines()
     assert said[:2] == ["[True]", "True True True True"]
     found, kernels, no_vec, embedding = said[2].split()
@@ -389,7 +389,7 @@ def test_without_an_optional_part_the_engine_works_and_says_so(path, missing, mo
 def test_an_unknown_embedder_is_refused_when_the_memory_is_opened_and_no_file_is_made(path, name, monkeypatch):
     with pytest.raises(InvalidInput, match=r"is not known: use one of default, instant, none.*folder.*ollama.*HTTP"):
         Memory(path, embedder=name)
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", name)
+    monkeypatch.setenv("RECALLITE_EMBEDDER", name)
     with pytest.raises(InvalidInput, match="is not known"):
         Memory(path)
     assert not Path(path).exists()

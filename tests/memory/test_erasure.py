@@ -11,12 +11,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.store import byte_search
-from recollect.store.byte_search import found_in
-from recollect.store.sqlite import erasing
-from recollect.store.sqlite.store import SqliteStore
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.store import byte_search
+from recallite.store.byte_search import found_in
+from recallite.store.sqlite import erasing
+from recallite.store.sqlite.store import SqliteStore
 from tests.conftest import PLAIN
 from tests.memory.support import WordEmbedder
 

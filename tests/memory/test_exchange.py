@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from recollect import Filter, Memory, Settings, exchange
-from recollect.errors import InvalidInput, InvalidItem, RecollectError
+from recallite import Filter, Memory, Settings, exchange
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from tests.memory.support import PLAIN, WordEmbedder
 
 
@@ -214,7 +214,7 @@ def test_lines_of_plain_arguments_are_accepted_below_a_scope():
         ('{"link": {"source": "a", "target": "b", "strength": 2}}', "strength is 2"),
         ('{"link": 5}', "at `link`"),
         ('{"format": "other", "version": 1}', "names the format 'other'"),
-        ('{"format": "recollect", "version": 2}', "upgrade recollect"),
+        ('{"format": "recallite", "version": 2}', "upgrade recallite"),
         ('{"text": "a", "metadata": {"a": ' + "[" * 50_000, "nested too deeply"),
         ('{"text": "\udcff"}', "the byte 0xff at character 11 is not UTF-8"),
     ],
@@ -436,7 +436,7 @@ def test_both_ways_are_streamed(tmp_path):
 
 
 def test_an_import_beside_another_writer_skips_what_came_meanwhile(tmp_path, monkeypatch):
-    from recollect.exchange import importing
+    from recallite.exchange import importing
 
     with opened(tmp_path / "m.db") as memory, opened(tmp_path / "m.db") as other:
         real = importing.embed_rows
@@ -465,7 +465,7 @@ def test_every_failure_is_one_of_ours():
             "\\",
             '{"":1}',
         ):
-            with pytest.raises(RecollectError):
+            with pytest.raises(RecalliteError):
                 memory.import_(io.StringIO(junk))
         assert memory.count() == 0
 

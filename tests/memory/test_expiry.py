@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, NotFound
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, NotFound
 from tests.memory.support import unit
 
 NOW = datetime.now(UTC)

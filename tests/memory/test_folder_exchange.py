@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from recollect import Memory, Settings, folders
-from recollect.errors import InvalidInput
-from recollect.exchange import to_folder
-from recollect.exchange.folder import Changed, Folder
-from recollect.exchange.markdown import Fields, parse_file, render_file
+from recallite import Memory, Settings, folders
+from recallite.errors import InvalidInput
+from recallite.exchange import to_folder
+from recallite.exchange.folder import Changed, Folder
+from recallite.exchange.markdown import Fields, parse_file, render_file
 from tests.memory.support import STORING
 
 PLAIN = Settings(embedder="none")
@@ -55,11 +55,11 @@ def links(memory, id):
 MARKDOWN_PIECES = st.sampled_from(
     ["# a", "## 2026-03-21 14:02", "\\## b", "\\\\# c", "---", "===", "```", "~~~~", "```json", " # d", "   ---",
      "    # e",
-     '<!-- recollect {"id":"x"} -->', "<!-- other -->", "-->", "- item", "| a | b |",
-     "scope: \"/x\"", "recollect: memories",
+     '<!-- recallite {"id":"x"} -->', "<!-- other -->", "-->", "- item", "| a | b |",
+     "scope: \"/x\"", "recallite: memories",
      "\n", "\n\n", "\r\n", "\r", " ", "  \n", "\t",
      "中文记忆。", "日本語", "한국어", "é", "\u2028", "\x85", "\x0b", "\x1c", "\ufeff",
-     "#", "##", "-", "=", "\\", "\\-", "<!-- recollect -->"]
+     "#", "##", "-", "=", "\\", "\\-", "<!-- recallite -->"]
 )  # fmt: skip
 TEXTS = st.one_of(
     st.lists(MARKDOWN_PIECES, min_size=1, max_size=12).map("".join),
@@ -162,9 +162,9 @@ def test_a_file_reads_well(memory, folder):
     memory.remember("We migrated to MySQL", scope="/infra", tags=["database"], created_at=MARCH)
     memory.export_folder(folder)
     assert (folder / "infra" / "2026-03.md").read_text().split("\n") == [
-        "---", "recollect: memories", 'scope: "/infra"', "---", "", "# Memories of /infra, 2026-03", "",
+        "---", "recallite: memories", 'scope: "/infra"', "---", "", "# Memories of /infra, 2026-03", "",
         "## 2026-03-21 14:02",
-        f'<!-- recollect {{"id":"{memory.list()[0].id}","tags":["database"],"created_at":"{MARCH}",'
+        f'<!-- recallite {{"id":"{memory.list()[0].id}","tags":["database"],"created_at":"{MARCH}",'
         f'"updated_at":"{memory.list()[0].updated_at:%Y-%m-%dT%H:%M:%S.%fZ}"}} -->',
         "", "We migrated to MySQL", "",
     ]  # fmt: skip
@@ -292,7 +292,7 @@ def test_an_old_file_does_not_bring_an_old_text_back(on_disk, folder):
     on_disk.update(record.id, text="Green")
     assert on_disk.import_folder(folder).unchanged == 1
     assert on_disk.get(record.id).text == "Green"
-    for each in (folder / ".recollect").iterdir():
+    for each in (folder / ".recallite").iterdir():
         each.unlink()
     done = on_disk.import_folder(folder)
     assert (done.updated, len(done.problems)) == (0, 1)
@@ -382,7 +382,7 @@ def test_a_fifo_and_what_is_not_utf8_are_reported(on_disk, folder):
     on_disk.remember("Fact", created_at=MARCH)
     on_disk.export_folder(folder)
     os.mkfifo(folder / "pipe.md")
-    (folder / "bad.md").write_bytes(b"---\nrecollect: \xff")
+    (folder / "bad.md").write_bytes(b"---\nrecallite: \xff")
     done = on_disk.import_folder(folder)
     assert (done.unchanged, [problem.path for problem in done.problems]) == (1, ["bad.md"])
 
@@ -475,7 +475,7 @@ def test_a_file_left_without_memories_that_was_changed_stays_and_is_told_each_ti
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("recollect: memories", "title: Mine\nrecollect: memories", None),
+        ("recallite: memories", "title: Mine\nrecallite: memories", None),
         ("# Memories of /, 2026-03", "# My own title", 6),
         ("## 2026-03-21 14:02", "## Ask Bob about this", 8),
         ('{"id":', '{"id:', 8),
@@ -520,7 +520,7 @@ def test_a_folder_that_cannot_be_written_can_be_imported(on_disk, folder, tmp_pa
     monkeypatch.setattr(Folder, "_parent", refuse)
     with Memory(tmp_path / "other.db", settings=PLAIN) as other:
         done = other.import_folder(folder)
-        assert (done.created, [problem.path for problem in done.problems]) == (1, [".recollect"])
+        assert (done.created, [problem.path for problem in done.problems]) == (1, [".recallite"])
         with pytest.raises(InvalidInput, match="Permission"):
             other.export_folder(folder)
 
@@ -562,8 +562,8 @@ def test_a_comment_that_no_export_writes_is_a_problem_of_its_section_and_the_fil
     file = only_file(folder).with_name("by-hand.md")
     comment = comment.replace("ID", record.id)
     file.write_text(
-        '---\nrecollect: memories\nscope: "/"\n---\n\n'
-        f"## 2026-03-05\n<!-- recollect {comment} -->\n\nText\n\n## Next\n\nX\n"
+        '---\nrecallite: memories\nscope: "/"\n---\n\n'
+        f"## 2026-03-05\n<!-- recallite {comment} -->\n\nText\n\n## Next\n\nX\n"
     )
     before = file.read_bytes()
     for created in (1, 0):
@@ -589,7 +589,7 @@ def test_a_comment_that_no_export_writes_is_a_problem_of_its_section_and_the_fil
 def written_by_hand(folder, text):
     folder.mkdir(exist_ok=True)
     file = folder / "2026-03.md"
-    file.write_text('---\nrecollect: memories\nscope: "/"\n---\n\n# Memories of /, 2026-03\n' + text)
+    file.write_text('---\nrecallite: memories\nscope: "/"\n---\n\n# Memories of /, 2026-03\n' + text)
     return file
 
 
@@ -644,7 +644,7 @@ def test_a_link_that_stands_in_a_file_alone_is_not_overwritten(on_disk, folder):
 
 
 def test_a_new_memory_with_a_comment_and_a_time_keeps_both(on_disk, folder):
-    written_by_hand(folder, '\n## 2026-03-05\n<!-- recollect {"tags":["a"]} -->\n\nText\n')
+    written_by_hand(folder, '\n## 2026-03-05\n<!-- recallite {"tags":["a"]} -->\n\nText\n')
     assert on_disk.import_folder(folder).problems == ()
     (record,) = on_disk.list()
     assert (record.created_at, record.tags) == (datetime(2026, 3, 5, tzinfo=UTC), ("a",))
@@ -655,15 +655,15 @@ PARTS = st.sampled_from(
         "## {w}", "## {w} {v}", "## 2026-03-05", "## 2026-03-05 10:00", "## 2026-03-05 10:00 {w}", "## ", "##", "{w}",
         "{w}\n\n{v}", "# {w}", "### {w}", "# Memories of /, 2026-03 {w}", "# Memories of /{w}, 2026-03", "", "\n",
         "---",
-        "{w}\n---", "```", "```json", "```json {w}", '"{w}"', "<!-- {w} -->", "<!-- recollect {w} -->",
-        "<!-- recollect {{}} -->", '<!-- recollect {{"tags":["{w}"]}} -->', '<!-- recollect {{"body":"json"}} -->',
-        '<!-- recollect {{"kind":"chunk","source":"{w}"}} -->', '<!-- recollect {{"kind":"{w}"}} -->',
-        '<!-- recollect {{"id":"{w}"}} -->', '<!-- recollect {{"id":"{w}\\u0000"}} -->',
-        '<!-- recollect {{"links":[{{"target":"{w}"}}]}} -->', '<!-- recollect {{"links":[{{"target":"ID"}}]}} -->',
-        '<!-- recollect {{"{w}":1}} -->', '<!-- recollect {{"before":"{w}"}} -->',
-        '<!-- recollect {{"metadata":{{"a":"{w}"}}}} -->', '<!-- recollect {{"id":"ID"}} -->',
-        '<!-- recollect {{"id":"ID","context":"{w}","source":"{v}"}} -->',
-        '<!-- recollect {{"id":"ID","links":[{{"target":"{w}"}}]}} -->', '<!-- recollect {{"topic":"{w}\\ud800"}} -->',
+        "{w}\n---", "```", "```json", "```json {w}", '"{w}"', "<!-- {w} -->", "<!-- recallite {w} -->",
+        "<!-- recallite {{}} -->", '<!-- recallite {{"tags":["{w}"]}} -->', '<!-- recallite {{"body":"json"}} -->',
+        '<!-- recallite {{"kind":"chunk","source":"{w}"}} -->', '<!-- recallite {{"kind":"{w}"}} -->',
+        '<!-- recallite {{"id":"{w}"}} -->', '<!-- recallite {{"id":"{w}\\u0000"}} -->',
+        '<!-- recallite {{"links":[{{"target":"{w}"}}]}} -->', '<!-- recallite {{"links":[{{"target":"ID"}}]}} -->',
+        '<!-- recallite {{"{w}":1}} -->', '<!-- recallite {{"before":"{w}"}} -->',
+        '<!-- recallite {{"metadata":{{"a":"{w}"}}}} -->', '<!-- recallite {{"id":"ID"}} -->',
+        '<!-- recallite {{"id":"ID","context":"{w}","source":"{v}"}} -->',
+        '<!-- recallite {{"id":"ID","links":[{{"target":"{w}"}}]}} -->', '<!-- recallite {{"topic":"{w}\\ud800"}} -->',
     ]
 )  # fmt: skip
 
@@ -745,12 +745,12 @@ def test_an_import_tells_a_foreign_memory_as_an_unknown_one(on_disk, folder):
     scoped = on_disk.scoped("/a")
     told = []
     for target in (foreign, "01a00000-0000-7000-8000-000000000000"):
-        written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"links":[{{"target":"{target}"}}]}} -->\n\nText\n')
+        written_by_hand(folder, f'\n## 2026-03-05\n<!-- recallite {{"links":[{{"target":"{target}"}}]}} -->\n\nText\n')
         done = scoped.import_folder(folder)
         (problem,) = done.problems
         told.append((done.links, problem.path, problem.line, problem.reason.replace(target, "…")))
     assert told[0] == told[1]
-    written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"id":"{foreign}"}} -->\n\nText\n')
+    written_by_hand(folder, f'\n## 2026-03-05\n<!-- recallite {{"id":"{foreign}"}} -->\n\nText\n')
     done = scoped.import_folder(folder)
     assert (done.created, done.problems) == (1, ())
     assert on_disk.get(foreign).text == "Secret"

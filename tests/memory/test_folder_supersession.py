@@ -8,7 +8,7 @@ import json
 import pytest
 from msgspec import structs
 
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 PLAIN = Settings(embedder="none")
 MARCH, JUNE = "2026-03-21T14:02:00Z", "2026-06-10T09:00:00Z"
@@ -123,7 +123,7 @@ def test_a_file_with_a_supersession_that_the_store_lacks_is_not_replaced(memory,
     memory.export_folder(folder)
     with Memory(path, settings=PLAIN) as other:
         other.import_folder(folder)
-        (folder / ".recollect").rename(folder / ".manifests")
+        (folder / ".recallite").rename(folder / ".manifests")
         old, new = moved
         with Memory(":memory:", settings=PLAIN) as third:
             for each in (old, new):

@@ -11,10 +11,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from recollect import AsyncMemory, Memory, Settings, tools
-from recollect.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecollectError
-from recollect.services import SERVICES
-from recollect.workspace import Workspace, WorkspaceConfig
+from recallite import AsyncMemory, Memory, Settings, tools
+from recallite.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecalliteError
+from recallite.services import SERVICES
+from recallite.workspace import Workspace, WorkspaceConfig
 
 ARRAY = np.array([1.0, 2.0])
 NO_PATHS = ["~nosuchuser/x", "a\x00b", "\ud800", "", "x" * 5_000 + ".jsonl", ARRAY, None, 7, b"x"]
@@ -83,7 +83,7 @@ def test_what_is_no_path_is_told_as_such(memory, tmp_path, monkeypatch, take, pa
     monkeypatch.chdir(tmp_path)
     if isinstance(path, bytes) and "ingest" in inspect.getsource(take):
         return
-    with suppress(RecollectError):
+    with suppress(RecalliteError):
         take(memory, path)
         # A name that is only too long is told when something is opened.
         assert len(path) > 1_000
@@ -96,7 +96,7 @@ def test_a_folder_is_no_file(memory, tmp_path):
         lambda path: Memory(path),
         Settings.load,
     ):
-        with pytest.raises(RecollectError):
+        with pytest.raises(RecalliteError):
             take(tmp_path)
 
 
@@ -159,7 +159,7 @@ def test_every_awaited_method_takes_every_argument_of_its_twin(path):
                         for each in list(inspect.signature(method).parameters.values())[1:]
                         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)
                     }
-                    with suppress(RecollectError):
+                    with suppress(RecalliteError):
                         await getattr(getattr(memory, service), name)(**named)
 
     asyncio.run(run())
@@ -167,7 +167,7 @@ def test_every_awaited_method_takes_every_argument_of_its_twin(path):
 
 def test_a_password_in_a_url_is_not_shown(memory):
     for url in ("ftp://user:hunter2@host/x", "http://user:hunter2@host/x", "https://user:hunter2@host:99999999/x"):
-        with pytest.raises(RecollectError) as told:
+        with pytest.raises(RecalliteError) as told:
             memory.knowledge.ingest(url)
         assert "hunter2" not in str(told.value)
         skipped = memory.knowledge.ingest([url, b"text"]).skipped
@@ -223,6 +223,6 @@ def test_what_a_run_of_calls_has_found(memory):
         lambda: memory.backup("x" * 5_000),
         lambda: Settings.load("x" * 5_000),
     ):
-        with pytest.raises(RecollectError) as told:
+        with pytest.raises(RecalliteError) as told:
             call()
         assert len(str(told.value).encode()) < 2_000

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-import recollect_kernels
-from recollect import Memory, Settings
-from recollect.workspace import Workspace
+import recallite_kernels
+from recallite import Memory, Settings
+from recallite.workspace import Workspace
 
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
-    monkeypatch.setattr(recollect_kernels, "start_background", lambda compile: found.append(compile))
+    monkeypatch.setattr(recallite_kernels, "start_background", lambda compile: found.append(compile))
     return found
 
 
@@ -49,8 +49,8 @@ def test_many_queries_load_them_at_once(begun):
 
 
 def test_a_large_index_waits_for_them_unless_its_snapshot_is_there(begun, tmp_path, monkeypatch):
-    monkeypatch.setattr("recollect.engine._LARGE", 1)
-    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.engine._LARGE", 1)
+    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
     for times in (1, 1):
         with Memory(tmp_path / "memory.db", settings=Settings(embedder="none")) as memory:
             if not memory.count():

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import InvalidInput, NotFound
+from recallite import AsyncMemory, Memory
+from recallite.errors import InvalidInput, NotFound
 from tests.memory.support import PLAIN, Other, scored, unit
 
 NOBODY = "01234567-89ab-7def-8123-456789abcdef"
@@ -199,7 +199,7 @@ def test_unlink_names_a_type_that_is_wrong(memory, chain):
 
 
 def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
-    from recollect.policies import WritePolicy
+    from recallite.policies import WritePolicy
 
     policy = WritePolicy(merge_strategy="latest", link_cosine=0.5)
     memory.remember("one", topic="t", vector=unit(1), policy=policy)

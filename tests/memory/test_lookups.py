@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import EmbedderMissing, InvalidInput, NotFound
-from recollect.records import Record
+from recallite import Memory
+from recallite.errors import EmbedderMissing, InvalidInput, NotFound
+from recallite.records import Record
 from tests.memory.support import PLAIN, state, unit
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

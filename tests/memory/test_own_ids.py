@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import AlreadyExists, InvalidInput, InvalidItem, InvalidVector
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, InvalidVector
+from recallite.policies import WritePolicy
 from tests.memory.support import PLAIN, run_at_once, state, unit
 
 
@@ -149,7 +149,7 @@ def test_a_superseded_record_keeps_its_scope(memory):
 
 _PUTS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.policies import WritePolicy
-from recollect.records import NewRecord
-from recollect.remember.write import remember_one
-from recollect.text.quoting import NOTICE
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.policies import WritePolicy
+from recallite.records import NewRecord
+from recallite.remember.write import remember_one
+from recallite.text.quoting import NOTICE
 from tests.memory.support import ONLY_STORES, PLAIN, Other, WordEmbedder, unit
 
 LATEST = WritePolicy(merge_strategy="latest", topic_cosine=0.92)
@@ -535,7 +535,7 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
 def test_of_two_processes_that_write_a_text_at_once_one_stores_it(path):
     with Other(path) as one, Other(path) as other:
         for process in (one, other):
-            process("exec('from recollect.policies import WritePolicy as P', globals())")
+            process("exec('from recallite.policies import WritePolicy as P', globals())")
         for turn in range(5):
             call = f'memory.remember("text {turn}", vector=[1.0, {turn}.0], policy=P()).outcome\n'
             for process in (one, other):
@@ -610,7 +610,7 @@ def test_items_of_a_batch_see_those_before_them(embedded):
 
 
 def test_only_a_policy_with_a_cosine_searches_vectors(memory, monkeypatch):
-    monkeypatch.setattr("recollect.remember.batch.threshold_search", None)
+    monkeypatch.setattr("recallite.remember.batch.threshold_search", None)
     memory.remember("one", vector=at(1))
     memory.remember("two", vector=at(1), topic="t", policy=WritePolicy(merge_strategy="latest"))
     memory.remember_many(["three"])
@@ -618,7 +618,7 @@ def test_only_a_policy_with_a_cosine_searches_vectors(memory, monkeypatch):
 
 
 def test_a_policy_without_detection_compares_nothing(memory, monkeypatch):
-    monkeypatch.setattr("recollect.remember.detection.judge", None)
+    monkeypatch.setattr("recallite.remember.detection.judge", None)
     memory.remember_many([OLD, OLD, NEW], policy=ONLY_STORES)
     assert memory.count() == 3
 

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.policies import WritePolicy
 
 pytest.importorskip("detect_secrets", reason="detect-secrets finds the secrets")
 
-from recollect.text import secrets
-from recollect.text.secrets import find_secrets, redact
+from recallite.text import secrets
+from recallite.text.secrets import find_secrets, redact
 
 GITHUB = "ghp_" + "aB3d" * 9
 AWS = "AKIAIOSFODNN7EXAMPLE"

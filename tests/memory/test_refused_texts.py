@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Workspace
-from recollect.embedding import RemoteEmbedder
-from recollect.errors import EmbedderError, TextRefused
-from recollect.policies import WritePolicy
-from recollect.workspace import WorkspaceConfig
+from recallite import Memory, Workspace
+from recallite.embedding import RemoteEmbedder
+from recallite.errors import EmbedderError, TextRefused
+from recallite.policies import WritePolicy
+from recallite.workspace import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.memory.support import WordEmbedder
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.errors import InvalidInput, NotFound
+from recallite.policies import WritePolicy
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 
 

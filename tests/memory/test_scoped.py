@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.errors import NotFound, RecollectError
+from recallite.errors import NotFound, RecalliteError
 from tests.memory.support import state, unit
 
 
@@ -70,7 +70,7 @@ def test_no_scope_leads_out(both, scope):
         lambda: both.handle.scoped(scope),
         lambda: both.handle.update(both.inside[0], scope=scope),
     ):
-        with pytest.raises(RecollectError):
+        with pytest.raises(RecalliteError):
             use()
 
 
@@ -172,11 +172,11 @@ def test_a_memory_that_moved_in_does_not_show_its_life_outside(memory):
 def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path):
     try:
         figures = both.handle.stats()
-    except RecollectError:
+    except RecalliteError:
         figures = None
     if figures is not None:
         assert (figures.records, figures.kinds) == (3, {"in": 3})
-    with pytest.raises(RecollectError):
+    with pytest.raises(RecalliteError):
         both.handle.backup(tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.policies import WritePolicy
-from recollect.remember import threshold_search
+from recallite import Memory, Settings
+from recallite.policies import WritePolicy
+from recallite.remember import threshold_search
 from tests.memory.support import unit
 
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import json
 
-from recollect import AsyncMemory, Memory
-from recollect.checks import now_us, to_datetime
-from recollect.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
-from recollect.records import NewRecord
+from recallite import AsyncMemory, Memory
+from recallite.checks import now_us, to_datetime
+from recallite.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
+from recallite.records import NewRecord
 from tests.memory.support import PLAIN, STORING, WordEmbedder, run_at_once
 
 JANUARY, MARCH, MAY = (f"2026-{month}-01T00:00:00Z" for month in ("01", "03", "05"))
@@ -472,8 +472,8 @@ def test_sql_shows_it(memory, moved):
 
 _RIVAL = """
 import sys
-from recollect import Memory, Settings
-from recollect.errors import AlreadySuperseded
+from recallite import Memory, Settings
+from recallite.errors import AlreadySuperseded
 path, me, *olds = sys.argv[1:]
 with Memory(path, settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     new = memory.remember("decided by " + me).id

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
-from recollect import Memory
-from recollect.checks import now_us, to_datetime
-from recollect.errors import InvalidInput
-from recollect.records import Record
+from recallite import Memory
+from recallite.checks import now_us, to_datetime
+from recallite.errors import InvalidInput
+from recallite.records import Record
 from tests.memory.supersession_model import NEVER, Model, Statement
 from tests.memory.support import PLAIN
 

@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import ForkedProcess, StoreClosed
+from recallite import Memory, Settings
+from recallite.errors import ForkedProcess, StoreClosed
 from tests.memory.support import PLAIN, run, scored, unit
 
 
@@ -110,8 +110,8 @@ def test_closing_while_others_use_it_ends_them_with_a_typed_error(path):
 
 _FORK = """
 import os, sys
-from recollect import Memory, Settings
-from recollect.errors import RecollectError
+from recallite import Memory, Settings
+from recallite.errors import RecalliteError
 settings = Settings(embedder="none")
 memory = Memory(sys.argv[1], settings=settings)
 stored = memory.remember("before the fork")
@@ -133,7 +133,7 @@ if child == 0:
         try:
             use()
             said.append("nothing")
-        except RecollectError as refused:
+        except RecalliteError as refused:
             said.append(type(refused).__name__)
     memory.close()
     memory.close()
@@ -161,7 +161,7 @@ def test_a_child_is_refused_and_the_parent_goes_on(path):
 
 _PARENT_WRITES = """
 import os, sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
 for number in range(20):
     memory.remember(f"parent {number}")

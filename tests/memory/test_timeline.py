@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.timeline import timeline
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.timeline import timeline
 from tests.memory.support import STORING
 
 

@@ -8,9 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect import Memory, Settings
-from recollect.embedding import Embedded, QueryTokens, TokenEmbedder
+import recallite_kernels as kernels
+from recallite import Memory, Settings
+from recallite.embedding import Embedded, QueryTokens, TokenEmbedder
 from tests.memory.support import PLAIN, WordEmbedder, raw, scored, unit
 
 NO_CODES = Settings(token_codes=False)

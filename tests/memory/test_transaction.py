@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from recollect import AsyncMemory, Memory, Settings
-from recollect.errors import InvalidInput, NotFound
-from recollect.policies import WritePolicy
+from recallite import AsyncMemory, Memory, Settings
+from recallite.errors import InvalidInput, NotFound
+from recallite.policies import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, spawn, state, unit
 
@@ -143,7 +143,7 @@ def test_another_thread_waits_and_sees_nothing_of_it(path):
 
 _KILLED = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
 with memory.transaction():
     memory.remember_many([f"lost {number}" for number in range(500)])

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
+from recallite import Memory
+from recallite.errors import InvalidInput
 from tests.memory.support import PLAIN, WordEmbedder, raw, state, unit
 
 FAR = datetime(2100, 1, 1, tzinfo=UTC)

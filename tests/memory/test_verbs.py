@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, InvalidItem, NotFound
-from recollect.records import NewRecord
+from recallite import Memory
+from recallite.errors import InvalidInput, InvalidItem, NotFound
+from recallite.records import NewRecord
 from tests.memory.support import PLAIN, scored, state, unit
 
 EVERYTHING = {
@@ -207,7 +207,7 @@ def test_history_is_in_order_of_writing_whatever_the_clock_says(memory):
 
 
 def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
-    from recollect import checks
+    from recallite import checks
 
     real = checks.now_us
     stored = memory.remember("zero")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memory, version_diffs
-from recollect.version_diffs import text_diff
-from recollect.version_diffs import version_diffs as diffs_of
+from recallite import Memory, version_diffs
+from recallite.version_diffs import text_diff
+from recallite.version_diffs import version_diffs as diffs_of
 from tests.conftest import PLAIN
 
 _WORDS = st.text(alphabet="ab \n.é\U0001f600_", max_size=60)

@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from recollect import tracing
+from recallite import tracing
 
 
 @pytest.fixture
 def traced(monkeypatch):
-    """A tracer of the caller, and the exporter that keeps its spans and those of Recollect."""
+    """A tracer of the caller, and the exporter that keeps its spans and those of Recallite."""
     sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="opentelemetry-sdk is not installed")
     from opentelemetry import context, trace
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -27,11 +27,11 @@ def traced(monkeypatch):
 
 @pytest.fixture
 def logged(caplog):
-    """The (level, logger, message) of what Recollect logged so far; give a level to have those of it alone."""
-    caplog.set_level(logging.DEBUG, logger="recollect")
+    """The (level, logger, message) of what Recallite logged so far; give a level to have those of it alone."""
+    caplog.set_level(logging.DEBUG, logger="recallite")
 
     def told(level=None):
-        records = [each for each in caplog.records if each.name.split(".")[0] == "recollect"]
+        records = [each for each in caplog.records if each.name.split(".")[0] == "recallite"]
         return [
             (each.levelname, each.name, each.getMessage())
             for each in records

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory, Settings
-from recollect.errors import EncryptionMissing, InvalidInput, LanguageModelError, NotFound, RecollectError
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings
+from recallite.errors import EncryptionMissing, InvalidInput, LanguageModelError, NotFound, RecalliteError
+from recallite.policies import WritePolicy
 from tests.memory.support import WordEmbedder
 
 WORD = "Zyxomma"
@@ -83,9 +83,9 @@ def _ask(memory: Memory) -> None:
 def _fail(memory: Memory, embedder: Quoting, model: Model) -> None:
     with suppress(NotFound):
         memory.forget(f"{WORD}-none")
-    with suppress(RecollectError):
+    with suppress(RecalliteError):
         memory.recall(WORD, vector=[WORD])
-    with suppress(RecollectError):
+    with suppress(RecalliteError):
         memory.update(f"{WORD}-none", text=WORD)
     model.failing = True
     memory.recall(LONG, long_query_chars=40)
@@ -109,5 +109,5 @@ def _keep(memory: Memory, folder: Path) -> None:
     memory.rebuild()
     memory.vacuum()
     memory.backup(folder / "copy.db")
-    with suppress(RecollectError):
+    with suppress(RecalliteError):
         memory.rekey(WORD)

@@ -9,16 +9,16 @@ import sys
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import EmbedderError
-from recollect.index import snapshot_manager
-from recollect.store.sqlite import checkpoints, connection
-from recollect.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
-from recollect_kernels import dispatch
+from recallite import Memory
+from recallite.errors import EmbedderError
+from recallite.index import snapshot_manager
+from recallite.store.sqlite import checkpoints, connection
+from recallite.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
+from recallite_kernels import dispatch
 from tests.memory.support import PLAIN, WordEmbedder, run, unit
 
-STORE = "recollect.store.sqlite.connection"
-SNAPSHOT = "recollect.index.snapshot_manager"
+STORE = "recallite.store.sqlite.connection"
+SNAPSHOT = "recallite.index.snapshot_manager"
 
 
 def test_a_store_tells_that_it_is_created_opened_and_closed(path, logged):
@@ -26,8 +26,8 @@ def test_a_store_tells_that_it_is_created_opened_and_closed(path, logged):
     first = logged()
     assert first == [
         ("INFO", STORE, f"created {path} with schema {SCHEMA_VERSION}"),
-        ("INFO", "recollect.engine", f"opened {path}"),
-        ("INFO", "recollect.engine", f"closes {path}"),
+        ("INFO", "recallite.engine", f"opened {path}"),
+        ("INFO", "recallite.engine", f"closes {path}"),
     ]
     Memory(path, settings=PLAIN).close()
     assert logged()[3:] == first[1:]
@@ -97,14 +97,14 @@ def test_a_checkpoint_is_told_at_debug(path, logged, monkeypatch):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("apple")
         assert memory._engine.store._checkpoints._background.wait(60)
-    told = [each for each in logged() if each[1] == "recollect.store.sqlite.checkpoints"]
+    told = [each for each in logged() if each[1] == "recallite.store.sqlite.checkpoints"]
     assert {level for level, _, _ in told} == {"DEBUG"}
     assert all(message.startswith("checkpoint: ") for _, _, message in told)
 
 
 def test_a_failing_embedder_is_warned_of_once_until_it_works(logged):
     def told():
-        return [(level, message) for level, logger, message in logged() if logger == "recollect.embedding.handle"]
+        return [(level, message) for level, logger, message in logged() if logger == "recallite.embedding.handle"]
 
     embedder = WordEmbedder()
     with Memory(":memory:", embedder=embedder) as memory:
@@ -155,7 +155,7 @@ def test_kernels_that_cannot_be_used_are_warned_of(logged, monkeypatch):
     monkeypatch.setattr(dispatch, "_prepare", broken)
     dispatch._load(("sketch",))
     told = "kernels run in Python, which takes longer: numba cannot be used: ImportError: no LLVM"
-    assert logged() == [("WARNING", "recollect.kernels", told)]
+    assert logged() == [("WARNING", "recallite.kernels", told)]
 
 
 KERNELS = """
@@ -163,23 +163,23 @@ import json, logging
 told = []
 handler = logging.Handler()
 handler.emit = lambda record: told.append((record.levelname, record.name, record.getMessage().split(" in ")[0]))
-logging.getLogger("recollect").addHandler(handler)
-logging.getLogger("recollect").setLevel("INFO")
-import recollect_kernels
-recollect_kernels.warmup()
+logging.getLogger("recallite").addHandler(handler)
+logging.getLogger("recallite").setLevel("INFO")
+import recallite_kernels
+recallite_kernels.warmup()
 print(json.dumps(told))
 """
 
 
 @pytest.mark.usefixtures("compiled_kernels")
 def test_kernels_that_are_loaded_are_told():
-    assert json.loads(run(KERNELS, RECOLLECT_KERNELS="numba")) == [["INFO", "recollect.kernels", "kernels ready"]]
+    assert json.loads(run(KERNELS, RECALLITE_KERNELS="numba")) == [["INFO", "recallite.kernels", "kernels ready"]]
 
 
 SILENT = """
 import sys
 sys.modules["sqlite_vec"] = None
-from recollect import Memory
+from recallite import Memory
 class Broken:
     name = fingerprint = "broken"
     dimension = 4
@@ -192,7 +192,7 @@ with Memory(":memory:", embedder=Broken()) as memory:
 
 
 def test_nothing_is_shown_unless_the_program_asks():
-    after = "import logging; print(logging.getLogger('recollect').handlers, logging.root.handlers, file=sys.stdout)"
+    after = "import logging; print(logging.getLogger('recallite').handlers, logging.root.handlers, file=sys.stdout)"
     code = SILENT.format(after=after).replace("import sys\n", "import sys; sys.stderr = sys.stdout\n", 1)
     assert run(code) == "[<NullHandler (NOTSET)>] []\n"
 
@@ -200,10 +200,10 @@ def test_nothing_is_shown_unless_the_program_asks():
 SERVER = """
 import logging, sys
 sys.stderr = sys.stdout
-from recollect.cli.logs import debug_log, server_log
+from recallite.cli.logs import debug_log, server_log
 with debug_log():
     server_log()
-    for name in ("recollect.engine", "another"):
+    for name in ("recallite.engine", "another"):
         for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
             logging.getLogger(name).log(level, "said")
 """
@@ -218,17 +218,17 @@ with debug_log():
 )
 def test_a_server_shows_warnings_and_the_errors_of_others_and_with_debug_more(debug, own, others):
     told = [
-        f"{level} {name}: said" for name, levels in (("recollect.engine", own), ("another", others)) for level in levels
+        f"{level} {name}: said" for name, levels in (("recallite.engine", own), ("another", others)) for level in levels
     ]
-    assert run(SERVER, RECOLLECT_DEBUG=debug).splitlines() == told
+    assert run(SERVER, RECALLITE_DEBUG=debug).splitlines() == told
 
 
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
     """The level is asked before anything is put together."""
-    from recollect import tracing
+    from recallite import tracing
 
     monkeypatch.setattr(tracing, "_telemetry_now", lambda: None)
-    caplog.set_level(logging.INFO, logger="recollect")
+    caplog.set_level(logging.INFO, logger="recallite")
     monkeypatch.setattr(tracing, "_Recorded", None)
     memory.remember("red apple")
     assert len(memory.recall("red")) == 1

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-import recollect_kernels
+import recallite
+import recallite_kernels
 from tests.docs.snippets import ROOT
 from tests.observing.operations import WORD, run_everything
 
@@ -30,7 +30,7 @@ def test_no_log_record_and_no_span_holds_a_text_id_scope_or_key(tmp_path, traced
     assert len(spans) > 30
     assert {level for level, _, _ in records} >= {"DEBUG", "INFO", "WARNING"}
     warned = {logger for level, logger, _ in records if level == "WARNING"}
-    assert warned >= {f"recollect.{part}" for part in ("background", "embedding.handle", "recall.decomposition")}
+    assert warned >= {f"recallite.{part}" for part in ("background", "embedding.handle", "recall.decomposition")}
     emitted = [*(each.to_json() for each in spans), *map(repr, records)]
     assert [each for each in emitted if WORD.lower() in each.lower()] == []
 
@@ -39,18 +39,18 @@ def test_the_guide_lists_the_spans_and_attributes_that_are_emitted(tmp_path, tra
     run_everything(tmp_path)
     emitted = defaultdict(set)
     for span in traced[1].get_finished_spans():
-        emitted[span.name] |= {name.removeprefix("recollect.") for name in span.attributes} - {"error.type"}
+        emitted[span.name] |= {name.removeprefix("recallite.") for name in span.attributes} - {"error.type"}
     documented = {name.strip("`"): set(re.findall(r"`(\w+)`", attributes)) for name, attributes in rows("span")}
     assert documented == dict(emitted)
 
 
 def test_the_guide_lists_the_loggers_and_levels_of_the_source():
-    homes = (Path(recollect.__file__).parents[1], Path(recollect_kernels.__file__).parents[1])
+    homes = (Path(recallite.__file__).parents[1], Path(recallite_kernels.__file__).parents[1])
     found = set()
-    for home, package in zip(homes, ("recollect", "recollect_kernels"), strict=True):
+    for home, package in zip(homes, ("recallite", "recallite_kernels"), strict=True):
         for file in (home / package).rglob("*.py"):
             name = ".".join(file.relative_to(home).with_suffix("").parts)
-            name = "recollect.kernels" if package == "recollect_kernels" else name
+            name = "recallite.kernels" if package == "recallite_kernels" else name
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_log":
                     assert node.attr != "exception", f"{file} logs a message, which may quote a text"

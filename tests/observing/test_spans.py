@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import InvalidVector, NotFound
+from recallite import AsyncMemory, Memory
+from recallite.errors import InvalidVector, NotFound
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, run, unit
 
@@ -17,13 +17,13 @@ def named(exporter):
 
 
 def attributes(span):
-    return {name.removeprefix("recollect."): value for name, value in span.attributes.items()}
+    return {name.removeprefix("recallite."): value for name, value in span.attributes.items()}
 
 
 def test_a_recall_is_a_span_with_its_figures_and_stages(memory, traced):
     memory.remember_many(["red apple", "red berry", "green leaf"])
     hits = memory.recall("red", limit=5)
-    found = attributes(named(traced[1])["recollect.recall"])
+    found = attributes(named(traced[1])["recallite.recall"])
     stages = {f"{name}_ms": taken_ms for name, taken_ms in hits.stages.items()}
     assert found == {"queries": 1, "limit": 5, "mode": "hybrid", "hits": 2, **stages}
 
@@ -31,7 +31,7 @@ def test_a_recall_is_a_span_with_its_figures_and_stages(memory, traced):
 def test_recall_many_is_one_span_without_stages(memory, traced):
     memory.remember_many(["red apple", "green leaf"])
     memory.recall_many(["red", "green", "blue"], mode="keyword", limit=4)
-    found = attributes(named(traced[1])["recollect.recall"])
+    found = attributes(named(traced[1])["recallite.recall"])
     assert found == {"queries": 3, "limit": 4, "mode": "keyword", "hits": 2}
 
 
@@ -42,10 +42,10 @@ def test_writes_are_spans_with_their_counts(memory, traced):
     memory.forget(first.id)
     spans = traced[1].get_finished_spans()
     assert [(span.name, attributes(span)) for span in spans] == [
-        ("recollect.remember", {"outcome": "created"}),
-        ("recollect.remember", {"outcome": "duplicate"}),
-        ("recollect.remember_many", {"memories": 2}),
-        ("recollect.forget", {"memories": 1, "versions": 0}),
+        ("recallite.remember", {"outcome": "created"}),
+        ("recallite.remember", {"outcome": "duplicate"}),
+        ("recallite.remember_many", {"memories": 2}),
+        ("recallite.forget", {"memories": 1, "versions": 0}),
     ]
 
 
@@ -58,7 +58,7 @@ def test_spans_are_within_that_of_the_caller(memory, traced):
     parents = [(span.name, span.parent and span.parent.span_id) for span in exporter.get_finished_spans()]
     own = caller.get_span_context().span_id
     assert parents == [
-        ("recollect.remember", own), ("recollect.recall", own), ("caller", None), ("recollect.recall", None),
+        ("recallite.remember", own), ("recallite.recall", own), ("caller", None), ("recallite.recall", None),
     ]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def test_what_an_operation_calls_is_within_its_span(memory, traced, tmp_path):
     memory.remember("red apple")
     memory.rebuild()
     spans = named(traced[1])
-    assert spans["recollect.verify"].parent.span_id == spans["recollect.rebuild"].get_span_context().span_id
+    assert spans["recallite.verify"].parent.span_id == spans["recallite.rebuild"].get_span_context().span_id
 
 
 def test_the_spans_of_tasks_are_each_within_their_own(path, traced):
@@ -87,7 +87,7 @@ def test_the_spans_of_tasks_are_each_within_their_own(path, traced):
     spans = exporter.get_finished_spans()
     callers = {span.get_span_context().span_id: span.name for span in spans if span.name.startswith("caller")}
     inside = sorted((callers[span.parent.span_id], span.name) for span in spans if span.parent is not None)
-    each = ["recollect.recall", "recollect.remember", "recollect.remember"]
+    each = ["recallite.recall", "recallite.remember", "recallite.remember"]
     assert inside == [(f"caller {number}", name) for number in range(5) for name in each]
 
 
@@ -100,12 +100,12 @@ def test_an_error_is_told_by_its_class_alone(memory, traced):
     with pytest.raises(NotFound, match="no-such-id"):
         memory.forget("no-such-id")
     spans = named(traced[1])
-    for name, error in (("recollect.recall", "InvalidVector"), ("recollect.forget", "NotFound")):
+    for name, error in (("recallite.recall", "InvalidVector"), ("recallite.forget", "NotFound")):
         span = spans[name]
         assert span.attributes["error.type"] == error
         assert (span.status.status_code, span.status.description, span.events) == (StatusCode.ERROR, None, ())
-    assert attributes(spans["recollect.recall"]).keys() == {"queries", "limit", "mode", "error.type"}
-    assert spans["recollect.remember"].status.status_code == StatusCode.UNSET
+    assert attributes(spans["recallite.recall"]).keys() == {"queries", "limit", "mode", "error.type"}
+    assert spans["recallite.remember"].status.status_code == StatusCode.UNSET
 
 
 def test_a_span_ends_where_the_caller_interrupts(memory, traced):
@@ -119,14 +119,14 @@ def test_a_span_ends_where_the_caller_interrupts(memory, traced):
     with pytest.raises(KeyboardInterrupt):
         memory.remember_many(interrupted())
     (span,) = traced[1].get_finished_spans()
-    assert (span.name, span.status.status_code) == ("recollect.remember_many", StatusCode.UNSET)
+    assert (span.name, span.status.status_code) == ("recallite.remember_many", StatusCode.UNSET)
     assert not trace.get_current_span().get_span_context().is_valid
 
 
 WITHOUT = """
 import sys
 {before}
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(":memory:", settings=Settings(embedder="none")) as memory:
     memory.remember("red apple")
     assert [hit.text for hit in memory.recall("red")] == ["red apple"]
@@ -149,7 +149,7 @@ def test_a_memory_works_without_opentelemetry_and_does_not_import_it(before):
 
 LATE = """
 from opentelemetry import trace
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -168,13 +168,13 @@ print(span.name, span.instrumentation_scope.name)
 
 def test_a_provider_that_is_set_late_gets_the_spans_from_then_on():
     pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
-    assert run(LATE) == "recollect.recall recollect\n"
+    assert run(LATE) == "recallite.recall recallite\n"
 
 
 def test_a_span_that_is_not_sampled_passes_that_on(memory, traced, monkeypatch):
     from opentelemetry.sdk.trace import TracerProvider, sampling
 
-    from recollect import tracing
+    from recallite import tracing
 
     provider = TracerProvider(sampler=sampling.ParentBased(sampling.ALWAYS_OFF))
     telemetry = tracing._telemetry._replace(tracer=provider.get_tracer("tests"))

@@ -12,11 +12,11 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from recollect import AsyncMemory, Memory, Settings, Workspace
-from recollect.projection.layout import LEAST_FOR_UMAP
-from recollect.projection.memory_map import MemoryMap
-from recollect.remote.address import address_of
-from recollect.remote.service import EndpointError, service_at
+from recallite import AsyncMemory, Memory, Settings, Workspace
+from recallite.projection.layout import LEAST_FOR_UMAP
+from recallite.projection.memory_map import MemoryMap
+from recallite.remote.address import address_of
+from recallite.remote.service import EndpointError, service_at
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.
 # A loaded machine needs longer for a document than its default allows.
@@ -63,15 +63,15 @@ def auditing() -> None:
 
 def routing() -> None:
     """Models of providers, served on this machine; none of the answers says how many tokens it has."""
-    Path(".env").write_text("RECOLLECT_FROM_ENV_FILE=1\n")
+    Path(".env").write_text("RECALLITE_FROM_ENV_FILE=1\n")
     for model in ("groq/llama-3-8b-8192", "groq/llama-2-7b", "anthropic/claude-3-haiku", "cohere/command-r"):
-        address = address_of(model, api_base=os.environ["RECOLLECT_LLM_BASE_URL"], api_key="secret")
+        address = address_of(model, api_base=os.environ["RECALLITE_LLM_BASE_URL"], api_key="secret")
         assert address is not None
         service = service_at(address, timeout_seconds=60, attempts=1, longest_wait_seconds=0)
         # The answer is one of OpenAI's form: of other providers it is an error after the request.
         with suppress(EndpointError):
             service.post("/chat/completions", {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9})
-    assert "RECOLLECT_FROM_ENV_FILE" not in os.environ
+    assert "RECALLITE_FROM_ENV_FILE" not in os.environ
 
 
 def asynchronous() -> None:
@@ -132,12 +132,12 @@ def commands() -> None:
         ["workspace", "search", "-w", "notes", "What replaced Redis?"],
         ["demo"],
     ):
-        command = [sys.executable, "-m", "recollect.cli", "--db", "agent.db", *arguments]
+        command = [sys.executable, "-m", "recallite.cli", "--db", "agent.db", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
 
 def compiling() -> None:
     """The kernels compiled for the first time, into the user's cache directory."""
-    command = [sys.executable, "-m", "recollect.cli", "--db", "agent.db", "warmup"]
+    command = [sys.executable, "-m", "recallite.cli", "--db", "agent.db", "warmup"]
     subprocess.run(command, capture_output=True, check=True)

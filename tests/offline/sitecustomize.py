@@ -5,7 +5,7 @@ import sys
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGING = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "tempfile.")
-_log = os.open(os.environ["RECOLLECT_AUDIT"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+_log = os.open(os.environ["RECALLITE_AUDIT"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 def _write_down(event, arguments):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-import recollect_kernels
-import recollect_models
-from recollect_kernels.cache import root
+import recallite
+import recallite_kernels
+import recallite_models
+from recallite_kernels.cache import root
 from tests.endpoint import serving
 from tests.knowledge.support import Put, pdf, word
 
@@ -76,14 +76,14 @@ class Run:
         for each in (self.work, self.home, self.temporary, self.log):
             each.mkdir()
         kernels = root()
-        self.own = [self.work, self.temporary, self.home / ".local/share/recollect", *([kernels] if kernels else [])]
-        kept = ("PATH", "LANG", "LD_LIBRARY_PATH", "RECOLLECT_KERNELS", "VIRTUAL_ENV")
+        self.own = [self.work, self.temporary, self.home / ".local/share/recallite", *([kernels] if kernels else [])]
+        kept = ("PATH", "LANG", "LD_LIBRARY_PATH", "RECALLITE_KERNELS", "VIRTUAL_ENV")
         self.environment = {name: os.environ[name] for name in kept if name in os.environ} | {
             "HOME": str(self.home),
             "TMPDIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]),
             "PYTHONDONTWRITEBYTECODE": "1",
-            **({"RECOLLECT_CACHE_DIR": str(kernels)} if kernels else {}),
+            **({"RECALLITE_CACHE_DIR": str(kernels)} if kernels else {}),
         }
 
     def program(self, name: str, *before: str) -> None:
@@ -121,9 +121,9 @@ class Run:
         return not owned and not path.startswith(DEVICES)
 
     def left_at_home(self) -> list[str]:
-        """Files in the home directory that are not Recollect's."""
+        """Files in the home directory that are not Recallite's."""
         files = (file for file in self.home.rglob("*") if not file.is_dir())
-        return sorted(str(file) for file in files if "recollect" not in file.relative_to(self.home).parts)
+        return sorted(str(file) for file in files if "recallite" not in file.relative_to(self.home).parts)
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_litellm_asks_the_provider_and_nobody_else(run: Run) -> None:
         pytest.skip("litellm is not installed")
     with_network = before[before.index("-ff") - 1 :]
     with serving() as server:
-        run.environment["RECOLLECT_LLM_BASE_URL"] = server.url
+        run.environment["RECALLITE_LLM_BASE_URL"] = server.url
         run.program("routing", *with_network, "-o", str(run.log / "trace"))
         assert len(server.asked) == 4
     # To a host or a name service. A socket of the kernel (AF_NETLINK) tells what addresses this machine has.
@@ -230,7 +230,7 @@ def test_the_users_own_choice_of_litellms_lists_stands(choice: str | None) -> No
     code = (
         "import os, sys, types\n"
         "sys.modules['litellm'] = types.SimpleNamespace(disable_hf_tokenizer_download=None)\n"
-        "from recollect.remote.router import _litellm\n"
+        "from recallite.remote.router import _litellm\n"
         f"_litellm(); print(*(os.environ[name] for name in {names}))"
     )
     given = environment if choice is None else {**environment, **dict.fromkeys(names, choice)}
@@ -243,8 +243,8 @@ def test_compiling_the_kernels_writes_only_the_cache(run: Run) -> None:
     before = traced()
     if before is None:
         pytest.skip("strace is not installed, or may not trace here")
-    del run.environment["RECOLLECT_CACHE_DIR"]
-    run.own[2:] = [run.home / ".cache/recollect"]
+    del run.environment["RECALLITE_CACHE_DIR"]
+    run.own[2:] = [run.home / ".cache/recallite"]
     run.program("compiling", *before, "-o", str(run.log / "trace"))
     assert network_calls(run) == []
     assert foreign_writes(run) == []
@@ -263,7 +263,7 @@ def test_an_embedding_process_opens_no_socket_and_no_foreign_file(run: Run) -> N
 
 
 def audited(run: Run, program: str) -> None:
-    run.environment["RECOLLECT_AUDIT"] = str(run.log / "audit")
+    run.environment["RECALLITE_AUDIT"] = str(run.log / "audit")
     run.environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), run.environment["PYTHONPATH"]])
     run.program(program)
     lines = (run.log / "audit").read_text().splitlines()
@@ -302,7 +302,7 @@ def test_the_users_own_choice_of_telemetry_stands(choice: str | None) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     code = (
         "import os, sys; sys.modules['onnxruntime'] = sys\n"
-        "from recollect_models.runtime import load_onnxruntime\n"
+        "from recallite_models.runtime import load_onnxruntime\n"
         "load_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
     )
     given = environment if choice is None else {**environment, "ORT_DISABLE_TELEMETRY": choice}
@@ -313,7 +313,7 @@ def test_the_users_own_choice_of_telemetry_stands(choice: str | None) -> None:
 def test_one_function_imports_onnxruntime() -> None:
     importing = [
         file.name
-        for package in (recollect, recollect_kernels, recollect_models)
+        for package in (recallite, recallite_kernels, recallite_models)
         for file in Path(str(package.__file__)).parent.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if (isinstance(node, ast.Import) and any(each.name.split(".")[0] == "onnxruntime" for each in node.names))

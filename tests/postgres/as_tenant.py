@@ -5,10 +5,10 @@ The tenant has the scope "/", so that results are those of the owner. What works
 
 from __future__ import annotations
 
-import recollect.engine
-from recollect.errors import InvalidInput
-from recollect.store.opening import open_store
-from recollect.upkeep import Upkeep
+import recallite.engine
+from recallite.errors import InvalidInput
+from recallite.store.opening import open_store
+from recallite.upkeep import Upkeep
 from tests.postgres import in_place_of_files
 from tests.postgres.in_place_of_files import pytest_unconfigure  # noqa: F401
 
@@ -42,5 +42,5 @@ def _whole(self, verb):
 
 
 def pytest_configure(config):
-    recollect.engine.open_store = _opened
+    recallite.engine.open_store = _opened
     Upkeep._whole = _whole

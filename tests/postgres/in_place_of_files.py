@@ -12,9 +12,9 @@ import os
 
 import pytest
 
-import recollect.engine
-from recollect.checks import is_address
-from recollect.store.opening import open_store
+import recallite.engine
+from recallite.checks import is_address
+from recallite.store.opening import open_store
 from tests.postgres.server import PostgresServer
 
 _numbers = itertools.count(1)
@@ -90,7 +90,7 @@ def _drop(schema):
 
 
 def pytest_configure(config):
-    recollect.engine.open_store = _opened
+    recallite.engine.open_store = _opened
 
 
 def pytest_collection_modifyitems(items):

@@ -144,7 +144,7 @@ def _new_folder() -> Path:
     """A folder of the server's user with a short path: that of a socket has at most 107 bytes."""
     given = Path(tempfile.gettempdir())
     parent = given if len(str(given)) < 60 and (os.geteuid() != 0 or open_to_all(given)) else Path("/tmp")
-    folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-", dir=parent))
+    folder = Path(tempfile.mkdtemp(prefix="recallite-postgres-", dir=parent))
     if os.geteuid() == 0:
         os.chown(folder, *owner())
     return folder

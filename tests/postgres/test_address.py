@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.checks import is_address
-from recollect.errors import InvalidInput
-from recollect.store.postgres import address as module
-from recollect.store.postgres.address import parse_address
+from recallite.checks import is_address
+from recallite.errors import InvalidInput
+from recallite.store.postgres import address as module
+from recallite.store.postgres.address import parse_address
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 
@@ -29,11 +29,11 @@ SECRET = "s3cr3t-w0rd"
             f"postgresql://ada:{SECRET}@db.example/agents?schema=notes",
             "postgresql://ada@db.example/agents?schema=notes",
         ),
-        ("postgres://db.example:5433", "postgresql://db.example:5433/?schema=recollect"),
-        ("postgresql:///agents?host=/run/pg&port=1", "postgresql:///agents?host=/run/pg&port=1&schema=recollect"),
-        (f"postgresql://ada@[::1]:5/a?password={SECRET}", "postgresql://ada@[::1]:5/a?schema=recollect"),
-        (f"postgresql://x/a?sslpassword={SECRET}&sslcert=/a.crt", "postgresql://x/a?sslcert=/a.crt&schema=recollect"),
-        ("postgresql://a%40b@x/a%20b", "postgresql://a%40b@x/a%20b?schema=recollect"),
+        ("postgres://db.example:5433", "postgresql://db.example:5433/?schema=recallite"),
+        ("postgresql:///agents?host=/run/pg&port=1", "postgresql:///agents?host=/run/pg&port=1&schema=recallite"),
+        (f"postgresql://ada@[::1]:5/a?password={SECRET}", "postgresql://ada@[::1]:5/a?schema=recallite"),
+        (f"postgresql://x/a?sslpassword={SECRET}&sslcert=/a.crt", "postgresql://x/a?sslcert=/a.crt&schema=recallite"),
+        ("postgresql://a%40b@x/a%20b", "postgresql://a%40b@x/a%20b?schema=recallite"),
     ],
 )
 def test_what_is_shown_is_the_address_without_secrets(given, shown):
@@ -108,7 +108,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
 
 def test_to_tell_an_address_from_a_file_loads_no_psycopg():
     code = (
-        "import sys; from recollect.checks import is_address; import recollect.store.opening; "
+        "import sys; from recallite.checks import is_address; import recallite.store.opening; "
         "assert is_address('postgresql://h/a'); print([name for name in sys.modules if name.startswith('psycopg')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Workspace
-from recollect.cli import main
-from recollect.errors import InvalidInput
-from recollect.workspace import WorkspaceConfig
+from recallite import Workspace
+from recallite.cli import main
+from recallite.errors import InvalidInput
+from recallite.workspace import WorkspaceConfig
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Runs a command on the memory at an address; returns its exit status and what it printed."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
 
     def command(address, *arguments):
         code = main(["--db", address, *arguments])

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from recollect.errors import StoreError, StoreUnreachable, WriteUnknown
+from recallite.errors import StoreError, StoreUnreachable, WriteUnknown
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.postgres.proxy import Proxy
 from tests.postgres.server import PostgresServer
@@ -16,7 +16,7 @@ from tests.postgres.standby import promote, standby_of
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres.commits import commit
+from recallite.store.postgres.commits import commit
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import traceback
 
 import pytest
 
-from recollect.errors import (
+from recallite.errors import (
     StoreAccessDenied,
     StoreClosed,
     StoreError,
@@ -23,7 +23,7 @@ from tests.postgres.server import SUPERUSER
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres.faults import translated
+from recallite.store.postgres.faults import translated
 
 
 def execute(connections, connection, statement):
@@ -43,7 +43,7 @@ def test_a_connection_is_set_as_it_has_to_be(postgres_address, connected):
             "search_path": f"{schema}, public, pg_temp",
             "statement_timeout": "1234ms",
             "lock_timeout": "567ms",
-            "application_name": "recollect",
+            "application_name": "recallite",
             "jit": "off",
             "TimeZone": "UTC",
         }

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from benchmarks.resilience.index_difference import difference
-from recollect.index.memory_index import MemoryIndex
-from recollect.store.opening import open_store
+from recallite.index.memory_index import MemoryIndex
+from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.postgres.server import PostgresServer
 from tests.store.contract.support import row
@@ -18,7 +18,7 @@ from tests.store.contract.support import row
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres import changes
+from recallite.store.postgres import changes
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_after_a_crash_of_one_server_process_everything_is_loaded_again():
                 # It takes a number that no log has.
                 writer.connection.execute("SELECT pg_current_xact_id()")
                 before = writer.changes.commit()
-            (process,) = server.execute("SELECT min(pid) FROM pg_stat_activity WHERE application_name = 'recollect'")[0]
+            (process,) = server.execute("SELECT min(pid) FROM pg_stat_activity WHERE application_name = 'recallite'")[0]
             os.kill(process, signal.SIGKILL)
             until(lambda: "all server processes terminated; reinitializing" in server.log())
             until(lambda: _answers(server))

@@ -7,14 +7,14 @@ import subprocess
 
 import pytest
 
-from recollect.errors import StoreFull
+from recallite.errors import StoreFull
 from tests.postgres.binaries import owner
 from tests.postgres.server import PostgresServer
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres.faults import translated
+from recallite.store.postgres.faults import translated
 
 # A file system of its own, gone with the server.
 _SMALL_DISK = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4m,uid=$1 tmpfs "$0" && shift && exec "$@"')

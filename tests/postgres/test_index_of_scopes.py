@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.policies import WritePolicy
 
 TEXTS = {
     "/users/ada": ["Ada drinks green tea", "Ada moved to Bonn in May", "Ada's dog is called Rex"],

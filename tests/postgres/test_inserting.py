@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.store.opening import open_store
+from recallite.store.opening import open_store
 from tests.store.contract.support import EMBEDDER, row, vector
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres import inserting
+from recallite.store.postgres import inserting
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import StoreLocked
-from recollect.store.opening import open_store
+from recallite import Memory, Settings
+from recallite.errors import StoreLocked
+from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS
 from tests.store.contract.support import row
 

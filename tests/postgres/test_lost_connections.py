@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from benchmarks.resilience.workload import Embedder
-from recollect import Memory, Settings
-from recollect.errors import ConnectionLost, StoreError, StoreUnreachable
+from recallite import Memory, Settings
+from recallite.errors import ConnectionLost, StoreError, StoreUnreachable
 from tests.limits import LAST_RESORT_SECONDS
 from tests.postgres.proxy import Proxy
 
@@ -102,7 +102,7 @@ def test_more_writers_than_connections_do_not_wait_for_each_other(memory):
 
 
 def test_a_server_that_is_lost_while_the_index_is_updated_leaves_no_half_of_it(postgres_address, monkeypatch):
-    from recollect.store.postgres.blocks import PostgresBlocks
+    from recallite.store.postgres.blocks import PostgresBlocks
 
     plain = Settings(embedder="none")
     with Memory(postgres_address, settings=plain) as memory, Memory(postgres_address, settings=plain) as other:

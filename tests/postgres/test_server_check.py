@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
-from recollect.store.postgres.address import parse_address
+from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
+from recallite.store.postgres.address import parse_address
 from tests.postgres.binaries import OLDEST, debian_binaries
 from tests.postgres.server import PostgresServer
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres import connection as connection_module
-from recollect.store.postgres.faults import translated
-from recollect.store.postgres.server_check import check_server, create_vector
+from recallite.store.postgres import connection as connection_module
+from recallite.store.postgres.faults import translated
+from recallite.store.postgres.server_check import check_server, create_vector
 
 NEWEST = 3
 
 
-def make_memory(server, schema, version, application="recollect", database="postgres"):
+def make_memory(server, schema, version, application="recallite", database="postgres"):
     server.execute(f"CREATE SCHEMA {schema}", database=database)
     server.execute(f"CREATE TABLE {schema}.meta (key text PRIMARY KEY, value text)", database=database)
     rows = f"('application', '{application}'), ('schema_version', '{version}')"

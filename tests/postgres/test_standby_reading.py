@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import StoreReadOnly, StoreTimeout
+from recallite import Memory, Settings
+from recallite.errors import StoreReadOnly, StoreTimeout
 from tests.limits import until
 from tests.postgres.server import PostgresServer
 from tests.postgres.standby import standby_of

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect import Memory
-from recollect.cli.run import run
-from recollect.errors import (
+from recallite import Memory
+from recallite.cli.run import run
+from recallite.errors import (
     AccessDenied,
     AlreadyExists,
     InvalidFilter,
@@ -22,9 +22,9 @@ from recollect.errors import (
     StoreError,
     StoreUnsupported,
 )
-from recollect.server.tokens import Tokens
-from recollect.store.postgres import migrating
-from recollect.tenants import Tenants
+from recallite.server.tokens import Tokens
+from recallite.store.postgres import migrating
+from recallite.tenants import Tenants
 from tests.memory.support import WordEmbedder
 
 _numbers = itertools.count(1)

@@ -12,10 +12,10 @@ pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the e
 import psycopg
 from psycopg import errors, sql
 
-from recollect import Memory
-from recollect.server.tokens import Tokens
-from recollect.store.postgres.tenant_schema import FUNCTIONS, HIDDEN, RULES
-from recollect.tenants import Tenants
+from recallite import Memory
+from recallite.server.tokens import Tokens
+from recallite.store.postgres.tenant_schema import FUNCTIONS, HIDDEN, RULES
+from recallite.tenants import Tenants
 from tests.memory.support import WordEmbedder
 
 SECRET = "zanzibar"
@@ -373,7 +373,7 @@ def test_others_of_the_server_are_let_in_nowhere(tenancy):
 
 def test_an_id_that_another_has_is_taken(tenancy):
     """Ids are of the whole memory: who guesses one learns that it is there."""
-    from recollect.errors import AlreadyExists
+    from recallite.errors import AlreadyExists
 
     tenancy.owner.remember("the first", id="chosen", scope="/users/bob")
     with tenancy.memory(tenancy.ada) as memory:

@@ -1,4 +1,4 @@
-"""Two versions of Recollect on one database, and two processes that create one memory."""
+"""Two versions of Recallite on one database, and two processes that create one memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import threading
 import pytest
 
 from benchmarks.resilience.workload import Embedder
-from recollect import Memory
-from recollect.errors import SchemaTooNew
+from recallite import Memory
+from recallite.errors import SchemaTooNew
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recollect.store.postgres.schema import SCHEMA_VERSION
+from recallite.store.postgres.schema import SCHEMA_VERSION
 
 
-def test_a_memory_of_a_newer_recollect_is_left_as_it_is(postgres_server, postgres_address):
+def test_a_memory_of_a_newer_recallite_is_left_as_it_is(postgres_server, postgres_address):
     schema = postgres_address.rpartition("schema=")[2]
     with Memory(postgres_address, embedder=Embedder()) as memory:
         memory.remember("the violin is in room seven")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recollect import Memory
+from recallite import Memory
 from tests.memory.support import DIMENSION, unit
 
 GROUPS, EACH = 4, 12

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.projection import memory_map
-from recollect.projection.child import Child
-from recollect.projection.memory_map import MemoryMap
-from recollect.store.map_file import POINT
-from recollect.store.sqlite.keys import ciphers_version
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.projection import memory_map
+from recallite.projection.child import Child
+from recallite.projection.memory_map import MemoryMap
+from recallite.store.map_file import POINT
+from recallite.store.sqlite.keys import ciphers_version
 from tests.conftest import PLAIN
 from tests.memory.support import WordEmbedder
 from tests.projection.support import EACH, GROUPS, distances, grouped, near, trustworthiness

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.policies import WritePolicy
 from tests.memory.support import unit
 
 OSLO, BERGEN, TRONDHEIM = (f"Dana lives in {place}" for place in ("Oslo", "Bergen", "Trondheim"))

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.profiles import PROFILES
-from recollect.recall.confidence import FILE, SIGNAL_SETS, load_calibration
-from recollect_kernels import EVIDENCE
+from recallite import Memory
+from recallite.profiles import PROFILES
+from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
+from recallite_kernels import EVIDENCE
 from tests.memory.support import PLAIN, unit
 
 NOTES = [

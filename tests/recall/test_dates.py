@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.recall.dates import spans_of
-from recollect.text.tokens import query_terms
+from recallite.recall.dates import spans_of
+from recallite.text.tokens import query_terms
 
 # A Thursday.
 ASKED = datetime(2023, 8, 17, 15, 30, tzinfo=UTC)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import LanguageModelError
-from recollect.recall.decomposition import split_question
+from recallite import Memory
+from recallite.errors import LanguageModelError
+from recallite.recall.decomposition import split_question
 from tests.memory.support import PLAIN, scored
 
 FACTS = {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 DIMENSION = 16

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.errors import NotFound
+from recallite.errors import NotFound
 from tests.memory.support import ONLY_STORES, unit
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect.recall.features import FEATURES
-from recollect.recall.measuring import measure_queries
-from recollect.recall.request import build_request
+import recallite_kernels as kernels
+from recallite.recall.features import FEATURES
+from recallite.recall.measuring import measure_queries
+from recallite.recall.request import build_request
 
 TEXTS = [
     "We migrated from PostgreSQL to MySQL", "The office plants are watered on Fridays", "Ada is on call for billing",

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from recollect import Filter, Memory
-from recollect.errors import InvalidFilter, InvalidInput
-from recollect.filters import Comparison, FilterFields, Not
-from recollect.profiles import Profile, ProfileChoices
+from recallite import Filter, Memory
+from recallite.errors import InvalidFilter, InvalidInput
+from recallite.filters import Comparison, FilterFields, Not
+from recallite.profiles import Profile, ProfileChoices
 from tests.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.errors import InvalidFilter
+from recallite import Memory
+from recallite.errors import InvalidFilter
 from tests.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

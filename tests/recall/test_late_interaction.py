@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.recall.late_interaction import token_weights
+from recallite.recall.late_interaction import token_weights
 
 IDF = {"carolin": 3.0, "support": 1.0, "group": 2.0, "e": 9.0}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect import Memory
-from recollect.profiles import PROFILES, Profile
-from recollect.recall import learned_ranking
-from recollect.recall.candidates import SIGNALS
-from recollect.recall.features import FEATURES
-from recollect.recall.learned_ranking import FILE, contributions, load_ranking
-from recollect.recall.measuring import measure_queries
-from recollect.recall.request import build_request
-from recollect_kernels.signals import UNSEEN_WEIGHT
+import recallite_kernels as kernels
+from recallite import Memory
+from recallite.profiles import PROFILES, Profile
+from recallite.recall import learned_ranking
+from recallite.recall.candidates import SIGNALS
+from recallite.recall.features import FEATURES
+from recallite.recall.learned_ranking import FILE, contributions, load_ranking
+from recallite.recall.measuring import measure_queries
+from recallite.recall.request import build_request
+from recallite_kernels.signals import UNSEEN_WEIGHT
 from tests.memory.support import unit
 
 TEXTS = (

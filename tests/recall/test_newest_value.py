@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.asked_value import asked_value
+from recallite.text.asked_value import asked_value
 from tests.memory.support import unit
 
 MARCH = (

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.policies import WritePolicy
-from recollect.profiles import PROFILES
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.policies import WritePolicy
+from recallite.profiles import PROFILES
 from tests.memory.support import PLAIN, WordEmbedder, scored
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)

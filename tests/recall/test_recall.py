@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
-from recollect.records import Hit, Hits
+from recallite import Memory
+from recallite.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
+from recallite.records import Hit, Hits
 from tests.memory.support import ONLY_STORES, PLAIN, run, scored, state, unit
 
 TURNS = [
@@ -440,7 +440,7 @@ def test_a_word_is_found_as_people_write_it(memory, text, query):
 _ANSWERS = """
 import sys
 import numpy as np
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     assert memory.stats().kernels == sys.argv[2], memory.stats()
     for seed in range(3):
@@ -466,9 +466,9 @@ def test_both_kernel_backends_give_the_same_hits(path):
             }
             for number in range(4500)
         )
-    jit = "from recollect_kernels import warmup; warmup()\n" + _ANSWERS
-    compiled = run(jit, path, "numba", RECOLLECT_KERNELS="numba").splitlines()
-    plain = run(_ANSWERS, path, "python", RECOLLECT_KERNELS="python").splitlines()
+    jit = "from recallite_kernels import warmup; warmup()\n" + _ANSWERS
+    compiled = run(jit, path, "numba", RECALLITE_KERNELS="numba").splitlines()
+    plain = run(_ANSWERS, path, "python", RECALLITE_KERNELS="python").splitlines()
     assert len(compiled) == len(plain) == 15
     for ours, theirs in zip(map(eval, compiled), map(eval, plain), strict=True):
         assert [score for _, score, _ in ours] == pytest.approx([score for _, score, _ in theirs], abs=1e-5)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from recollect import Memory, Settings, checks
+from recallite import Memory, Settings, checks
 from tests.memory.support import unit
 
 _WORDS = [f"word{place}" for place in range(60)]

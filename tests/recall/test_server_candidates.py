@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.policies import WritePolicy
-from recollect.recall import server_candidates
-from recollect.remember import threshold_search
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.policies import WritePolicy
+from recallite.recall import server_candidates
+from recallite.remember import threshold_search
 from tests.memory.support import ONLY_STORES, unit
 
 RECORDS = 400

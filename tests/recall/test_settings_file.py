@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from recollect import Settings
-from recollect.errors import InvalidInput
-from recollect.policies import Consolidation, WritePolicy
-from recollect.profiles import PROFILES
+from recallite import Settings
+from recallite.errors import InvalidInput
+from recallite.policies import Consolidation, WritePolicy
+from recallite.profiles import PROFILES
 from tests.memory.support import run
 
 OURS = """
@@ -142,7 +142,7 @@ def test_settings_themselves_are_checked():
 def test_reading_settings_loads_only_the_parser_that_is_needed(tmp_path):
     (tmp_path / "a.toml").write_text("")
     code = (
-        "import sys; from recollect import Settings; Settings.load(sys.argv[1]); "
+        "import sys; from recallite import Settings; Settings.load(sys.argv[1]); "
         "print({'yaml', 'json5'} & set(sys.modules))"
     )
     assert run(code, tmp_path / "a.toml").strip() == "set()"

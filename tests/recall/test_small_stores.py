@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.corpus_statistics import CorpusStatistics
-from recollect.index.lexical import QueryTerms
+from recallite.index.corpus_statistics import CorpusStatistics
+from recallite.index.lexical import QueryTerms
 
 
 def idf(records, found, words):

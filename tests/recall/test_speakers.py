@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
+from recallite import Memory
 
 
 def speakers(memory, question, **options):

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import InvalidInput
-from recollect.recall.select import RELEVANT_SHARE
-from recollect.tools import call
+from recallite import AsyncMemory, Memory
+from recallite.errors import InvalidInput
+from recallite.recall.select import RELEVANT_SHARE
+from recallite.tools import call
 from tests.memory.support import PLAIN, scored
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

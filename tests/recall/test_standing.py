@@ -8,8 +8,8 @@ import io
 import numpy as np
 import pytest
 
-from recollect import AsyncMemory, Memory, Settings
-from recollect.profiles import Profile
+from recallite import AsyncMemory, Memory, Settings
+from recallite.profiles import Profile
 from tests.memory.support import PLAIN, raw
 
 DIMENSION = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
+from recallite import Memory
 
 QUESTION = "Where was the author of Dune born?"
 AUTHOR, BORN = "The author of Dune is Frank Herbert", "Frank Herbert was born in Tacoma"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect import Memory
+from recallite import Memory
 
 
 def found(memory, question, **options):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase
 
 from benchmarks.resilience import stateful
-from recollect.store.sqlite.changes import SqliteChanges
+from recallite.store.sqlite.changes import SqliteChanges
 
 pytestmark = pytest.mark.resilience
 

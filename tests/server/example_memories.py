@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from recollect import Memory
-from recollect.policies import WritePolicy
+from recallite import Memory
+from recallite.policies import WritePolicy
 
 _NOW = datetime(2026, 9, 21, 18, 30, tzinfo=UTC)
 # Day of storing before `_NOW`, scope, kind, importance, tags, text.

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from recollect import Memory
-from recollect.server.app import MemoryApi
-from recollect.server.request_checks import LOOPBACK_NAMES
-from recollect.server.running import listen, server_of
+from recallite import Memory
+from recallite.server.app import MemoryApi
+from recallite.server.request_checks import LOOPBACK_NAMES
+from recallite.server.running import listen, server_of
 from tests.limits import LAST_RESORT_SECONDS, until
 
 
 @contextmanager
 def serving(memory: Memory, **options: Any) -> Iterator[str]:
-    """The address of a server of `memory`, as `recollect serve` makes it, until the block ends."""
+    """The address of a server of `memory`, as `recallite serve` makes it, until the block ends."""
     api = MemoryApi(memory, **{"hosts": LOOPBACK_NAMES, **options})
     server = server_of(api)
     with listen("127.0.0.1", 0) as listener:

@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
-from recollect.server.operations import OPERATIONS
-from recollect.server.tokens import Tokens
+from recallite import Memory
+from recallite.errors import InvalidInput, NotFound
+from recallite.server.operations import OPERATIONS
+from recallite.server.tokens import Tokens
 from tests.memory.support import PLAIN
 from tests.server.serving import serving
 
@@ -109,7 +109,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
             for id in (theirs, "talk", "zoo.md") if named else (theirs,):
                 asked = {**given, **({"scope": scope} if scope and "scope" in operation.fields else {})}
                 query = {name: value for name, value in asked.items() if value is not None}
-                for headers in ({}, {"Recollect-Scope": "/users/bob"}, {"Recollect-Scope": "/users/ada/../bob"}):
+                for headers in ({}, {"Recallite-Scope": "/users/bob"}, {"Recallite-Scope": "/users/ada/../bob"}):
                     answer = client.request(
                         operation.method, "/v1" + operation.path.replace("{id}", id), headers=headers,
                         **({"json": asked} if operation.in_body else {"params": query}),
@@ -125,7 +125,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
 
 
 def test_names_of_a_proxy_need_tokens(on_disk):
-    from recollect.server.running import serve
+    from recallite.server.running import serve
 
     with pytest.raises(InvalidInput, match="token create"):
         serve(on_disk, names=["memory.example.org"])
@@ -138,7 +138,7 @@ def test_a_scope_of_any_language_is_percent_encoded(http, client, on_disk):
     client.scoped("/users/Jürgen").remember("Tee")
     assert [each.scope for each in on_disk.list()] == ["/users/Jürgen"]
     assert client.scoped("/users/Jürgen").count() == 1
-    refused = http.get("/v1/count", headers={"Recollect-Scope": "/users/Jürgen".encode()})
+    refused = http.get("/v1/count", headers={"Recallite-Scope": "/users/Jürgen".encode()})
     assert status(refused) == (422, "InvalidInput")
     assert "percent-encode" in refused.text
 
@@ -153,9 +153,9 @@ def test_the_header_narrows_and_never_widens(ask, on_disk):
     on_disk.remember("one", scope="/a/b")
     on_disk.remember("two", scope="/a")
     client = ask(Tokens(on_disk).create(scope="/a").secret)
-    assert [each["text"] for each in client.get("/v1/memories", headers={"Recollect-Scope": "/b"}).json()] == ["one"]
+    assert [each["text"] for each in client.get("/v1/memories", headers={"Recallite-Scope": "/b"}).json()] == ["one"]
     assert len(client.get("/v1/memories").json()) == 2
-    refused = client.get("/v1/memories", headers={"Recollect-Scope": "b"})
+    refused = client.get("/v1/memories", headers={"Recallite-Scope": "b"})
     assert status(refused) == (422, "InvalidFilter")
 
 

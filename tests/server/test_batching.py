@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Memory, Settings
-from recollect.client import Client
-from recollect.errors import InvalidInput
-from recollect.server.batching import RecallBatcher
+from recallite import Memory, Settings
+from recallite.client import Client
+from recallite.errors import InvalidInput
+from recallite.server.batching import RecallBatcher
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving
 
@@ -67,8 +67,8 @@ def test_each_gets_the_hits_that_it_would_get_alone(filled):
         assert same(hits, filled.recall(query, **options))
         assert hits.query == query
     lines = dict(line.rsplit(" ", 1) for line in figures.splitlines() if not line.startswith("#"))
-    assert float(lines["recollect_recall_batch_queries_sum"]) == len(asked)
-    assert float(lines["recollect_recall_batch_queries_count"]) < len(asked)
+    assert float(lines["recallite_recall_batch_queries_sum"]) == len(asked)
+    assert float(lines["recallite_recall_batch_queries_count"]) < len(asked)
 
 
 def test_a_wrong_query_fails_alone(filled):

@@ -11,18 +11,18 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Filter, Memory, errors
-from recollect.client import AsyncClient, Client
-from recollect.records import NewRecord
-from recollect.server.tokens import Tokens
-from recollect.timeline import timeline
-from recollect.version_diffs import version_diffs
+from recallite import Filter, Memory, errors
+from recallite.client import AsyncClient, Client
+from recallite.records import NewRecord
+from recallite.server.tokens import Tokens
+from recallite.timeline import timeline
+from recallite.version_diffs import version_diffs
 from tests.limits import LAST_RESORT_SECONDS
 from tests.server.serving import serving
 
 
 def test_every_operation_is_a_method(client):
-    from recollect.server.operations import OPERATIONS
+    from recallite.server.operations import OPERATIONS
 
     own = {"mend", "forget_one"}
     of_services = {

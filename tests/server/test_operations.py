@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Memory
-from recollect.server.operations import OPERATIONS
+from recallite import Memory
+from recallite.server.operations import OPERATIONS
 
 # What works on the whole file or in this process alone, or is served in another form.
 ELSEWHERE = {
@@ -211,18 +211,18 @@ def test_the_state_of_the_server(http, on_disk):
     http.post("/v1/recall", json={"query": "one"})
     http.post("/v1/recall", json={"query": ""})
     figures = dict(line.rsplit(" ", 1) for line in http.get("/metrics").text.splitlines() if not line.startswith("#"))
-    assert float(figures['recollect_requests_total{operation="recall",status="200"}']) >= 1
-    assert float(figures['recollect_records{kind="memory"}']) == 1
-    assert float(figures["recollect_recall_batch_queries_count"]) >= 1
-    assert float(figures["recollect_index_bytes"]) > 0
-    assert float(figures['recollect_requests_total{operation="healthz",status="200"}']) == 1
+    assert float(figures['recallite_requests_total{operation="recall",status="200"}']) >= 1
+    assert float(figures['recallite_records{kind="memory"}']) == 1
+    assert float(figures["recallite_recall_batch_queries_count"]) >= 1
+    assert float(figures["recallite_index_bytes"]) > 0
+    assert float(figures['recallite_requests_total{operation="healthz",status="200"}']) == 1
     stats = http.get("/v1/stats").json()
     assert stats["path"] == "agent.db"
     http.get("/v1/nothing")
     on_disk.forget(scope="/")
     figures = http.get("/metrics").text
-    assert 'recollect_requests_total{operation="other",status="404"} 1.0' in figures
-    assert 'recollect_records{kind="memory"}' not in figures
+    assert 'recallite_requests_total{operation="other",status="404"} 1.0' in figures
+    assert 'recallite_records{kind="memory"}' not in figures
     assert http.head("/healthz").status_code == 200
 
 
@@ -246,7 +246,7 @@ def test_the_timeline_and_the_versions_of_a_memory(http, on_disk):
 
 
 def test_the_map_is_computed_once_and_shows_a_token_its_scope(path):
-    from recollect.server.tokens import Tokens
+    from recallite.server.tokens import Tokens
     from tests.limits import until
     from tests.memory.support import WordEmbedder
     from tests.server.serving import serving

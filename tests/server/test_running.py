@@ -1,4 +1,4 @@
-"""`recollect serve`, `inspect` and `token`, as a person starts them."""
+"""`recallite serve`, `inspect` and `token`, as a person starts them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Memory
-from recollect.cli.run import run
-from recollect.errors import InvalidInput
-from recollect.server.running import listen
-from recollect.server.tokens import Tokens
+from recallite import Memory
+from recallite.cli.run import run
+from recallite.errors import InvalidInput
+from recallite.server.running import listen
+from recallite.server.tokens import Tokens
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN
 
@@ -29,9 +29,9 @@ BROWSER = f"{sys.executable} -c pass"
 @contextmanager
 def running(*arguments):
     """The address that a server printed, and its process."""
-    environment = {**os.environ, "RECOLLECT_EMBEDDER": "none", "BROWSER": BROWSER}
+    environment = {**os.environ, "RECALLITE_EMBEDDER": "none", "BROWSER": BROWSER}
     with subprocess.Popen(
-        [sys.executable, "-m", "recollect.cli", *arguments], stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "recallite.cli", *arguments], stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         try:
             line = process.stderr.readline()
@@ -79,7 +79,7 @@ def test_a_store_is_inspected_with_a_token_of_its_own(path):
 
 
 def test_a_token_is_made_listed_and_revoked(path, monkeypatch, capsys):
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
     create = ["create", "--scope", "/a", "--read-only", "--expires", "30d", "--name", "x"]
     assert run(["--db", path, "token", *create]) == 0
     printed = capsys.readouterr()
@@ -113,7 +113,7 @@ def test_a_token_is_made_listed_and_revoked(path, monkeypatch, capsys):
     ],
 )
 def test_what_cannot_be_started_is_told(path, monkeypatch, capsys, arguments, says):
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
     monkeypatch.chdir(os.path.dirname(path))
     assert run(["--db", path, *arguments]) == 2
     assert says in capsys.readouterr().err

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recollect import Memory, Settings
-from recollect.store.supersession_values import Judgement
-from recollect.store.values import AccessTokenRow, Parts
+from recallite import Memory, Settings
+from recallite.store.supersession_values import Judgement
+from recallite.store.values import AccessTokenRow, Parts
 from tests.memory.support import unit
 
 NOW = 1_750_000_000_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.errors import InvalidText
-from recollect.text.tokens import tokenize
+from recallite import Memory
+from recallite.errors import InvalidText
+from recallite.text.tokens import tokenize
 from tests.memory.support import PLAIN
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)

@@ -10,13 +10,13 @@ import threading
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, RecollectError, StoreError, StoreFull, StoreReadOnly
-from recollect.store.sqlite import backup as backing_up
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, RecalliteError, StoreError, StoreFull, StoreReadOnly
+from recallite.store.sqlite import backup as backing_up
 
 _KILLED = """
 import os, signal, sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     memory.backup(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
 """
@@ -69,7 +69,7 @@ def test_of_two_backups_to_one_place_the_second_is_refused(on_disk, tmp_path):
         with Memory(on_disk.path, settings=Settings(embedder="none")) as memory:
             try:
                 memory.backup(target, on_progress=wait)
-            except RecollectError as fault:
+            except RecalliteError as fault:
                 failed.append(fault)
 
     thread = threading.Thread(target=slow)
@@ -109,7 +109,7 @@ def test_a_full_disk_is_named_by_the_target(on_disk, tmp_path):
         on_disk.remember(f"fact {each} " * 50)
     code = (
         "import resource, signal, sys\n"
-        "from recollect import Memory, Settings\n"
+        "from recallite import Memory, Settings\n"
         "memory = Memory(sys.argv[1], settings=Settings(embedder='none'))\n"
         "memory.recall('fact', limit=1)\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -142,7 +142,7 @@ def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("code", "kind"), [(28, StoreFull), (122, StoreFull), (13, StoreReadOnly), (24, StoreError)])
 def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, kind):
-    from recollect import unfinished
+    from recallite import unfinished
 
     def refuse(path, *arguments, **options):
         raise OSError(code, os.strerror(code), path)
@@ -155,5 +155,5 @@ def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code
 
 @pytest.mark.parametrize("target", ["", "a\0b", "~nosuchuser/copy.db", "x" * 300, 7, ":memory:", "\ud800.db"])
 def test_a_path_that_is_none_has_a_type(on_disk, target):
-    with pytest.raises(RecollectError):
+    with pytest.raises(RecalliteError):
         on_disk.backup(target)

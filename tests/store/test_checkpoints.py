@@ -8,8 +8,8 @@ import threading
 import apsw
 import pytest
 
-from recollect import Memory, Settings
-from recollect.store.sqlite import checkpoints
+from recallite import Memory, Settings
+from recallite.store.sqlite import checkpoints
 from tests.memory.support import PLAIN
 
 TEXT = "the same words again and again " * 40

@@ -8,8 +8,8 @@ import threading
 import apsw
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import StoreLocked
+from recallite import Memory, Settings
+from recallite.errors import StoreLocked
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, Other, scored, spawn, state, unit
 
@@ -53,7 +53,7 @@ def test_reading_never_waits_for_a_writer(path):
 
 _WRITER = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     first = memory.remember("the first of " + sys.argv[2])
     print("ready", flush=True)
@@ -140,7 +140,7 @@ def test_numbers_of_words_agree_after_another_process_vacuumed(path):
 
 _ENDLESS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
 number = 0
 while True:

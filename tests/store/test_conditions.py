@@ -1,4 +1,4 @@
-"""Filters use the indexes of the columns that they compare, and an operator is one function of `recollect.filters`."""
+"""Filters use the indexes of the columns that they compare, and an operator is one function of `recallite.filters`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Filter, Memory, filters
-from recollect.filters import And, Comparison, Expression
+from recallite import Filter, Memory, filters
+from recallite.filters import And, Comparison, Expression
 from tests.memory.support import PLAIN
 
 

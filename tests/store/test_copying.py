@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager
 import apsw
 import pytest
 
-from recollect import Memory, Settings, copy_store
-from recollect.errors import InvalidInput, RecollectError, StoreCorrupt, StoreError
-from recollect.exchange import copying
-from recollect.store.opening import open_store
-from recollect.store.sql.copied_tables import TABLES
-from recollect.store.sqlite.keys import ciphers_version
-from recollect.tenants import Tenants
-from recollect.text.tokens import tokenize
+from recallite import Memory, Settings, copy_store
+from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
+from recallite.exchange import copying
+from recallite.store.opening import open_store
+from recallite.store.sql.copied_tables import TABLES
+from recallite.store.sqlite.keys import ciphers_version
+from recallite.tenants import Tenants
+from recallite.text.tokens import tokenize
 from tests.memory.support import raw, scored
 from tests.store.full import fill
 
@@ -207,8 +207,8 @@ def test_a_tenant_does_not_open_an_unfinished_copy(full, postgres_address, postg
 
 _KILLED = """
 import os, signal, sys
-from recollect import copy_store
-from recollect.store.sql import copied_tables
+from recallite import copy_store
+from recallite.store.sql import copied_tables
 copied_tables._ROWS = copied_tables._LARGE_ROWS = 30
 def report(done, total):
     if done > total * float(sys.argv[3]):
@@ -389,7 +389,7 @@ def test_bad_places_are_refused_before_anything_is_made(full, tmp_path):
 @pytest.mark.parametrize("place", ["source", "target"])
 def test_no_error_repeats_a_password(full, address, place):
     pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
-    with pytest.raises(RecollectError) as raised:
+    with pytest.raises(RecalliteError) as raised:
         copy_store(*((address, full) if place == "source" else (full, address)), settings=Settings(server_wait_ms=1000))
     fault = raised.value
     while fault is not None:

@@ -15,9 +15,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import AsyncMemory, Memory, Settings
-from recollect.errors import EncryptionMissing, InvalidInput, NotADatabase, StoreLocked, WrongKey
-from recollect.store.sqlite.keys import Key
+from recallite import AsyncMemory, Memory, Settings
+from recallite.errors import EncryptionMissing, InvalidInput, NotADatabase, StoreLocked, WrongKey
+from recallite.store.sqlite.keys import Key
 
 CIPHERS = getattr(apsw, "mc_version", None)
 encrypted = pytest.mark.skipif(CIPHERS is None, reason="apsw-sqlite3mc is not installed in place of apsw")
@@ -68,7 +68,7 @@ def test_nothing_is_on_the_disk_in_the_clear(path, tmp_path):
 
 @encrypted
 def test_a_large_store_has_no_index_beside_it(path, monkeypatch):
-    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember(SECRET)
         memory.recall("Zanzibar")
@@ -147,7 +147,7 @@ def test_a_process_killed_while_rekeying_leaves_the_old_key_or_the_new(path):
     with Memory(path, settings=PLAIN, key=KEY) as memory:
         memory.remember_many([f"{SECRET} {'x' * 500} {number}" for number in range(1_500)])
     code = (
-        "import sys\nfrom recollect import Memory, Settings\n"
+        "import sys\nfrom recallite import Memory, Settings\n"
         "memory = Memory(sys.argv[1], settings=Settings(embedder='none'), key=sys.argv[2])\n"
         "keys = [sys.argv[2], *sys.argv[3:]]\nprint('ready', flush=True)\n"
         "while True:\n    keys.append(keys.pop(0)); memory.rekey(keys[0] or None)\n"
@@ -179,7 +179,7 @@ def opens(path, key):
 @encrypted
 def test_two_processes_may_begin_a_store_at_once(path):
     code = (
-        "import sys\nfrom recollect import Memory, Settings\nsys.stdin.readline()\n"
+        "import sys\nfrom recallite import Memory, Settings\nsys.stdin.readline()\n"
         "with Memory(sys.argv[1], settings=Settings(embedder='none'), key='k') as m: m.remember(sys.argv[2])\n"
     )
     words = ["lighthouse", "umbrella", "violin", "walrus"]  # of equal ones the store would keep one
@@ -237,7 +237,7 @@ def test_the_key_comes_from_settings_and_the_environment(locked, tmp_path, monke
     file.write_text(KEY + "\n")
     with Memory(locked, settings=Settings(embedder="none", key_file=str(file))) as memory:
         assert memory.count() == 1
-    for name, value in (("RECOLLECT_KEY", KEY), ("RECOLLECT_KEY_FILE", str(file))):
+    for name, value in (("RECALLITE_KEY", KEY), ("RECALLITE_KEY_FILE", str(file))):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             assert texts(locked) == [SECRET]
@@ -252,19 +252,19 @@ def test_the_command_line(locked, tmp_path):
 
     def run(*arguments, **environment):
         return subprocess.run(
-            [sys.executable, "-m", "recollect.cli", "--db", locked, *arguments], capture_output=True, text=True,
-            env={**os.environ, "RECOLLECT_EMBEDDER": "none", **environment},
+            [sys.executable, "-m", "recallite.cli", "--db", locked, *arguments], capture_output=True, text=True,
+            env={**os.environ, "RECALLITE_EMBEDDER": "none", **environment},
         )  # fmt: skip
 
     shut = run("list")
-    assert (shut.returncode, "RECOLLECT_KEY" in shut.stderr) == (3, True)
-    assert SECRET in run("list", RECOLLECT_KEY=KEY).stdout
-    assert run("rekey", RECOLLECT_KEY=KEY).returncode == 2
-    changed = run("rekey", "--new-key-file", str(file), "--json", RECOLLECT_KEY=KEY)
+    assert (shut.returncode, "RECALLITE_KEY" in shut.stderr) == (3, True)
+    assert SECRET in run("list", RECALLITE_KEY=KEY).stdout
+    assert run("rekey", RECALLITE_KEY=KEY).returncode == 2
+    changed = run("rekey", "--new-key-file", str(file), "--json", RECALLITE_KEY=KEY)
     assert json.loads(changed.stdout) == {"encrypted": True}
-    assert SECRET in run("list", RECOLLECT_KEY_FILE=str(file)).stdout
-    assert run("rekey", "--decrypt", RECOLLECT_KEY="from a file").returncode == 0
-    assert run("rekey", RECOLLECT_NEW_KEY=KEY).returncode == 0
+    assert SECRET in run("list", RECALLITE_KEY_FILE=str(file)).stdout
+    assert run("rekey", "--decrypt", RECALLITE_KEY="from a file").returncode == 0
+    assert run("rekey", RECALLITE_NEW_KEY=KEY).returncode == 0
     assert texts(locked, KEY) == [SECRET]
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import StoreCorrupt, StoreFull
-from recollect.store.sql.lexicon import WordNumbers
-from recollect.store.sqlite.schema import PAGE_SIZE_BYTES
+from recallite import Memory
+from recallite.errors import StoreCorrupt, StoreFull
+from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.memory.support import PLAIN, state, unit
 
 LONG = "word " * 200

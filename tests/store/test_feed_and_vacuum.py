@@ -6,10 +6,10 @@ import apsw
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, StoreError
-from recollect.store.packing import pack
-from recollect.store.sqlite import changes
+from recallite import Memory
+from recallite.errors import InvalidInput, StoreError
+from recallite.store.packing import pack
+from recallite.store.sqlite import changes
 from tests.memory.support import PLAIN, raw, run, scored, unit
 
 

@@ -9,8 +9,8 @@ from itertools import islice
 import apsw
 import pytest
 
-from recollect.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError
-from recollect.store.foreign import rows, tables
+from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError
+from recallite.store.foreign import rows, tables
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import random
 import apsw
 import pytest
 
-from recollect.store.sql.conditions import Condition
-from recollect.store.sqlite.full_text import Table, bm25
+from recallite.store.sql.conditions import Condition
+from recallite.store.sqlite.full_text import Table, bm25
 
 _WORDS = [f"w{place}" for place in range(40)]
 _NOTES = Table("t", "note n", "n.id")

@@ -13,11 +13,11 @@ import pytest
 from msgspec import structs
 
 from benchmarks.resilience import process, shim
-from recollect import Memory
-from recollect.errors import StoreError, StoreIOError
-from recollect.remember import write
-from recollect.store.sqlite.faults import as_store_error
-from recollect.store.sqlite.store import SqliteStore
+from recallite import Memory
+from recallite.errors import StoreError, StoreIOError
+from recallite.remember import write
+from recallite.store.sqlite.faults import as_store_error
+from recallite.store.sqlite.store import SqliteStore
 from tests.memory.support import PLAIN, WordEmbedder
 
 # Each of (what, error of the system, calls it hits) is done on a store of its own; prints the error it raises.
@@ -25,7 +25,7 @@ _PROGRAM = """
 import json, sys
 from pathlib import Path
 from benchmarks.resilience.shim import Shim
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 folder = Path(sys.argv[1])
 told, answers = Shim(folder), []
 for number, (verb, error, kind) in enumerate(json.loads(sys.argv[2])):
@@ -77,7 +77,7 @@ def answers(tmp_path_factory):
     library = shim.build(folder)
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(folder), json.dumps([*_EXPECTED])],
-        env={**environ, "LD_PRELOAD": str(library), "RECOLLECT_KERNELS": "python"},
+        env={**environ, "LD_PRELOAD": str(library), "RECALLITE_KERNELS": "python"},
         stdout=subprocess.PIPE, text=True, check=True, cwd=process.ROOT,
     )  # fmt: skip
     return dict(zip(_EXPECTED, json.loads(done.stdout), strict=True))

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from recollect.store import map_file
-from recollect.store.map_file import POINT, MapHeader
+from recallite.store import map_file
+from recallite.store.map_file import POINT, MapHeader
 
 HEADER = MapHeader(method="pca", asked="umap", computed_at=1_750_000_000_000_000, fingerprint="model:16")
 

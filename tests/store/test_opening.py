@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import (
+from recallite import Memory, Settings
+from recallite.errors import (
     InvalidInput,
     NotADatabase,
     SchemaTooNew,
@@ -19,7 +19,7 @@ from recollect.errors import (
     StoreError,
     StoreReadOnly,
 )
-from recollect.store.sqlite.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
+from recallite.store.sqlite.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
 from tests.memory.support import PLAIN, run, spawn
 
 
@@ -120,7 +120,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path, tmp_path, journal_mode):
 
 _AS_NOBODY = """
 import os, sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 settings = Settings(embedder="none")
 with Memory(":memory:", settings=settings) as warm:
     warm.remember("x"); warm.recall("x")
@@ -157,8 +157,8 @@ def test_a_read_only_file_is_refused_with_the_remedy(tmp_path_factory, what):
 _OPEN = """
 import os
 import sys
-from recollect import Memory, Settings
-import recollect.memory
+from recallite import Memory, Settings
+import recallite.memory
 print("ready", flush=True)
 sys.stdin.readline()
 with Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=900_000)) as memory:
@@ -180,7 +180,7 @@ def test_processes_that_create_one_file_at_once_all_succeed(path):
 
 _CREATE = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 try:
     Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=0)).close()
 except Exception as refused:
@@ -190,7 +190,7 @@ except Exception as refused:
 
 def test_claiming_sees_one_commit(path, monkeypatch):
     """Another process that creates the schema between two reads of the claim made it look like a foreign file."""
-    from recollect.store.sqlite import connection as opening
+    from recallite.store.sqlite import connection as opening
 
     said = []
 

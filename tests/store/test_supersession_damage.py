@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.filters import Filter
-from recollect.store.opening import open_store
-from recollect.store.supersession_values import Sought, Supersession
-from recollect.text.statements import keys_of, statement_of
+from recallite.filters import Filter
+from recallite.store.opening import open_store
+from recallite.store.supersession_values import Sought, Supersession
+from recallite.text.statements import keys_of, statement_of
 from tests.store.contract.support import NOW, row
 
 STATEMENT = statement_of("Dana lives in Lund", None)

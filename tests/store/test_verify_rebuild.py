@@ -7,8 +7,8 @@ import io
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import StoreCorrupt
+from recallite import Memory
+from recallite.errors import StoreCorrupt
 from tests.memory.support import PLAIN, raw, scored, unit
 
 NAN = np.full(16, np.nan, dtype="<f4").tobytes()
@@ -30,7 +30,7 @@ DIVERGENCES = {
     "record whose words are not those of its text": (
         "UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE record_id = 4) WHERE record_id = 3"
     ),
-    "record whose text was changed outside Recollect": "UPDATE record SET text = 'edited by hand' WHERE id = 3",
+    "record whose text was changed outside Recallite": "UPDATE record SET text = 'edited by hand' WHERE id = 3",
     "a table is missing or broken": "DROP TABLE record_terms",
 }
 
@@ -91,7 +91,7 @@ def test_a_healthy_store_has_no_problems(stored):
 
 
 def test_an_edited_text_is_found_by_its_new_words_after_rebuild(stored):
-    diverge(stored, DIVERGENCES["record whose text was changed outside Recollect"])
+    diverge(stored, DIVERGENCES["record whose text was changed outside Recallite"])
     with Memory(stored, settings=PLAIN) as memory:
         memory.rebuild()
         assert [hit.text for hit in memory.recall("edited", mode="keyword")] == ["edited by hand"]

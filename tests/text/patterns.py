@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from recollect.text.lazy_patterns import LazyPattern
+from recallite.text.lazy_patterns import LazyPattern
 
-PACKAGES = ("recollect", "recollect_kernels", "recollect_models")
+PACKAGES = ("recallite", "recallite_kernels", "recallite_models")
 METHODS = frozenset(("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"))
 # One that is passed on is matched with a whole name of a file.
 _PASSED = frozenset(("match", "fullmatch"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts
-from recollect.text.chunking import lines as lines_module
-from recollect.text.chunking import markdown as markdown_module
+from recallite.errors import InvalidInput
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts
+from recallite.text.chunking import lines as lines_module
+from recallite.text.chunking import markdown as markdown_module
 from tests.text.chunks import check, token_starts
 
 LARGE = ChunkSize(1000, 100)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
 from tests.text.chunks import check, token_starts
 
 WORDS = st.sampled_from(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.statements import judge, statement_of
-from recollect.text.statements.doubts import spelled_alike
+from recallite.text.statements import judge, statement_of
+from recallite.text.statements.doubts import spelled_alike
 
 
 def verdict(old, new):

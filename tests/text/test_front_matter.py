@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.chunking import front_matter
+from recallite.text.chunking import front_matter
 
 
 def test_values_are_those_of_json_and_dates_stay_as_written():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.junk import is_junk
+from recallite.text.junk import is_junk
 
 JUNK = [
     "ok thanks!", "Hello there", "👍", "null", "Process exited with code 0", "Got it.",

@@ -9,33 +9,33 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.errors import RecollectError
-from recollect.exchange import markdown
-from recollect.exchange.exporting import _on_one_line
-from recollect.exchange.files import Lines
-from recollect.exchange.lines import parse
-from recollect.knowledge.chunks import stated_by
-from recollect.knowledge.detecting import detect
-from recollect.knowledge.html import load_html
-from recollect.knowledge.plain import load_text
-from recollect.recall.decomposition import split_question
-from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
-from recollect.text.contrast import Statement, other_subject
-from recollect.text.normalise import content_hash, text_key
-from recollect.text.quotes import Quotation
-from recollect.text.quoting import quoted, unquoted, without_quotes
-from recollect.text.tokens import tokenize
-from recollect.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
-from recollect.tiers.error_patterns import error_pattern
-from recollect.workspace.flushing import _said, _without_empty_headings
-from recollect.workspace.snippets import cut_snippet
+from recallite.errors import RecalliteError
+from recallite.exchange import markdown
+from recallite.exchange.exporting import _on_one_line
+from recallite.exchange.files import Lines
+from recallite.exchange.lines import parse
+from recallite.knowledge.chunks import stated_by
+from recallite.knowledge.detecting import detect
+from recallite.knowledge.html import load_html
+from recallite.knowledge.plain import load_text
+from recallite.recall.decomposition import split_question
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
+from recallite.text.contrast import Statement, other_subject
+from recallite.text.normalise import content_hash, text_key
+from recallite.text.quotes import Quotation
+from recallite.text.quoting import quoted, unquoted, without_quotes
+from recallite.text.tokens import tokenize
+from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
+from recallite.tiers.error_patterns import error_pattern
+from recallite.workspace.flushing import _said, _without_empty_headings
+from recallite.workspace.snippets import cut_snippet
 
 from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
-_HEAD = '---\nrecollect: memories\nscope: "/"\n---\n'
+_HEAD = '---\nrecallite: memories\nscope: "/"\n---\n'
 _MOST = 1_000_000
 
 
@@ -56,7 +56,7 @@ def _lines(format):
 def _html(text):
     try:
         return load_html(text.encode(), _MOST)
-    except RecollectError as refused:
+    except RecalliteError as refused:
         return refused
 
 
@@ -148,7 +148,7 @@ def test_a_scanner_takes_time_in_proportion_to_the_text(name):
     ("pattern", "method"),
     [
         (r"\s*[\r\n]\s*", "sub"),
-        (r"<!-- recollect (.*?)[ \t]*-->[ \t]*", "fullmatch"),
+        (r"<!-- recallite (.*?)[ \t]*-->[ \t]*", "fullmatch"),
         (r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*", "fullmatch"),
         (r",\s+(?=and\b)|\s+[–—-]\s+|:\s+", "split"),
         (r"<recalled-memories>.*?</recalled-memories>", "sub"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.normalise import content_hash
+from recallite.text.normalise import content_hash
 
 properties = settings(derandomize=True, max_examples=200, deadline=None)
 

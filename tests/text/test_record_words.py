@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.record_words import MOST, NAME, TAG_ONLY, name_words, record_words, written_words
+from recallite.text.record_words import MOST, NAME, TAG_ONLY, name_words, record_words, written_words
 
 
 def counts(text, context=None, tags=()):

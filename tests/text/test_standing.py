@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.standing import standing_of
+from recallite.text.standing import standing_of
 
 INSTRUCTIONS = (
     "Always format dates as ISO",

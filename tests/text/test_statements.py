@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.text.statements import (
+from recallite.text.statements import (
     MAX_FRAMES,
     MAX_KEYS,
     SEVERAL,
@@ -21,7 +21,7 @@ from recollect.text.statements import (
     several_valued,
     statement_of,
 )
-from recollect.text.statements.changes import apart, compare
+from recallite.text.statements.changes import apart, compare
 
 
 def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, None), later: bool = True) -> str:
@@ -233,7 +233,7 @@ def test_long_texts_have_no_keys() -> None:
 
 def test_hashes_are_the_same_in_every_process() -> None:
     code = (
-        "from recollect.text.statements import *; s = statement_of('Dana lives in Oslo', None);"
+        "from recallite.text.statements import *; s = statement_of('Dana lives in Oslo', None);"
         "print(keys_of(s), frames_of(s))"
     )
     printed = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.normalise import normalized
-from recollect.text.statements import frames_of, framing_statement_of, judge, keys_of, statement_of
-from recollect.text.statements import words as reading
+from recallite.text.normalise import normalized
+from recallite.text.statements import frames_of, framing_statement_of, judge, keys_of, statement_of
+from recallite.text.statements import words as reading
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
 _WORDS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.topics import same_topic
+from recallite.text.topics import same_topic
 from tests.text.topic_pairs import DIFFERENT, SAME
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from recollect.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recollect.text.tokens import tokenize
-from recollect.text.vocabulary import PATH, share_of
+from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
+from recallite.text.tokens import tokenize
+from recallite.text.vocabulary import PATH, share_of
 
 
 def test_common_words_have_a_greater_share_than_rare_ones():
@@ -31,9 +31,9 @@ def test_words_that_ask_are_no_stop_words_and_stay_in_the_query():
     assert {"use", "rememb", "pleas"} <= QUESTION_TERMS
 
 
-def test_importing_recollect_does_not_read_it():
+def test_importing_recallite_does_not_read_it():
     program = (
-        "import recollect, recollect.memory; from recollect.text import vocabulary;"
+        "import recallite, recallite.memory; from recallite.text import vocabulary;"
         "assert vocabulary._shares.cache_info().currsize == 0"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

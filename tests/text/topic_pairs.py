@@ -1,6 +1,6 @@
 """Pairs of what people tell an assistant: restatements and updates of one topic, and look-alikes on two.
 
-The rules of `recollect.text.topics` were chosen on the pairs at even places; those at odd places measure them.
+The rules of `recallite.text.topics` were chosen on the pairs at even places; those at odd places measure them.
 """
 
 from __future__ import annotations

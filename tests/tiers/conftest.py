@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 
 
 @pytest.fixture(params=["standard", "enhanced"])

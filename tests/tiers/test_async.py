@@ -7,14 +7,14 @@ import inspect
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.asynchrony import AsyncService, awaited
-from recollect.cli.app import app
-from recollect.errors import NotFound, StoreClosed
-from recollect.services import SERVICES, Mounted, Services
-from recollect.tiers.service import Service
-from recollect.tiers.sessions import AsyncSession, Session
-from recollect.tools.offering import TOOLS
+from recallite import AsyncMemory, Memory
+from recallite.asynchrony import AsyncService, awaited
+from recallite.cli.app import app
+from recallite.errors import NotFound, StoreClosed
+from recallite.services import SERVICES, Mounted, Services
+from recallite.tiers.service import Service
+from recallite.tiers.sessions import AsyncSession, Session
+from recallite.tools.offering import TOOLS
 from tests.memory.support import PLAIN
 
 

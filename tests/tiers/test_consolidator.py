@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, LanguageModelError
-from recollect.policies import Consolidation
-from recollect.store.sql.tiers import SqlConsolidations
-from recollect.tiers.consolidator import Consolidator, Cycle
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, LanguageModelError
+from recallite.policies import Consolidation
+from recallite.store.sql.tiers import SqlConsolidations
+from recallite.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -401,8 +401,8 @@ def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path, monkeypatch):
 
 _LOGS = """
 import sys
-from recollect import Memory, Settings
-from recollect.policies import Consolidation
+from recallite import Memory, Settings
+from recallite.policies import Consolidation
 settings = Settings(
     embedder="none", durability="normal", busy_timeout_ms=900_000, consolidation=Consolidation()
 )

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import SessionDamaged, StoreCorrupt
+from recallite import Memory
+from recallite.errors import SessionDamaged, StoreCorrupt
 from tests.memory.support import PLAIN, raw
 
 NOT_UTF8 = "CAST(x'ff61' AS TEXT)"
@@ -129,4 +129,4 @@ def test_a_session_that_cannot_be_read_can_be_removed(edited, column):
 @pytest.mark.parametrize("column", ["text", "context"])
 def test_verify_counts_a_text_that_is_none(edited, column):
     problems = [problem.name for problem in edited("record", column, "x'ff'").verify().problems]
-    assert "record whose text was changed outside Recollect" in problems
+    assert "record whose text was changed outside Recallite" in problems

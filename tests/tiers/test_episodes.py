@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
-from recollect.tiers.episodes import EVENT_TYPES
+from recallite import Memory
+from recallite.errors import InvalidInput, NotFound
+from recallite.tiers.episodes import EVENT_TYPES
 from tests.memory.support import PLAIN, state
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput
-from recollect.tiers.error_patterns import error_pattern, similarity_of
+from recallite import Memory
+from recallite.errors import InvalidInput
+from recallite.tiers.error_patterns import error_pattern, similarity_of
 from tests.memory.support import PLAIN, raw, run_at_once, state
 
 
@@ -116,7 +116,7 @@ def test_other_errors_are_not_similar(one, other):
 
 _RUNS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import StoreCorrupt
+from recallite import Memory
+from recallite.errors import StoreCorrupt
 from tests.memory.support import PLAIN, raw
 
 _QUERY = """

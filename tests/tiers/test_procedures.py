@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
+from recallite import Memory
+from recallite.errors import InvalidInput, NotFound
 from tests.memory.support import PLAIN, run_at_once, state
 
 
@@ -83,7 +83,7 @@ def test_another_agents_procedure_is_indistinguishable_from_none(memory):
 
 _COUNTS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import NotFound
+from recallite import Memory
+from recallite.errors import NotFound
 from tests.memory.support import PLAIN
 
 NOTHING = dict.fromkeys(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, NotFound
-from recollect.policies import WritePolicy
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, NotFound
+from recallite.policies import WritePolicy
 from tests.memory.support import PLAIN, state, unit
 
 

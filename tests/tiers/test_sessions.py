@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound, SessionDamaged
+from recallite import Memory
+from recallite.errors import InvalidInput, NotFound, SessionDamaged
 from tests.memory.support import PLAIN, raw, run, run_at_once, spawn, state
 
 MESSAGES = [
@@ -29,7 +29,7 @@ def test_a_session_is_restored_by_its_id_in_the_next_process(path):
         assert [session.append(message) for message in MESSAGES] == [0, 1, 2, 3, 4]
     code = """
 import sys, json
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     session = memory.sessions.open("my-project", agent="ada")
     print(json.dumps([session.messages(), session.provider, session.agent]))
@@ -132,7 +132,7 @@ def test_parts_are_searched_and_tool_calls_kept(memory):
 
 _APPENDS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     session = memory.sessions.open("shared", agent="ada")
     print("ready", flush=True)
@@ -156,7 +156,7 @@ def test_two_processes_on_one_session_lose_no_message(path):
 
 _POPS = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     session = memory.sessions.open("shared")
     print("ready", flush=True)
@@ -244,7 +244,7 @@ def test_a_session_ended_by_another_process_says_so(path):
 
 _KILLED = """
 import sys
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
 session = memory.sessions.open("s")
 for number in range(10**6):

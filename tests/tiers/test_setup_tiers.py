@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
 from tests.memory.support import run
 
 _ALL = """
 import sys
 for name in ("onnxruntime", "tokenizers"):
     sys.modules[name] = None  # importing it now fails, as where it is not installed
-from recollect import Memory, Settings
+from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(tier="standard")) as memory:
     memory.working.add("in mind")
     memory.working.promote(memory.working.evict().item)
@@ -30,7 +30,7 @@ with Memory(sys.argv[1], settings=Settings(tier="standard")) as memory:
     ready = memory.bootstrap("ada", "orders", 500)
     print(len(ready.records), len(ready.episodes), len(ready.procedures), len(ready.tips), ready.snapshot is not None)
     print(memory.recall("orders")[0].text, memory.stats().mode, memory.stats().vectors)
-    print(memory.verify().ok, "recollect.embedding.onnx" in sys.modules)
+    print(memory.verify().ok, "recallite.embedding.onnx" in sys.modules)
 """
 
 

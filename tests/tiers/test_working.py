@@ -8,8 +8,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, NotFound, StoreLocked
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, NotFound, StoreLocked
 from tests.memory.support import PLAIN, raw, state
 
 

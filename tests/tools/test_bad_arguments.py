@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import AsyncMemory, tools
-from recollect.errors import InvalidInput
-from recollect.tools.offering import TOOLS
-from recollect.tools.schema import required, tag
+from recallite import AsyncMemory, tools
+from recallite.errors import InvalidInput
+from recallite.tools.offering import TOOLS
+from recallite.tools.schema import required, tag
 
 WRITE = {"action": "write", "content": "x"}
 

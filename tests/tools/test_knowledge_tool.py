@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from recollect import tools
-from recollect.errors import InvalidInput
+from recallite import tools
+from recallite.errors import InvalidInput
 from tests.knowledge.test_fetching import serving
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings, tools
-from recollect.errors import InvalidFilter, InvalidInput, StoreClosed
-from recollect.text.quoting import NOTICE
+from recallite import Memory, Settings, tools
+from recallite.errors import InvalidFilter, InvalidInput, StoreClosed
+from recallite.text.quoting import NOTICE
 
 PLAIN = Settings(embedder="none")
 

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from recollect import tools
-from recollect.errors import InvalidInput
-from recollect.tools.offering import TOOLS
-from recollect.tools.schema import properties, tag
+from recallite import tools
+from recallite.errors import InvalidInput
+from recallite.tools.offering import TOOLS
+from recallite.tools.schema import properties, tag
 
 ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
@@ -81,8 +81,8 @@ def test_an_unknown_shape_is_refused():
 def test_the_tools_load_neither_a_compiler_nor_a_model():
     code = """
 import sys
-import recollect.tools
-recollect.tools.schemas()
+import recallite.tools
+recallite.tools.schemas()
 print(sorted({"numba", "onnxruntime", "httpx2"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import tools
-from recollect.text.quoting import NOTICE
+from recallite import tools
+from recallite.text.quoting import NOTICE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect_models.training import data
+from recallite_models.training import data
 
 SCENES = {
     "data": [

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect_models.training import facts, pairs
-from recollect_models.training.data import Question, Store
+from recallite_models.training import facts, pairs
+from recallite_models.training.data import Question, Store
 
 
 def words(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -77,7 +77,7 @@ def test_a_question_to_the_other_becomes_the_others_own(said: str, asked: str | 
 
 def test_what_may_answer_a_question_too_is_no_negative() -> None:
     pytest.importorskip("onnx")
-    from recollect_models.training.vectors import hidden as barred
+    from recallite_models.training.vectors import hidden as barred
 
     mine = pairs.Example("Where do I live?", (0, 4), (1,), group=0, closed=True)
     other = pairs.Example("Where do I live?", (2,), (3,), group=1, closed=True)
@@ -98,12 +98,12 @@ def test_what_may_answer_a_question_too_is_no_negative() -> None:
 def test_training_changes_the_upper_layers_alone_and_lowers_the_loss(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     load_file = pytest.importorskip("safetensors.numpy").load_file
-    from recollect_models.training.minilm import Encoder
-    from recollect_models.training.vectors import Recipe, save, train
+    from recallite_models.training.minilm import Encoder
+    from recallite_models.training.vectors import Recipe, save, train
 
-    folder = os.environ.get("RECOLLECT_TEST_WEIGHTS")
+    folder = os.environ.get("RECALLITE_TEST_WEIGHTS")
     if folder is None:
-        pytest.skip("set RECOLLECT_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
+        pytest.skip("set RECALLITE_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
     torch.set_num_threads(1)
     encoder = Encoder(Path(folder), 4)
     before = {name: values.clone() for name, values in encoder.weights.items()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import recollect_kernels as kernels
-from recollect_models.training import ranking
-from recollect_models.training.forests import complete_trees
-from recollect_models.training.measured import MeasuredQuestion
+import recallite_kernels as kernels
+from recallite_models.training import ranking
+from recallite_models.training.forests import complete_trees
+from recallite_models.training.measured import MeasuredQuestion
 
 LEAF = {"leaf_value": 0.5}
 DUMPED = {

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from recollect import Workspace, WorkspaceConfig
-from recollect.store.sqlite.verifying import verify
+from recallite import Workspace, WorkspaceConfig
+from recallite.store.sqlite.verifying import verify
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
 

@@ -8,14 +8,14 @@ import threading
 
 import pytest
 
-from recollect import Workspace
-from recollect.workspace import workspace as facade
+from recallite import Workspace
+from recallite.workspace import workspace as facade
 from tests.memory.support import WordEmbedder, run_at_once, spawn
 from tests.workspace.support import config, dump, dump_afresh, write
 
 INDEX = """
 import sys
-from recollect import Workspace, WorkspaceConfig
+from recallite import Workspace, WorkspaceConfig
 from tests.memory.support import WordEmbedder
 with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     print("ready", flush=True)
@@ -25,7 +25,7 @@ with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
 """
 KILLED = """
 import sys
-from recollect import Workspace
+from recallite import Workspace
 from tests.memory.support import WordEmbedder
 with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     print("ready", flush=True)

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.workspace.config import (
+from recallite.errors import InvalidInput
+from recallite.workspace.config import (
     CacheConfig,
     ChunkingConfig,
     EmbeddingConfig,

@@ -13,18 +13,18 @@ from contextlib import suppress
 import apsw
 import pytest
 
-from recollect import Workspace
-from recollect.errors import RecollectError, StoreCorrupt, StoreError, StoreReadOnly
-from recollect.store.sqlite import connection as connecting
-from recollect.store.sqlite.damage import proven_damage
-from recollect.workspace.opening import move_aside, moved_aside
+from recallite import Workspace
+from recallite.errors import RecalliteError, StoreCorrupt, StoreError, StoreReadOnly
+from recallite.store.sqlite import connection as connecting
+from recallite.store.sqlite.damage import proven_damage
+from recallite.workspace.opening import move_aside, moved_aside
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, dump, index_all, write
 
 _WITHOUT_DESCRIPTORS = """
 import os, resource, sys
-from recollect import Workspace
-from recollect.errors import RecollectError
+from recallite import Workspace
+from recallite.errors import RecalliteError
 from tests.workspace.support import config
 
 with Workspace(sys.argv[1], config(), embedder="none") as workspace:
@@ -39,7 +39,7 @@ for spare in range(24):
     for verb in (lambda: workspace.search("zebra", min_score=0.0), workspace.status, workspace.index):
         try:
             verb()
-        except RecollectError as fault:
+        except RecalliteError as fault:
             faults.add(type(fault).__name__)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     workspace.close()
@@ -56,7 +56,7 @@ def folder(tmp_path):
 
 
 def index_of(folder):
-    return folder / ".recollect" / "index.db"
+    return folder / ".recallite" / "index.db"
 
 
 def said(folder):
@@ -130,7 +130,7 @@ def test_a_fault_while_it_is_opened_loses_no_index(folder, monkeypatch, name, ti
         return opened(*arguments, **options)
 
     monkeypatch.setattr(connecting.apsw, "Connection", connect)
-    with suppress(RecollectError):  # what is no database is opened a second time: it may be changing its key
+    with suppress(RecalliteError):  # what is no database is opened a second time: it may be changing its key
         assert len(answers(folder)) == 40
         assert times == 1
     monkeypatch.undo()
@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_looked_at_loses_no_index(folder, monkeypatch, cod
 @pytest.mark.parametrize("code", [apsw.SQLITE_IOERR_READ, apsw.SQLITE_NOMEM, apsw.SQLITE_CANTOPEN])
 def test_a_check_that_cannot_read_every_page_proves_nothing(folder, monkeypatch, code):
     """SQLite reports a page that it could not read as a finding of its integrity check."""
-    from recollect.store.sqlite import damage
+    from recallite.store.sqlite import damage
 
     class Failing:
         def execute(self, *_):
@@ -262,7 +262,7 @@ def test_damaged_indexes_do_not_fill_the_folder(folder):
 
 def test_memories_that_are_damaged_are_nobodys_index(folder, tmp_path):
     """In the workspace's own folder too, what says that it is no index stays where it is."""
-    from recollect import Memory
+    from recallite import Memory
 
     file = index_of(folder)
     for each in file.parent.iterdir():

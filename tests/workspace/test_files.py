@@ -10,11 +10,11 @@ import threading
 import msgspec
 import pytest
 
-from recollect import Workspace, folders
-from recollect.errors import InvalidInput
-from recollect.workspace import chunks, files
-from recollect.workspace.files import FileProblem, Selection, Unreadable, decode, problem_of, read_file
-from recollect.workspace.status import unread
+from recallite import Workspace, folders
+from recallite.errors import InvalidInput
+from recallite.workspace import chunks, files
+from recallite.workspace.files import FileProblem, Selection, Unreadable, decode, problem_of, read_file
+from recallite.workspace.status import unread
 from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import config, counts, dump, index_all, write
 
@@ -44,7 +44,7 @@ def test_every_markdown_file_below_the_folder_is_found(folder):
 
 
 def test_hidden_folders_and_what_is_excluded_are_left_out(folder):
-    for path in (".git/a.md", ".recollect/b.md", "node_modules/c.md", "x/node_modules/d.md", ".hidden.md",
+    for path in (".git/a.md", ".recallite/b.md", "node_modules/c.md", "x/node_modules/d.md", ".hidden.md",
                  "drafts/e.md", "drafts/keep.md", "x/f.tmp.md", "x/g.md", "h.md"):  # fmt: skip
         write(folder, path, "text")
     found = scan(folder, exclude=["drafts/*", "!drafts/keep.md", "*.tmp.md", "/h.md"])
@@ -217,7 +217,7 @@ def test_a_very_long_line_is_cut_and_stays_within_the_size(folder, tmp_path):
     write(folder, "cjk.md", "記憶は流れる川のようだ" * 5_000)
     with Workspace(folder, config(), embedder="none") as workspace:
         workspace.index()
-        from recollect.embedding.places import measure_of
+        from recallite.embedding.places import measure_of
 
         texts = [row[2] for row in dump(workspace)["chunks"]]
         assert len(texts) > 300

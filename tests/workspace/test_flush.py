@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 import stamina
 
-from recollect import Memory
-from recollect.errors import InvalidInput, LanguageModelError
-from recollect.exchange.folder import Folder
-from recollect.llm import OpenAICompatible
-from recollect.remote.address import PROVIDERS
-from recollect.text.quoting import quoted
-from recollect.workspace import FlushConfig, Workspace, WorkspaceConfig
-from recollect.workspace.flushing import new_facts
+from recallite import Memory
+from recallite.errors import InvalidInput, LanguageModelError
+from recallite.exchange.folder import Folder
+from recallite.llm import OpenAICompatible
+from recallite.remote.address import PROVIDERS
+from recallite.text.quoting import quoted
+from recallite.workspace import FlushConfig, Workspace, WorkspaceConfig
+from recallite.workspace.flushing import new_facts
 from tests.endpoint import Answer, said, serving
 from tests.llm.conftest import NAMES
 
@@ -148,7 +148,7 @@ def test_what_recall_quoted_is_not_even_asked_about(workspace, server):
     ],
 )
 def test_what_is_known_is_left_out_whole(text, known, left):
-    from recollect.workspace.flushing import line_keys
+    from recallite.workspace.flushing import line_keys
 
     assert new_facts(text, line_keys(known)) == left
 
@@ -234,13 +234,13 @@ def test_the_day_is_that_of_the_timezone(tmp_path, server):
 def test_without_a_language_model_the_error_says_what_to_set(tmp_path, monkeypatch, server):
     with (
         Workspace(tmp_path, embedder="none") as workspace,
-        pytest.raises(InvalidInput, match=r"OPENAI_API_KEY.*OPENAI_BASE_URL.*RECOLLECT_LLM_BASE_URL"),
+        pytest.raises(InvalidInput, match=r"OPENAI_API_KEY.*OPENAI_BASE_URL.*RECALLITE_LLM_BASE_URL"),
     ):
         workspace.flush(TALK)
     with Workspace(tmp_path, embedder="none") as workspace, pytest.raises(InvalidInput, match="set OPENAI_API_KEY"):
         workspace.flush(TALK, model="named")
-    monkeypatch.setenv("RECOLLECT_LLM_BASE_URL", server.url)
-    monkeypatch.setenv("RECOLLECT_LLM_MODEL", "fromenv")
+    monkeypatch.setenv("RECALLITE_LLM_BASE_URL", server.url)
+    monkeypatch.setenv("RECALLITE_LLM_MODEL", "fromenv")
     server.script = [said(FACT)]
     with Workspace(tmp_path, embedder="none") as workspace:
         assert workspace.flush(TALK) == FACT

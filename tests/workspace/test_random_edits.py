@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from recollect import Workspace
+from recallite import Workspace
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, dump, dump_afresh, write
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.errors import EmbedderError, InvalidInput, StoreReadOnly
-from recollect.workspace import RawSearchRow, Workspace, WorkspaceConfig
-from recollect.workspace.snippets import cut_snippet, highlight
+from recallite.errors import EmbedderError, InvalidInput, StoreReadOnly
+from recallite.workspace import RawSearchRow, Workspace, WorkspaceConfig
+from recallite.workspace.snippets import cut_snippet, highlight
 from tests.memory.support import WordEmbedder
 
 KEYWORD = {"query": {"strategy": "keyword"}}

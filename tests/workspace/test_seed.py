@@ -1,4 +1,4 @@
-"""The snippets of memweave's page, with `recollect.compat.memweave` for `memweave`."""
+"""The snippets of memweave's page, with `recallite.compat.memweave` for `memweave`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import AsyncWorkspace, Workspace
-from recollect.compat.memweave import (
+from recallite import AsyncWorkspace, Workspace
+from recallite.compat.memweave import (
     EmbeddingConfig,
     FlushConfig,
     HybridConfig,
@@ -22,8 +22,8 @@ from recollect.compat.memweave import (
     SyncConfig,
     TemporalDecayConfig,
 )
-from recollect.errors import InvalidInput, StoreClosed
-from recollect.llm import OpenAICompatible
+from recallite.errors import InvalidInput, StoreClosed
+from recallite.llm import OpenAICompatible
 from tests.endpoint import said, serving
 from tests.memory.support import WordEmbedder
 
@@ -31,7 +31,7 @@ from tests.memory.support import WordEmbedder
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
+    monkeypatch.delenv("RECALLITE_EMBEDDER", raising=False)
 
 
 def verbs(kind):

@@ -8,14 +8,14 @@ import shutil
 import apsw
 import pytest
 
-import recollect_models
-from recollect import Workspace, WorkspaceConfig
-from recollect.checks import now_us
-from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
-from recollect.store.sql.documents import SqlDocuments
-from recollect.workspace import opening, sync
-from recollect.workspace import workspace as facade
-from recollect.workspace.config import CacheConfig, EmbeddingConfig
+import recallite_models
+from recallite import Workspace, WorkspaceConfig
+from recallite.checks import now_us
+from recallite.errors import InvalidInput, StoreClosed, StoreReadOnly
+from recallite.store.sql.documents import SqlDocuments
+from recallite.workspace import opening, sync
+from recallite.workspace import workspace as facade
+from recallite.workspace.config import CacheConfig, EmbeddingConfig
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import (
     LONG_AGO_NS,
@@ -58,7 +58,7 @@ def test_the_default_workspace_indexes_something(folder):
 def test_a_folder_that_is_missing_is_made(folder):
     with Workspace(folder, embedder="none") as workspace:
         assert counts(workspace.index()) == (0, 0, 0, 0)
-    assert (folder / ".recollect" / ".gitignore").read_text() == "*\n"
+    assert (folder / ".recallite" / ".gitignore").read_text() == "*\n"
 
 
 def test_chunks_have_their_headings_lines_and_place(notes, folder):
@@ -350,7 +350,7 @@ def test_a_model_folder_that_is_missing_leaves_keywords(folder, tmp_path):
         status = workspace.status()
     assert (status.search_mode, status.pending, status.vector_available) == ("fts-only", 3, False)
     assert "is no folder" in status.embedder_problem
-    shutil.copytree(recollect_models.path(recollect_models.DEFAULT), missing)
+    shutil.copytree(recallite_models.path(recallite_models.DEFAULT), missing)
     result = index_all(folder, missing)
     assert (result.pending, result.embeddings_computed, result.embedder_problem) == (0, 3, None)
 
@@ -466,13 +466,13 @@ def test_vectors_come_once_they_are_wanted(folder, tmp_path):
 
 
 def test_the_bundled_model_embeds_by_default(folder, monkeypatch):
-    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
+    monkeypatch.delenv("RECALLITE_EMBEDDER", raising=False)
     monkeypatch.delenv("EMBEDDING_PROVIDER", raising=False)
     write(folder, "a.md", "The cat sat on the mat.")
     with Workspace(folder) as workspace:
         assert workspace.index().embeddings_computed == 1
         status = workspace.status()
-    assert (status.search_mode, status.provider, status.model) == ("hybrid", "local", "recollect-minilm")
+    assert (status.search_mode, status.provider, status.model) == ("hybrid", "local", "recallite-minilm")
 
 
 def test_models_over_http_are_named_as_in_the_seed(folder, monkeypatch):
@@ -503,14 +503,14 @@ def test_models_over_http_are_named_as_in_the_seed(folder, monkeypatch):
 def test_a_deleted_index_is_made_afresh(notes, folder):
     notes.index()
     said = dump(notes)
-    for each in (folder / ".recollect").iterdir():
+    for each in (folder / ".recallite").iterdir():
         each.unlink()
     assert counts(notes.index()) == (3, 3, 0, 0)
     assert dump(notes) == said
     notes.close()
-    for each in (folder / ".recollect").iterdir():
+    for each in (folder / ".recallite").iterdir():
         each.unlink()
-    (folder / ".recollect").rmdir()
+    (folder / ".recallite").rmdir()
     assert index_all(folder).files_indexed == 3
 
 
@@ -519,7 +519,7 @@ def test_a_damaged_index_is_made_afresh(folder, damage):
     for each in range(40):
         write(folder, f"n{each}.md", f"# Note {each}\n\n" + "Some text of a note. " * 40)
     index_all(folder, WordEmbedder())
-    file = folder / ".recollect" / "index.db"
+    file = folder / ".recallite" / "index.db"
     data = bytearray(file.read_bytes())
     match damage:
         case "garbage":
@@ -541,7 +541,7 @@ def test_a_damaged_index_is_made_afresh(folder, damage):
 def test_an_index_that_vanishes_with_its_folder_is_made_afresh_while_open(notes, folder):
     notes.index()
     said = dump(notes)
-    shutil.rmtree(folder / ".recollect")
+    shutil.rmtree(folder / ".recallite")
     assert len(notes.search("cheese", min_score=0.0)) == 0
     assert notes.index().files_indexed == 3
     assert dump(notes) == said
@@ -678,7 +678,7 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
             other._with_engine(lambda engine: sync.delete_documents(engine, "/", ["b.md"]), writing=True)
         assert compares(workspace) == 1  # another process has changed the index
         assert len(workspace.search("bravo", min_score=0.0)) == 1
-        shutil.rmtree(folder / ".recollect")
+        shutil.rmtree(folder / ".recallite")
         assert compares(workspace) == 1
         assert len(workspace.files()) == 2
 

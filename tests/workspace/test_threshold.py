@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from recollect import Memory, Workspace
-from recollect.errors import InvalidInput
-from recollect.workspace import RawSearchRow, WorkspaceConfig
-from recollect.workspace.search import MIN_CONFIDENCE
+from recallite import Memory, Workspace
+from recallite.errors import InvalidInput
+from recallite.workspace import RawSearchRow, WorkspaceConfig
+from recallite.workspace.search import MIN_CONFIDENCE
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, write
 

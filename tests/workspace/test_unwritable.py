@@ -11,17 +11,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Workspace, WorkspaceConfig
-from recollect.errors import StoreCorrupt, StoreFull, StoreReadOnly
-from recollect.store.sqlite.faults import translated
-from recollect.workspace import workspace as facade
+from recallite import Workspace, WorkspaceConfig
+from recallite.errors import StoreCorrupt, StoreFull, StoreReadOnly
+from recallite.store.sqlite.faults import translated
+from recallite.workspace import workspace as facade
 from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import index_all, write
 
 _AS_NOBODY = """
 import os, sys, tempfile
-from recollect import Workspace
-from recollect.errors import StoreReadOnly
+from recallite import Workspace
+from recallite.errors import StoreReadOnly
 with tempfile.TemporaryDirectory() as other, Workspace(other, embedder="none") as workspace:
     workspace.search("what is imported later may be readable to root alone")
     workspace.status()
@@ -35,7 +35,7 @@ with Workspace(sys.argv[1], embedder="none") as workspace:
         try:
             verb()
         except StoreReadOnly as fault:
-            print(".recollect" in str(fault), "db_path" in str(fault))
+            print(".recallite" in str(fault), "db_path" in str(fault))
 """
 
 
@@ -53,7 +53,7 @@ def test_an_index_that_cannot_be_written_is_searched(what):
         folder = Path(place)
         write(folder, "a.md", "A zebra.")
         index_all(folder)
-        own = folder / ".recollect"
+        own = folder / ".recallite"
         for file in own.iterdir():
             file.chmod(
                 0o444 if what == "both" or what in file.name or (what, file.name) == ("file", "index.db") else 0o666
@@ -76,7 +76,7 @@ def test_an_index_that_cannot_be_written_is_searched(what):
 
 def test_a_lock_that_cannot_be_opened_stops_no_search(folder):
     index_all(folder)
-    lock = folder / ".recollect" / "index.db.lock"
+    lock = folder / ".recallite" / "index.db.lock"
     lock.unlink()
     lock.mkdir()
     with Workspace(folder, embedder="none") as workspace:
@@ -111,7 +111,7 @@ def test_garbage_over_an_open_index_makes_it_afresh(folder, ending):
     index_all(folder)
     with Workspace(folder, embedder="none") as workspace:
         workspace.index(force=True)
-        path = str(folder / ".recollect" / "index.db") + ending
+        path = str(folder / ".recallite" / "index.db") + ending
         with open(path, "r+b" if not ending else "wb") as file:
             file.write(os.urandom(50_000))
         write(folder, "new.md", "A gnu.")

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from recollect import Workspace
-from recollect.errors import InvalidInput
-from recollect.workspace import files, watching
+from recallite import Workspace
+from recallite.errors import InvalidInput
+from recallite.workspace import files, watching
 from tests.limits import until
 from tests.workspace.support import config, write
 
@@ -60,7 +60,7 @@ def test_other_files_and_hidden_ones_concern_nobody(folder):
     write(folder, ".git/b.md", "text")
     concerned = [
         name
-        for name in ("a.txt", "a.md", "gone.md", "gone", ".git/b.md", ".recollect/index.db", ".x.md")
+        for name in ("a.txt", "a.md", "gone.md", "gone", ".git/b.md", ".recallite/index.db", ".x.md")
         if watcher._concerns(None, str(folder / name))
     ]
     assert concerned == ["a.md", "gone.md", "gone"]
@@ -98,9 +98,9 @@ def test_stopped_is_stopped_and_can_be_started_again(watched, folder):
 def test_close_ends_the_threads(folder):
     before = set(threading.enumerate())
     workspace = Workspace(folder, config(sync={"watch": True, "interval_minutes": 5}), embedder="none")
-    assert {each.name for each in set(threading.enumerate()) - before} == {"recollect-watch", "recollect-interval"}
+    assert {each.name for each in set(threading.enumerate()) - before} == {"recallite-watch", "recallite-interval"}
     workspace.close()
-    assert not any(each.name.startswith("recollect-") for each in set(threading.enumerate()) - before)
+    assert not any(each.name.startswith("recallite-") for each in set(threading.enumerate()) - before)
 
 
 def test_a_configuration_that_watches_starts_by_itself(folder):

@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from recollect import Memory, Workspace
-from recollect.errors import InvalidInput, SchemaTooNew, StoreCorrupt, StoreError
+from recallite import Memory, Workspace
+from recallite.errors import InvalidInput, SchemaTooNew, StoreCorrupt, StoreError
 from tests.workspace.support import config, index_all, write
 
 
@@ -40,7 +40,7 @@ def _set_version(path, added):
 
 @pytest.mark.parametrize("where", ["named", "own"])
 def test_a_file_of_memories_is_refused_and_loses_nothing(folder, tmp_path, where):
-    path = _memory(tmp_path / "agent.db" if where == "named" else folder / ".recollect" / "index.db")
+    path = _memory(tmp_path / "agent.db" if where == "named" else folder / ".recallite" / "index.db")
     said = _holds(path)
     fields = {"db_path": str(path)} if where == "named" else {}
     with pytest.raises(InvalidInput, match="not the index of a workspace: give another path"):
@@ -51,7 +51,7 @@ def test_a_file_of_memories_is_refused_and_loses_nothing(folder, tmp_path, where
 @pytest.mark.parametrize("where", ["named", "own"])
 @pytest.mark.parametrize("added", [100, -100])
 def test_a_file_of_memories_of_another_version_is_left_as_it_is(folder, tmp_path, where, added):
-    path = _memory(tmp_path / "agent.db" if where == "named" else folder / ".recollect" / "index.db")
+    path = _memory(tmp_path / "agent.db" if where == "named" else folder / ".recallite" / "index.db")
     said = _holds(path)
     version = 100 if added > 0 else -1  # 1 below is the development schema
     _set_version(path, version)
@@ -63,7 +63,7 @@ def test_a_file_of_memories_of_another_version_is_left_as_it_is(folder, tmp_path
 
 
 def test_another_programs_database_in_our_folder_is_left_as_it_is(folder):
-    path = folder / ".recollect" / "index.db"
+    path = folder / ".recallite" / "index.db"
     path.parent.mkdir()
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE letter (text)")
@@ -76,13 +76,13 @@ def test_another_programs_database_in_our_folder_is_left_as_it_is(folder):
 
 def test_an_index_of_a_newer_version_in_our_folder_is_made_afresh(folder):
     index_all(folder)
-    _set_version(folder / ".recollect" / "index.db", 100)
+    _set_version(folder / ".recallite" / "index.db", 100)
     assert index_all(folder).files_indexed == 1
 
 
 def test_an_index_into_which_memories_were_put_is_refused(folder):
     index_all(folder)
-    path = folder / ".recollect" / "index.db"
+    path = folder / ".recallite" / "index.db"
     with Memory(path, embedder="none") as memory:
         memory.remember("The sky is blue.")
     with pytest.raises(InvalidInput, match="not the index of a workspace"):
@@ -112,8 +112,8 @@ def test_an_empty_file_becomes_an_index_and_stays_one(folder, tmp_path):
 def test_links_in_the_place_of_the_index_are_refused(folder, tmp_path):
     path = _memory(tmp_path / "agent.db")
     said = _holds(path)
-    (folder / ".recollect").mkdir()
-    (folder / ".recollect" / "index.db").symlink_to(path)
+    (folder / ".recallite").mkdir()
+    (folder / ".recallite" / "index.db").symlink_to(path)
     with pytest.raises(InvalidInput, match=r"index\.db is a symbolic link"):
         index_all(folder)
     assert _holds(path) == said
@@ -121,14 +121,14 @@ def test_links_in_the_place_of_the_index_are_refused(folder, tmp_path):
 
 def test_a_link_in_the_place_of_the_folder_is_refused(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    (folder / ".recollect").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InvalidInput, match=r"\.recollect is a symbolic link"):
+    (folder / ".recallite").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidInput, match=r"\.recallite is a symbolic link"):
         Workspace(folder, config(), embedder="none")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_nothing_is_written_through_a_link_called_gitignore(folder, tmp_path):
-    (folder / ".recollect").mkdir()
-    (folder / ".recollect" / ".gitignore").symlink_to(tmp_path / "outside.txt")
+    (folder / ".recallite").mkdir()
+    (folder / ".recallite" / ".gitignore").symlink_to(tmp_path / "outside.txt")
     assert index_all(folder).files_indexed == 1
     assert not (tmp_path / "outside.txt").exists()

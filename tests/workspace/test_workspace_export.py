@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Settings, Workspace, WorkspaceConfig
-from recollect.errors import InvalidInput, NotADatabase
+from recallite import Memory, Settings, Workspace, WorkspaceConfig
+from recallite.errors import InvalidInput, NotADatabase
 from tests.memory.support import WordEmbedder
 
 PLAIN = Settings(embedder="none")
@@ -53,7 +53,7 @@ def test_comments_of_an_export_are_neither_embedded_nor_shown(tmp_path, on_disk)
         file = (workspace.folder / found.path).read_text().split("\n")
         place = found.text.split("\n").index("The cache is Valkey")
         assert file[found.start_line - 1 + place] == "The cache is Valkey"
-    assert "recollect {" not in "".join(embedder.texts)
+    assert "recallite {" not in "".join(embedder.texts)
 
 
 def test_edits_in_the_editor_come_back_to_the_memory(workspace, on_disk):

@@ -37,11 +37,11 @@ class Entry:
 
 _DURABLE, _WHOLE = "each write durable", "a file written whole"
 
-# Recollect comes first: its recall@10 is what the graphs must reach.
+# Recallite comes first: its recall@10 is what the graphs must reach.
 CONTENDERS = {
-    "recollect": Entry("recollect_memory:Recollect", _DURABLE, {"recollect": "recollect", "numba": "numba"}),
-    "recollect instant": Entry(
-        "recollect_memory:RecollectInstant", _DURABLE, {"recollect": "recollect", "numba": "numba"}
+    "recallite": Entry("recallite_memory:Recallite", _DURABLE, {"recallite": "recallite", "numba": "numba"}),
+    "recallite instant": Entry(
+        "recallite_memory:RecalliteInstant", _DURABLE, {"recallite": "recallite", "numba": "numba"}
     ),
     "sqlite-vec + FTS5": Entry("sqlite_vec_fts5:SqliteVecFts5", _DURABLE, {"sqlite-vec": "sqlite_vec", "apsw": "apsw"}),
     "numpy + bm25s": Entry("numpy_bm25s:NumpyBm25s", _WHOLE, {"numpy": "numpy", "bm25s": "bm25s"}),

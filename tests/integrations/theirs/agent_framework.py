@@ -1,4 +1,4 @@
-"""Puts RecollectHistoryProvider in the place of the history providers of the framework."""
+"""Puts RecalliteHistoryProvider in the place of the history providers of the framework."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import agent_framework
 
-from recollect import Memory, Settings
-from recollect.integrations.agent_framework import RecollectHistoryProvider
+from recallite import Memory, Settings
+from recallite.integrations.agent_framework import RecalliteHistoryProvider
 
 
-class FileHistoryProvider(RecollectHistoryProvider):
+class FileHistoryProvider(RecalliteHistoryProvider):
     """A memory in its folder, which is made if it is not there."""
 
     def __init__(self, storage_path: Any, **options: Any) -> None:
@@ -23,7 +23,7 @@ class FileHistoryProvider(RecollectHistoryProvider):
 agent_framework.FileHistoryProvider = FileHistoryProvider
 
 
-class InMemoryHistoryProvider(RecollectHistoryProvider):
+class InMemoryHistoryProvider(RecalliteHistoryProvider):
     """One for each agent, in RAM."""
 
     def __init__(self, source_id: str | None = None, **options: Any) -> None:

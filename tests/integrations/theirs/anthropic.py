@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anthropic.lib.tools import _beta_builtin_memory_tool as theirs
 
-from recollect.integrations.anthropic import AsyncMemoryTool, MemoryTool
+from recallite.integrations.anthropic import AsyncMemoryTool, MemoryTool
 
 
 class _MemoryTool(MemoryTool):

@@ -7,10 +7,10 @@ from typing import Any
 import claude_agent_sdk
 from claude_agent_sdk._internal import session_store
 
-from recollect.integrations.claude_agent_sdk import RecollectSessionStore
+from recallite.integrations.claude_agent_sdk import RecalliteSessionStore
 
 
-class _Store(RecollectSessionStore):
+class _Store(RecalliteSessionStore):
     """With what the tests call beside the protocol."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Puts RecollectStorage in the place of LanceDBStorage: by the factory, and where a test constructs it."""
+"""Puts RecalliteStorage in the place of LanceDBStorage: by the factory, and where a test constructs it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true
 from crewai.memory.storage import lancedb_storage
 from crewai.memory.storage.factory import set_memory_storage_factory
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput
-from recollect.integrations.crewai import RecollectStorage
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput
+from recallite.integrations.crewai import RecalliteStorage
 
 
-class LanceDBStorage(RecollectStorage):
+class LanceDBStorage(RecalliteStorage):
     """The storage of a folder: the same for all that construct it, as two of LanceDB see each other's records."""
 
     opened: dict[str, Memory] = {}  # noqa: RUF012

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from google.adk.memory import in_memory_memory_service
 
-from recollect.integrations.google_adk import RecollectMemoryService
+from recallite.integrations.google_adk import RecalliteMemoryService
 
 
-class _Service(RecollectMemoryService):
+class _Service(RecalliteMemoryService):
     def __init__(self) -> None:
         super().__init__(":memory:", mode="keyword")
 

@@ -10,17 +10,17 @@ import langgraph.store.memory
 import langgraph.store.sqlite
 import langgraph.store.sqlite.aio
 
-from recollect.integrations.langgraph import AsyncRecollectStore, RecollectStore
+from recallite.integrations.langgraph import AsyncRecalliteStore, RecalliteStore
 
 
-class SqliteStore(RecollectStore):
+class SqliteStore(RecalliteStore):
     """Ours, with the method by which SqliteStore makes its tables."""
 
     def setup(self):
         assert self.memory.path
 
 
-class AsyncSqliteStore(AsyncRecollectStore):
+class AsyncSqliteStore(AsyncRecalliteStore):
     async def setup(self):
         assert self.store.memory.path
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import llama_index.core.memory.memory_blocks.vector
 
-from recollect.integrations.llama_index import RecollectMemoryBlock
+from recallite.integrations.llama_index import RecalliteMemoryBlock
 
 
-class VectorMemoryBlock(RecollectMemoryBlock):
+class VectorMemoryBlock(RecalliteMemoryBlock):
     """Ours on a memory of its own, which takes the place of the vector store and the embedding model that are given."""
 
     def __init__(self, *, vector_store, embed_model, **fields):

@@ -1,4 +1,4 @@
-"""Puts RecollectSession in the place of SQLiteSession, whose name, path and errors the tests use."""
+"""Puts RecalliteSession in the place of SQLiteSession, whose name, path and errors the tests use."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import agents
 import agents.memory.sqlite_session
 
-from recollect import Memory, Settings
-from recollect.errors import InvalidInput, StoreClosed
-from recollect.integrations.openai_agents import RecollectSession
+from recallite import Memory, Settings
+from recallite.errors import InvalidInput, StoreClosed
+from recallite.integrations.openai_agents import RecalliteSession
 
 _SETTINGS = Settings(embedder="none")
 
 
-class SQLiteSession(RecollectSession):
+class SQLiteSession(RecalliteSession):
     """Sessions of a file share it, as do connections of SQLite."""
 
     def __init__(self, session_id: str, db_path: Any = ":memory:", session_settings: Any = None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.store.opening import open_store
-from recollect.store.sqlite.keys import ciphers_version
+from recallite.store.opening import open_store
+from recallite.store.sqlite.keys import ciphers_version
 from tests.store.contract.support import KEY
 
 STORES = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recollect.store.values import Parts, Row
-from recollect.text.normalise import content_hash
-from recollect.text.tokens import tokenize
+from recallite.store.values import Parts, Row
+from recallite.text.normalise import content_hash
+from recallite.text.tokens import tokenize
 from tests.memory.support import DIMENSION, unit
 
 NOW = 1_750_000_000_000_000

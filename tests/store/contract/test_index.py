@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.errors import EmbedderMismatch
-from recollect.filters import Filter
-from recollect.store.values import NEVER, Parts
+from recallite.errors import EmbedderMismatch
+from recallite.filters import Filter
+from recallite.store.values import NEVER, Parts
 from tests.store.contract.support import EMBEDDER, NOW, matrix, parts, row, vector
 
 

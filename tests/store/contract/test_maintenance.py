@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.checks import is_address
-from recollect.errors import InvalidInput
-from recollect.filters import Filter
-from recollect.store.opening import open_store
+from recallite.checks import is_address
+from recallite.errors import InvalidInput
+from recallite.filters import Filter
+from recallite.store.opening import open_store
 from tests.store.contract.support import EMBEDDER, KEY, NOW, row, vector
 
 

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from recollect.errors import StoreCorrupt
-from recollect.filters import Filter
-from recollect.store.values import Access
+from recallite.errors import StoreCorrupt
+from recallite.filters import Filter
+from recallite.store.values import Access
 from tests.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 HOUR = 3_600_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.checks import is_address
-from recollect.policies import Consolidation
-from recollect.store.values import CycleRow, SnapshotRow
-from recollect.text.tokens import tokenize
+from recallite.checks import is_address
+from recallite.policies import Consolidation
+from recallite.store.values import CycleRow, SnapshotRow
+from recallite.text.tokens import tokenize
 from tests.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recollect.filters import Filter
-from recollect.store.supersession_values import Judgement, Occurrence, Sought, Supersession
-from recollect.store.values import NEVER
-from recollect.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
+from recallite.filters import Filter
+from recallite.store.supersession_values import Judgement, Occurrence, Sought, Supersession
+from recallite.store.values import NEVER
+from recallite.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 from tests.store.contract.support import NOW, row
 
 HOUR = 3_600_000_000

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from recollect.errors import StoreClosed
-from recollect.filters import Filter
+from recallite.errors import StoreClosed
+from recallite.filters import Filter
 from tests.store.contract.support import NOW, row
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.dates.english import ENGLISH
-from recollect.text.dates.language import fold
-from recollect.text.dates.languages import LANGUAGES
-from recollect.text.dates.stated import stated_interval
-from recollect.text.tokens import tokenize
+from recallite.text.dates.english import ENGLISH
+from recallite.text.dates.language import fold
+from recallite.text.dates.languages import LANGUAGES
+from recallite.text.dates.stated import stated_interval
+from recallite.text.tokens import tokenize
 from tests.text.dates import phrases_english as english
 from tests.text.dates import phrases_other as other
 

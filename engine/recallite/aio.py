@@ -1,0 +1,112 @@
+"""AsyncMemory: the methods of Memory awaited, while they run in threads."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from recallite.asynchrony import AsyncHandle, awaited
+from recallite.memory import Memory
+from recallite.services import SERVICES, Services
+from recallite.settings import Settings
+
+if TYPE_CHECKING:
+    from recallite.embedding.protocol import Embedder
+    from recallite.llm.protocol import LanguageModel
+
+
+_TWINS = [service.twin for service in SERVICES.values()]  # imported here, not while the event loop waits
+
+
+class AsyncMemory(Services, AsyncHandle[Memory]):
+    """`Memory` for asyncio. Open it with `async with AsyncMemory(path) as memory:`; its methods are awaited.
+
+    At most four run at a time; more wait their turn without blocking the event loop.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        embedder: Embedder | str | None = None,
+        settings: Settings | None = None,
+        language_model: LanguageModel | str | None = None,
+        key: str | None = None,
+    ) -> None:
+        # Not a partial: its repr would show the key.
+        super().__init__(
+            lambda: Memory(path, embedder=embedder, settings=settings, language_model=language_model, key=key)
+        )
+
+    remember = awaited(Memory.remember)
+    remember_many = awaited(Memory.remember_many)
+    update = awaited(Memory.update)
+    supersede = awaited(Memory.supersede)
+    restore = awaited(Memory.restore)
+    forget = awaited(Memory.forget)
+    touch = awaited(Memory.touch)
+    purge_expired = awaited(Memory.purge_expired)
+    link = awaited(Memory.link)
+    unlink = awaited(Memory.unlink)
+    recall = awaited(Memory.recall)
+    recall_many = awaited(Memory.recall_many)
+    explain = awaited(Memory.explain)
+    bootstrap = awaited(Memory.bootstrap)
+    get = awaited(Memory.get)
+    get_many = awaited(Memory.get_many)
+    vectors = awaited(Memory.vectors)
+    embed = awaited(Memory.embed)
+    list = awaited(Memory.list)
+    count = awaited(Memory.count)
+    scopes = awaited(Memory.scopes)
+    tags = awaited(Memory.tags)
+    history = awaited(Memory.history)
+    neighbors = awaited(Memory.neighbors)
+    backlinks = awaited(Memory.backlinks)
+    traverse = awaited(Memory.traverse)
+    stats = awaited(Memory.stats)
+    verify = awaited(Memory.verify)
+    rebuild = awaited(Memory.rebuild)
+    vacuum = awaited(Memory.vacuum)
+    backup = awaited(Memory.backup)
+    export = awaited(Memory.export)
+    import_ = awaited(Memory.import_)
+    export_folder = awaited(Memory.export_folder)
+    import_folder = awaited(Memory.import_folder)
+    audit = awaited(Memory.audit)
+    judge_changes = awaited(Memory.judge_changes)
+    evaluate = awaited(Memory.evaluate)
+    reembed = awaited(Memory.reembed)
+    rekey = awaited(Memory.rekey)
+    warmup = awaited(Memory.warmup)
+
+    @property
+    def path(self) -> str:
+        """The file, or ":memory:". Raises StoreClosed before it is open, as `settings` does."""
+        return self._now().path
+
+    @property
+    def scope(self) -> str:
+        """The scope in the file that this handle is bound to; "/" for the whole file."""
+        return self._now().scope
+
+    @property
+    def settings(self) -> Settings:
+        """The settings this memory was opened with."""
+        return self._now().settings
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """A transaction around several calls, as `Memory.transaction`: `async with memory.transaction(): ...`.
+
+        What this task awaits inside is part of it; what other tasks do is not.
+        """
+        return self._in_one_thread(Memory.transaction)
+
+    def scoped(self, scope: str) -> AsyncMemory:
+        """The memory bound to a scope; open it first. The handle shares the threads and does not close them."""
+        handle = object.__new__(type(self))
+        handle._twin = self._now().scoped(scope)
+        handle._executor = self._executor
+        handle._owner = False
+        return handle

@@ -1,0 +1,223 @@
+"""What is printed: JSON, tables on a terminal, tab-separated lines elsewhere. Failures and hints go to stderr."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+# What could move a terminal's cursor, change its colours or feed it keys.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SPACE = re.compile(r"\s+")
+_UUID = re.compile(r"(?:doc_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHORT_CHARS = 8
+_IDS = ("id", "from", "to", "old", "new")
+# A bar is for what takes longer.
+_PATIENCE_S = 1.0
+
+
+def safe(text: str) -> str:
+    """Text that a terminal may be given: no control characters, no lone surrogates."""
+    return _CONTROL.sub("�", text).encode("utf-8", "replace").decode()
+
+
+def one_line(text: object) -> str:
+    """A value on one line, without tabs."""
+    return safe(_SPACE.sub(" ", str(text)).strip())
+
+
+def stamp(moment: datetime | None) -> str:
+    """A time of UTC for a table; nothing for None."""
+    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def print_json(value: object) -> None:
+    """One JSON value: indented for people, on one line elsewhere."""
+    import msgspec
+
+    encoded = msgspec.json.encode(list(value) if isinstance(value, list) else value)
+    if sys.stdout.isatty():
+        encoded = msgspec.json.format(encoded, indent=2)
+    typer.echo(encoded.decode())  # a StringIO in the place of standard output takes no bytes
+
+
+def console() -> Console | None:
+    """The terminal behind standard output, or None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, under: Collection[str] = ()) -> None:
+    """A table on a terminal, a tab-separated line a row elsewhere.
+
+    On a terminal the last column takes the room that is left, and the columns named in `under` stand below it.
+    """
+    rows = list(rows)
+    if not rows:  # a header alone says nothing
+        return
+    terminal = console()
+    if terminal is None:
+        for row in rows:
+            typer.echo("\t".join(one_line("" if cell is None else cell) for cell in row))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for place in (place for place, name in enumerate(columns) if name in _IDS):
+        for row, id in zip(shown, short_ids([row[place] for row in shown]), strict=True):
+            row[place] = id
+    table = Table(box=None, show_header=any(columns), header_style="bold", padding=(0, 2, 0, 0))
+    beside = [place for place, name in enumerate(columns[:-1]) if name not in under]
+    below = [place for place, name in enumerate(columns[:-1]) if name in under]
+    for place in beside:
+        table.add_column(columns[place], no_wrap=True, style="cyan" if columns[place] in _IDS else "")
+    table.add_column(columns[-1], overflow="fold")
+    for cells in shown:
+        last = Text(safe(cells[-1]))
+        if below:
+            last.append("\n" + "  ".join(one_line(cells[place]) for place in below), "dim")
+        table.add_row(*(Text(one_line(cells[place])) for place in beside), last)
+    terminal.print(table)
+
+
+def print_table(
+    columns: str, row: Callable[[Any], Sequence[object]] | None = None, *, under: Collection[str] = ()
+) -> Callable[[Iterable[Any]], None]:
+    """`print_rows` for values of which `row` makes the cells, or else each column an attribute.
+
+    `columns` are names, as "score id created:created_at uses:use_count:.0%" with attributes and formats.
+    """
+    parts = [column.split(":") for column in columns.split()]
+
+    def cells(value: object) -> list[str]:
+        return [_cell(attrgetter(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
+
+    return lambda values: print_rows([part[0] for part in parts], [*map(row or cells, values)], under=under)
+
+
+def _cell(value: object, style: str = ".2f") -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return stamp(value)
+    return format(value, style) if isinstance(value, float) else "" if value is None else str(value)
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """The ends of ids that tell these apart, of 8 characters or more. The start of an id is the time it was made."""
+    chars, different = _SHORT_CHARS, len(set(ids))
+    while len({id[-chars:] for id in ids}) < different:
+        chars += 1
+    return [id[-chars:] if _UUID.fullmatch(id) else id for id in ids]
+
+
+def print_number(what: str) -> Callable[[int], None]:
+    """Print a number and what it counts."""
+    return lambda number: print_rows(("", ""), [(f"{number:,}", what)])
+
+
+def attributes(value: object, names: str) -> dict[str, Any]:
+    """Attributes of a value by name, for JSON."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
+def named(name: str) -> Callable[[object], dict[str, object]]:
+    """A value as a JSON object with one field."""
+    return lambda value: {name: value}
+
+
+def print_pairs(pairs: Mapping[str, object]) -> None:
+    """A line a field, without those that hold nothing."""
+    shown = {name: value for name, value in pairs.items() if value not in (None, "", (), {}, [])}
+    print_rows(("", ""), [(name, _plain(value)) for name, value in shown.items()])
+
+
+def hint(text: str) -> None:
+    """A remark for people, on stderr."""
+    typer.echo(safe(text), err=True)
+
+
+def fail_quietly(failed: bool) -> None:
+    """End with exit code 1 where nothing was found."""
+    if failed:
+        raise typer.Exit(1)
+
+
+def fail(name: str, message: str, *, as_json: bool) -> None:
+    """One failure on one line of stderr."""
+    message = one_line(message)
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode({"error": {"type": name, "message": message}}).decode(), err=True)
+    else:
+        typer.echo(f"recallite: {name}: {message}", err=True)
+
+
+@contextmanager
+def progress(
+    label: str, unit: str, *, after_s: float = _PATIENCE_S
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar with rate and remaining time, fed by `on_progress(done, total)`; None when stderr is no terminal.
+
+    It appears after `after_s` seconds.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class _Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            done = f"{int(task.completed):,}" + (f"/{int(task.total):,}" if task.total else "")
+            speed = task.finished_speed or task.speed
+            return Text(f"{done} {unit}" + (f", {speed:,.0f}/s" if speed else ""))
+
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    task = bar.add_task(label, total=None)
+    later = threading.Timer(after_s, bar.start)
+    later.daemon = True
+    later.start() if after_s else bar.start()
+    try:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+    finally:
+        later.cancel()
+        if later.is_alive():
+            later.join()
+        if bar.live.is_started:
+            bar.stop()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_plain(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else _stamp(value)
+
+
+def _stamp(value: object) -> str:
+    isoformat: Any = getattr(value, "isoformat", None)
+    return str(value) if isoformat is None else isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,19 @@
+"""Texts to vectors: the protocol, the local embedders, a client of remote ones, the query cache."""
+
+from __future__ import annotations
+
+from recallite.embedding.documents import embed_documents
+from recallite.embedding.load import load
+from recallite.embedding.protocol import DocumentEmbedder, Embedded, Embedder, QueryTokens, TokenEmbedder
+from recallite.embedding.remote import RemoteEmbedder
+
+__all__ = [
+    "DocumentEmbedder",
+    "Embedded",
+    "Embedder",
+    "QueryTokens",
+    "RemoteEmbedder",
+    "TokenEmbedder",
+    "embed_documents",
+    "load",
+]

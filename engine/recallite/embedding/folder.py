@@ -1,0 +1,146 @@
+"""The description of a model folder: from Recallite's manifest, or from the files of sentence-transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from recallite.errors import ModelInvalid
+
+Pooling = Literal["mean", "cls"]
+REINSTALL = "restore the file, or reinstall recallite"
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """What is needed to run a model. Checksums come from the manifest; None without one."""
+
+    name: str
+    model: Path
+    tokenizer: Path
+    max_tokens: int
+    pooling: Pooling
+    dimension: int | None
+    quantisation: str
+    sha256: str | None
+    tokenizer_sha256: str | None
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def verify(path: Path, expected: str | None) -> str:
+    """The file's sha256; raises ModelInvalid if it is not `expected`."""
+    found = sha256(path)
+    if expected is not None and found != expected:
+        raise ModelInvalid(
+            f"{path} is not what its manifest says (sha256 {found[:16]}…, not {expected[:16]}…): {REINSTALL}"
+        )
+    return found
+
+
+def check_size(path: Path, entry: dict[str, Any]) -> None:
+    """Raise ModelInvalid if the file's size is not that of its manifest entry."""
+    if path.stat().st_size != entry["size"]:
+        raise ModelInvalid(
+            f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {REINSTALL}"
+        )
+
+
+def read_folder(folder: Path) -> ModelFolder:
+    """Describe `folder`. Raises ModelInvalid, which names the missing or invalid file."""
+    if not folder.is_dir():
+        raise ModelInvalid(f"{folder} is no folder: give one with model.onnx and tokenizer.json")
+    manifest = folder / "manifest.json"
+    try:
+        return _from_manifest(folder, _json(manifest)) if manifest.exists() else _from_files(folder)
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise ModelInvalid(
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}"
+        ) from reason
+
+
+def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFolder:
+    files = manifest["files"]
+    for name, entry in files.items():
+        check_size(_present(folder / name), entry)
+    return ModelFolder(
+        name=str(manifest["name"]),
+        model=folder / "model.onnx",
+        tokenizer=folder / "tokenizer.json",
+        max_tokens=int(manifest["max_tokens"]),
+        pooling=_pooling(folder, manifest["pooling"]),
+        dimension=int(manifest["dimension"]),
+        quantisation=str(manifest["quantisation"]),
+        sha256=str(files["model.onnx"]["sha256"]),
+        tokenizer_sha256=str(files["tokenizer.json"]["sha256"]),
+    )
+
+
+def _from_files(folder: Path) -> ModelFolder:
+    model = folder / "model.onnx"
+    if not model.exists() and (folder / "onnx" / "model.onnx").exists():
+        model = folder / "onnx" / "model.onnx"
+    _present(model)
+    pooling = _optional(folder / "1_Pooling" / "config.json")
+    mode = next((key for key, value in pooling.items() if key.startswith("pooling_mode") and value is True), None)
+    return ModelFolder(
+        name=folder.resolve().name,
+        model=model,
+        tokenizer=_present(folder / "tokenizer.json"),
+        max_tokens=_max_tokens(folder),
+        pooling=_pooling(folder, pooling.get("pooling_mode", mode) or "mean"),
+        dimension=None,
+        quantisation="as-given",
+        sha256=None,
+        tokenizer_sha256=None,
+    )
+
+
+def _max_tokens(folder: Path) -> int:
+    """The smallest limit stated in the files, else 512. RoBERTa counts positions from padding_idx + 1."""
+    config = _optional(folder / "config.json")
+    limits = [
+        _optional(folder / "sentence_bert_config.json").get("max_seq_length"),
+        _optional(folder / "tokenizer_config.json").get("model_max_length"),
+    ]
+    if positions := config.get("max_position_embeddings"):
+        offset = config.get("pad_token_id", 0) + 1 if "roberta" in str(config.get("model_type")) else 0
+        limits.append(positions - offset)
+    stated = [int(limit) for limit in limits if isinstance(limit, (int, float)) and 0 < limit < 1e6]
+    return min(stated, default=512)
+
+
+def _pooling(folder: Path, name: str) -> Pooling:
+    known: dict[str, Pooling] = {
+        "mean": "mean", "pooling_mode_mean_tokens": "mean", "cls": "cls", "pooling_mode_cls_token": "cls",
+    }  # fmt: skip
+    if name not in known:
+        raise ModelInvalid(f"{folder} pools by {name!r}: Recallite knows mean and cls")
+    return known[name]
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise ModelInvalid(f"{path} is absent: an embedding model needs model.onnx and tokenizer.json")
+    return path
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return _json(path) if path.exists() else {}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as reason:
+        raise ModelInvalid(f"{path} cannot be read as JSON ({reason}): {REINSTALL}") from reason
+    if not isinstance(value, dict):
+        raise ModelInvalid(f"{path} holds no JSON object: {REINSTALL}")
+    return value

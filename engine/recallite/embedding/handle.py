@@ -1,0 +1,158 @@
+"""The engine's handle on its embedder, which is loaded at first use and may be missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from recallite.errors import EmbedderMissing, RecalliteError
+from recallite.logs import logger
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.embedding.cache import EmbeddedQuery, QueryCache
+    from recallite.embedding.places import Measure
+    from recallite.embedding.protocol import Embedded, Embedder
+
+
+_log = logger(__name__)
+
+
+class Identity(NamedTuple):
+    """What makes vectors comparable: embedders with the same fingerprint produce the same vectors."""
+
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+class EmbedderHandle:
+    """Loads the embedder that `spec` names when it is first needed.
+
+    `spec` is an object with the `Embedder` protocol, or what `embedding.load` takes; "none" means keyword only.
+    With `token_codes` documents also get the codes of their tokens.
+    """
+
+    def __init__(self, spec: object, *, query_cache_size: int, token_codes: bool = False) -> None:
+        self._token_codes = token_codes
+        self._spec = spec
+        self._query_cache_size = query_cache_size
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._cache: QueryCache | None = None
+        self._failure: RecalliteError | None = None
+        self._measure: Measure | None = None
+        self._fails = False
+
+    @property
+    def spec(self) -> object:
+        """The embedder, or what names it."""
+        return self._spec
+
+    @property
+    def enabled(self) -> bool:
+        """False when the settings turn embedding off."""
+        return self._spec != "none"
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it is loaded, so that its identity costs nothing."""
+        return self._embedder is not None
+
+    @property
+    def failure(self) -> str | None:
+        """Why the embedder could not be loaded, or why its last request failed; None if neither happened."""
+        if self._failure is not None:
+            return str(self._failure)
+        problem = getattr(self._embedder, "problem", None)
+        return problem if isinstance(problem, str) else None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Texts per batch, where the embedder states it; loads nothing."""
+        size = getattr(self._embedder or self._spec, "batch_size", None)
+        return size if isinstance(size, int) and size > 0 else None
+
+    def get(self, *, queries_first: bool = False) -> Embedder:
+        """The embedder, loaded for a lone query or for documents; EmbedderMissing when there is none here."""
+        if not self.enabled:
+            raise EmbedderMissing("this memory has no embedder (Settings(embedder='none')): keyword recall only")
+        with self._lock:
+            if self._embedder is None:
+                from recallite.embedding.cache import QueryCache
+                from recallite.embedding.load import load
+
+                try:
+                    self._embedder = load(self._spec, queries_first=queries_first)
+                except RecalliteError as failure:
+                    if self._failure is None:  # nothing was embedded yet: the message quotes no text
+                        _log.warning("embedder cannot be loaded: %s", failure)
+                    self._failure = failure
+                    raise
+                self._failure = None
+                self._cache = QueryCache(self._embedder, self._query_cache_size)
+            return self._embedder
+
+    def failed(self, reason: RecalliteError, effect: str) -> None:
+        """Warn once, until it works again, that embedding failed, and of the effect of that."""
+        tell = _log.debug if self._fails else _log.warning
+        self._fails = True
+        tell("embedder failed with %s: %s; stats() says why", type(reason).__name__, effect)
+
+    def worked(self) -> None:
+        """Texts were embedded, by the embedder or from the cache."""
+        if self._fails and self.failure is None:
+            self._fails = False
+            _log.info("embedder works again")
+
+    def identity(self, *, queries_first: bool = False) -> Identity:
+        """The embedder's identity."""
+        embedder = self.get(queries_first=queries_first)
+        return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
+
+    def queries(self, texts: Sequence[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
+        """A unit vector for each query, and its tokens if requested; recent queries come from the cache."""
+        self.get(queries_first=len(texts) == 1)
+        assert self._cache is not None
+        return self._cache.embed_many(list(texts), tokens=tokens)
+
+    def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
+        """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
+        from recallite.embedding.documents import embed_document_tokens, embed_documents
+
+        if not self._token_codes:
+            return embed_documents(self.get(), texts, contexts), ()
+        return embed_document_tokens(self.get(), texts, contexts)
+
+    @property
+    def stores_codes(self) -> bool:
+        """Whether the settings have token codes stored; loads nothing."""
+        return self._token_codes
+
+    @property
+    def gives_codes(self) -> bool:
+        """True when token codes are stored and the embedder provides them."""
+        from recallite.embedding.protocol import TokenEmbedder
+
+        return self._token_codes and isinstance(self.get(), TokenEmbedder)
+
+    def token_starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The character offsets at which the tokens of each text begin; documents are chunked by them.
+
+        They depend on the configured embedder, not on whether it can be loaded now. Raises EmbedderError.
+        """
+        if self._measure is None:
+            from recallite.embedding.places import measure_of
+
+            self._measure = measure_of(self._spec)
+        return self._measure(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text: the loaded embedder's own, else four characters a token."""
+        counter = getattr(self._embedder, "count_tokens", None)
+        if counter is not None:
+            return [int(count) for count in counter(list(texts))]
+        return [len(text) // 4 + 1 for text in texts]

@@ -1,0 +1,321 @@
+"""The parts that every method and service uses: store, index, embedder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from recallite.background import Background
+from recallite.checks import now_us, shown, to_datetime
+from recallite.embedding.handle import EmbedderHandle, Identity
+from recallite.embedding.load import bundled_name
+from recallite.environment import language_model_address, named_embedder, named_language_model
+from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
+from recallite.index.fetched import SERVER_FROM, CorpusFigures
+from recallite.index.memory_index import MemoryIndex
+from recallite.index.snapshot_manager import SnapshotManager
+from recallite.logs import logger
+from recallite.numerics import kernel_errors, kernels
+from recallite.records import Record
+from recallite.remote.address import ModelAddress
+from recallite.settings import Settings
+from recallite.store.opening import open_store
+from recallite.store.protocol import Reader, Store, Writer
+from recallite.store.values import Access, EmbedderRow
+
+if TYPE_CHECKING:
+    from recallite.embedding.protocol import Embedder
+    from recallite.llm.protocol import LanguageModel
+
+
+_log = logger(__name__)
+_COUNTS_A_WRITE = 256
+_RECALLS_KEPT = 256
+_SCOPES_KEPT = 64
+# Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
+# and the kernels 0.25 s.
+_LARGE = 30_000
+
+
+class Engine:
+    """A store, its index and its embedder; the store is opened at `path`, unless an open one is given."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        embedder: Embedder | ModelAddress | str | None,
+        settings: Settings,
+        language_model: LanguageModel | str | None = None,
+        *,
+        key: str | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.settings = settings
+        if key is not None:
+            _refuse_low_memory(settings)
+        self.language_model = _language_model(language_model)
+        spec = settings.embedder_spec if embedder is None else embedder
+        if isinstance(spec, str):
+            spec = named_embedder(spec)
+        self.store = store or open_store(
+            path,
+            busy_timeout_ms=settings.busy_timeout_ms,
+            durability=settings.durability,
+            key=key,
+            pool_size=settings.pool_size,
+            statement_timeout_ms=settings.statement_timeout_ms,
+            server_wait_ms=settings.server_wait_ms,
+            standby_lag_ms=settings.standby_lag_ms,
+        )
+        self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
+        self.index = MemoryIndex(self._snapshots)
+        # Those of single scopes, of a store that can read them by themselves; the one that was asked for last is last.
+        self._of_scopes: dict[str, MemoryIndex] = {}
+        self._choosing = threading.Lock()
+        # Of recalls whose candidates the server finds.
+        self.figures = CorpusFigures()
+        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
+        self.queried_embedder: EmbedderRow | None = None
+        # Whether records may wait for vectors; not known at open, so the first write checks.
+        self.may_have_pending = True
+        self._kernels_started = self._has_recalled = False
+        self.accesses = AccessLog()
+        self.background = Background("judging by the language model")
+        self.embedder = EmbedderHandle(
+            spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
+        )
+        _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
+
+    @contextmanager
+    def atomic(self, locks: Sequence[str] | None = None) -> Iterator[Writer]:
+        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`."""
+        accesses = self.accesses.take(_COUNTS_A_WRITE)
+        try:
+            with self.store.atomic(locks=locks) as writer:
+                writer.records.touch(accesses)  # before what is read here and returned
+                yield writer
+        except BaseException:
+            self.accesses.put_back(accesses)
+            raise
+
+    def server_finds(self, reader: Reader, scopes: tuple[int, ...] | None = None) -> bool:
+        """Whether the server finds the candidates among the records of these scopes, None for all."""
+        chosen, search = self.settings.candidates, reader.candidates
+        if chosen == "memory" or search is None:
+            return False
+        if chosen == "server":
+            return True
+        if self.index.commit is not None or search.changes() < SERVER_FROM:
+            return False
+        ready = self.figures.ready(search, reader.vectors.active_embedder())
+        return ready and self.figures.of(search, scopes).records >= SERVER_FROM
+
+    def index_within(self, scope: str) -> MemoryIndex:
+        """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.
+
+        A file's is of the whole file: to read it takes little longer than to find what belongs to a scope.
+        """
+        if scope == "/" or not self.store.reads_scopes or self.index.commit is not None:
+            return self.index
+        with self._choosing:
+            around = [each for each in self._of_scopes if scope == each or scope.startswith(f"{each}/")]
+            name = max(around, key=len, default=scope)
+            found = self._of_scopes.pop(name, None) or MemoryIndex(self._snapshots, name)
+            while len(self._of_scopes) >= _SCOPES_KEPT:
+                del self._of_scopes[next(iter(self._of_scopes))]
+            self._of_scopes[name] = found
+        return found
+
+    def describe_index(self, reader: Reader) -> dict[str, Any]:
+        """Figures for `stats` of what finds the candidates: the index in memory, or the server's with their bytes."""
+        if not self.server_finds(reader):
+            return {"candidates": "memory", **self.index.describe()}
+        assert reader.candidates is not None
+        return {"candidates": "server", "indexes": reader.candidates.sizes(reader.vectors.active_embedder())}
+
+    def active_embedder(self) -> EmbedderRow | None:
+        """The embedder of the stored vectors; None before the first vector."""
+        with self.store.read() as reader:
+            return reader.vectors.active_embedder()
+
+    def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
+        """The embedder's identity. Raises EmbedderMissing, and EmbedderMismatch if `active` is another embedder."""
+        identity = self.embedder.identity(queries_first=queries_first)
+        if active is not None and active.fingerprint != identity.fingerprint:
+            raise EmbedderMismatch(
+                f"{self.store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this "
+                f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
+                f"Run: recallite --db {self.store.path} reembed{self._or_keep(active)}"
+            )
+        return identity
+
+    @staticmethod
+    def _or_keep(active: EmbedderRow) -> str:
+        """How to open a store as it is, where its embedder is a bundled one."""
+        bundled = bundled_name(active.fingerprint)
+        return f"; or open it with Settings(embedder={bundled!r})" if bundled else ""
+
+    def counted(self, record: Record) -> Record:
+        """A stored record with the accesses that are not written yet; a closed version has none."""
+        accesses, last_at = self.accesses.pending(record.id)
+        if not accesses or record.valid_to is not None:
+            return record
+        return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
+
+    def rekey(self, key: str | None) -> None:
+        """Encrypt the store with another key, or decrypt it."""
+        if key is not None:
+            _refuse_low_memory(self.settings)
+        self.store.rekey(key)
+
+    def start_kernels(self, queries: int = 1) -> None:
+        """Start loading the JIT kernels, once. Until they are ready, the Python backend answers.
+
+        Only the load of a large index from the store waits for compiled kernels, when it has read the words: they save
+        many times that time. The first query does not load them: a process that asks one query does not pay for them.
+        """
+        # A recall from a million records takes the Python backend 0.1 s; loading Numba takes 0.25 s.
+        if self._kernels_started or self._small():
+            return
+        load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()
+        first, self._has_recalled = not self._has_recalled, True
+        if first and queries == 1 and not load_index:
+            return
+        self._kernels_started = True
+        try:
+            compiled = kernels.cached()
+            loading = kernels.start_background(compile=self.settings.compile_kernels)
+        except OSError:  # e.g. no file descriptors left: a later recall tries again
+            self._kernels_started = False
+            return
+        if loading is not None and compiled and load_index:
+            self.index.before_inverting = loading.join
+
+    def _small(self) -> bool:
+        """Whether the store is too small for the JIT kernels to be worth their memory."""
+        least = self.settings.kernels_from
+        if least == 0:
+            return False
+        if self.index.commit is not None:
+            return len(self.index.table) < least
+        return self.store.size() < least
+
+    def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
+        """Load the embedder, the index and the JIT kernels; returns the seconds each took.
+
+        Where a server finds the candidates, the indexes that it lacks are made there.
+        """
+        seconds = {}
+        began = perf_counter()
+        # Without an embedder recall uses keywords, and stats() says why.
+        with suppress(RecalliteError):
+            if self.embedder.enabled:
+                self.embedder.queries(["warm up"])
+        seconds["embedder"] = perf_counter() - began
+        # Before the index: the Python backend takes many seconds to invert the words of a million records.
+        began = perf_counter()
+        each = None if on_progress is None else (lambda _, done, total: on_progress(done, total))
+        with kernel_errors():
+            kernels.warmup(each)
+        seconds["kernels"] = perf_counter() - began
+        began = perf_counter()
+        if self.settings.candidates == "server" or (
+            self.settings.candidates == "auto" and self.store.size() >= SERVER_FROM
+        ):
+            self.store.make_candidate_indexes(on_progress)
+        with self.store.read() as reader:
+            if not self.server_finds(reader):
+                self.index.catch_up(reader)
+        seconds["index"] = perf_counter() - began
+        return seconds
+
+    def close(self) -> None:
+        """Stop the background, write pending access counts and the index snapshot, and close the store."""
+        self.background.stop()
+        if not self.store.closed:
+            accesses = self.accesses.take()
+            if accesses:
+                # Not worth waiting for: if another process is writing, the counts are lost.
+                with suppress(StoreError), self.store.atomic(wait=False) as writer:
+                    writer.records.touch(accesses)
+            self._snapshots.close(self.index)
+            _log.info("closes %s", self.store.path)
+        self.store.close()
+
+
+def _refuse_low_memory(settings: Settings) -> None:
+    if settings.low_memory:
+        raise InvalidInput(
+            "Settings.low_memory keeps codes of vectors in a file that is not encrypted: leave it out with a key"
+        )
+
+
+def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
+    """The given language model, or the one that the name or the environment names; imports nothing without one."""
+    if given is not None and not isinstance(given, str):
+        if isinstance(given, type) or not callable(getattr(given, "complete", None)):
+            raise InvalidInput(
+                f"language_model {shown(given)} has no method complete(messages, *, schema=None, max_tokens=None): "
+                "give an object that has, such as recallite.llm.OpenAICompatible(base_url, model), or the name of a "
+                "model with its provider, as 'ollama/llama3.2'"
+            )
+        return given
+    address = language_model_address() if given is None else named_language_model(given)
+    if address is None:
+        return None
+    from recallite.llm.client import OpenAICompatible
+
+    return OpenAICompatible(address=address)
+
+
+class AccessLog:
+    """Access counts in memory: recall does not write, so they are written with the next write and at close."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._accesses: dict[str, Access] = {}
+        # What was recalled when, not counted yet: a recall waits for no lock.
+        self._recalled: deque[tuple[int, Sequence[str]]] = deque()
+
+    def add(self, public_ids: Sequence[str]) -> None:
+        """Count one access of each."""
+        self._recalled.append((now_us(), public_ids))
+        if len(self._recalled) > _RECALLS_KEPT:
+            with self._lock:
+                self._count()
+
+    def pending(self, public_id: str) -> Access:
+        """Accesses of a record that are not written yet."""
+        with self._lock:
+            self._count()
+            return self._accesses.get(public_id, _NONE)
+
+    def _count(self) -> None:
+        while self._recalled:
+            now, public_ids = self._recalled.popleft()
+            for public_id in public_ids:
+                self._accesses[public_id] = Access(self._accesses.get(public_id, _NONE).times + 1, now)
+
+    def take(self, most: int | None = None) -> dict[str, Access]:
+        """Remove and return the accesses of at most `most` records, for writing."""
+        with self._lock:
+            self._count()
+            return {public_id: self._accesses.pop(public_id) for public_id in [*islice(self._accesses, most)]}
+
+    def put_back(self, accesses: Mapping[str, Access]) -> None:
+        """Add accesses that could not be written."""
+        with self._lock:
+            for public_id, access in accesses.items():
+                before = self._accesses.get(public_id, _NONE)
+                self._accesses[public_id] = Access(before.times + access.times, max(before.last_at, access.last_at))
+
+
+_NONE = Access(0, 0)

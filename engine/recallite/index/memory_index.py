@@ -1,0 +1,409 @@
+"""The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from recallite.errors import InvalidInput
+from recallite.index import bulk
+from recallite.index.bulk import aligned
+from recallite.index.corpus_statistics import CorpusStatistics
+from recallite.index.graph import RecordGraph
+from recallite.index.growable import IndexPart
+from recallite.index.kept_values import Kept, KeptValues
+from recallite.index.lexical import LexicalIndex
+from recallite.index.locks import ReadWriteLock
+from recallite.index.table import RecordTable, RowFilter
+from recallite.index.threshold_search import VectorBlock
+from recallite.index.tokens import TokenIndex
+from recallite.index.vectors import VectorIndex
+from recallite.store.protocol import Reader
+from recallite.store.values import Change, Commit, EmbedderRow, LinkBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.index.snapshot import Snapshot
+    from recallite.index.snapshot_manager import SnapshotManager
+
+
+_GENERATIONS = itertools.count(1)
+
+
+class Selection(NamedTuple):
+    """What a filter admits: 1 by record row (n,), and the places of its vectors, ascending. None admits all."""
+
+    mask: NDArray[np.uint8] | None
+    places: NDArray[np.int64] | None
+
+
+class MemoryIndex:
+    """Derived from the store and rebuildable at any time: it follows the caller's read transaction.
+
+    Use its parts only inside `current`; `catch_up` takes the write lock when there are changes. `snapshots` reads and
+    writes the index snapshot; None works without one. With a `scope` it holds the records of this and its descendants.
+    """
+
+    def __init__(self, snapshots: SnapshotManager | None = None, scope: str = "/") -> None:
+        self.scope = scope
+        self.lock = ReadWriteLock()
+        self.commit: Commit | None = None
+        self.version = 0
+        self.loads = 0
+        # Another for every load of any index in the process: the numbers of words hold for one.
+        self.generation = next(_GENERATIONS)
+        self.embedder_id: int | None = None
+        # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
+        self.origin = "nothing"
+        self.changed = 0
+        # Called in a load from the store when all words are read.
+        self.before_inverting: Callable[[], object] = lambda: None
+        self._snapshots = snapshots
+        self._kept = KeptValues()
+        self._reading_late = threading.Lock()
+        self._late_block, self._late_version = VectorBlock(0), -1
+        self._late_seen: set[int] = set()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.table = RecordTable()
+        self.words = LexicalIndex()
+        self.graph = RecordGraph(self.table)
+        self.vectors: VectorIndex | None = None
+        self.tokens = TokenIndex()
+        self._keep_in_folder()
+
+    def _keep_in_folder(self) -> None:
+        folder = None if self._snapshots is None else self._snapshots.folder
+        if folder is not None:
+            for _, part in self._parts():
+                for array in part.growables().values():
+                    array.keep_in(folder)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in arrays."""
+        return sum(part.nbytes for _, part in self._parts())
+
+    def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
+        """The statistics of the current records in these scopes, None for all; cached until the index changes."""
+        return self.kept("statistics", scopes, lambda: self._count_corpus(scopes))
+
+    def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
+        table, held = self.table, None
+        if not table.all_open:
+            held = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
+        if scopes is None:
+            return CorpusStatistics(
+                table.open_rows, self.words.live_words, None if table.all_open else table.open, held
+            )
+        mask = self._scope_mask(scopes)
+        words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
+        return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, held)
+
+    def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
+        """1 for the current records of these scopes."""
+        return self.kept("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
+
+    def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
+        """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
+        return self.kept("listing", key, lambda: self.table.listing(read_ids()))
+
+    def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
+        """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
+
+        def read() -> NDArray[np.int64]:
+            rows = self.table.rows_of(np.array(read_ids(), dtype=np.int64))
+            return np.sort(rows[rows >= 0])
+
+        return self.kept("rows", key, read)
+
+    def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
+        """What `row_filter` admits, cached until the index changes; `listing` is the key of `row_filter.listed`."""
+        moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
+        # Time passes, but a selection changes only when a record expires.
+        expired = self.table.expired_rows(moment)
+        hidden = row_filter.hidden
+        key = (
+            row_filter.as_of,
+            row_filter.scopes,
+            row_filter.kinds,
+            row_filter.since,
+            row_filter.until,
+            row_filter.held_at,
+            listing,
+            len(expired),
+            -1 if hidden is None else len(hidden),
+        )
+        return self.kept("selection", key, lambda: self._select(row_filter, expired))
+
+    def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
+        if row_filter.unrestricted and self.table.all_open and not len(expired):
+            return Selection(None, None)
+        if row_filter.scoped_only and not len(expired) and not row_filter.hides:
+            mask = self._scope_mask(row_filter.scopes)
+        else:
+            mask = self.table.mask(row_filter)
+            mask[expired] = 0
+        return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
+
+    def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """What `make` returns, cached by kind and key until the index changes."""
+        return self._kept.get(self.version, (kind, key), make)
+
+    def describe(self) -> dict[str, Any]:
+        """Figures for `stats`."""
+        return {
+            "records": len(self.table),
+            "vectors": 0 if self.vectors is None else len(self.vectors),
+            "bytes": self.nbytes,
+            "commit": self.commit,
+            "origin": self.origin,
+        }
+
+    @contextmanager
+    def current(self, reader: Reader) -> Iterator[None]:
+        """Hold the index at exactly the commit that `reader` sees.
+
+        Where another thread has already updated the index further, the transaction moves on to the newest commit.
+        """
+        while True:
+            if not self._matches(reader):
+                self.catch_up(reader)
+            with self.lock.reading():
+                if self._matches(reader):
+                    yield
+                    return
+            reader.changes.refresh()
+
+    @contextmanager
+    def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
+        """Hold the index where it lacks at most `most` new records of what `reader` sees.
+
+        Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record
+        and hardly more for a hundred.
+        """
+        while True:
+            embedder = reader.vectors.active_embedder()
+            with self.lock.reading():
+                late = self._late(reader, embedder, most)
+                if late is not None:
+                    yield embedder, self._block_of(reader, embedder, late)
+                    return
+            self.catch_up(reader)
+            with self.lock.reading():
+                if self._matches(reader):
+                    yield embedder, None
+                    return
+            reader.changes.refresh()
+
+    def _block_of(self, reader: Reader, embedder: EmbedderRow | None, late: list[int]) -> VectorBlock | None:
+        """The vectors of the records that the index lacks; those already read are cached until the index changes."""
+        if not late or embedder is None:
+            return None
+        with self._reading_late:
+            if self._late_version != self.version:
+                self._late_block, self._late_version = VectorBlock(embedder.dimension), self.version
+                self._late_seen = set()
+            new = [record_id for record_id in late if record_id not in self._late_seen]
+            if new:
+                self._late_block.extend(reader.vectors.of_current(new, embedder))
+                self._late_seen.update(new)
+            return self._late_block
+
+    def _late(self, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
+        """The row ids of the records that the index lacks; None where there are other changes than new records."""
+        changes = None if self.commit is None else reader.changes.since(self.commit)
+        if changes is None or any(change.operation not in ("insert", "link") for change in changes):
+            return None
+        count = sum(change.last_id - change.first_id + 1 for change in changes)
+        if count > most or (None if embedder is None else embedder.id) != self.embedder_id:
+            return None
+        new = (change for change in changes if change.operation == "insert")
+        return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
+
+    def catch_up(self, reader: Reader) -> None:
+        """Update to the commit that `reader` sees."""
+        if reader.uncommitted:  # it may be rolled back, and other threads share the index
+            raise InvalidInput(
+                "memories that were written inside transaction() can be recalled after it: recall before the first "
+                "write, or use get() and list()"
+            )
+        if self._contains(reader):
+            return
+        with self.lock.writing():
+            if self._contains(reader):
+                return
+            try:
+                if self.commit is None:
+                    self._map_saved(reader)
+                changes = None if self.commit is None else reader.changes.since(self.commit)
+                if changes is None or not self._apply(reader, changes):
+                    self._load(reader)
+                self.commit = reader.changes.commit()
+            except BaseException:  # a server that is lost in the middle: half a change is no index
+                self._reset()
+                self.commit = self.embedder_id = None
+                raise
+            finally:
+                self.version += 1
+
+    def _matches(self, reader: Reader) -> bool:
+        return self.commit is not None and reader.changes.matches(self.commit)
+
+    def _contains(self, reader: Reader) -> bool:
+        return self.commit is not None and reader.changes.contained_in(self.commit)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
+        return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
+
+    def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
+        """Replace all parts by those of a snapshot; raises where they do not fit together."""
+        self._reset()
+        self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
+        self.embedder_id = embedder_id
+        for name, part in self._parts():
+            own = f"{name}."
+            part.restore({key[len(own) :]: array for key, array in saved.arrays.items() if key.startswith(own)})
+        for _, part in self._parts():
+            part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
+        self._keep_in_folder()
+        self.commit = saved.header.commit
+        self.origin, self.changed = "snapshot", 0
+
+    def _parts(self) -> list[tuple[str, IndexPart]]:
+        parts: list[tuple[str, IndexPart]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
+        return parts if self.vectors is None else [*parts, ("vectors", self.vectors), ("tokens", self.tokens)]
+
+    def _map_saved(self, reader: Reader) -> None:
+        saved = None if self._snapshots is None or self.scope != "/" else self._snapshots.saved(reader)
+        if self._snapshots is None or saved is None:
+            return
+        try:
+            self.adopt(saved, reader.snapshot.identity().embedder_id)
+            self._count_load()
+        except (LookupError, TypeError, ValueError, msgspec.DecodeError):
+            self._reset()
+            self.commit = None
+            self._snapshots.refused()
+
+    def _load(self, reader: Reader) -> None:
+        self._reset()
+        self._count_load()
+        self.origin, self.changed = "store", 0
+        embedder = reader.vectors.active_embedder()
+        self.embedder_id = None if embedder is None else embedder.id
+        if embedder is not None:
+            self.vectors = VectorIndex(embedder.dimension)
+            self._keep_in_folder()
+        another = (lambda: None) if self._snapshots is None else self._snapshots.another
+        parts = bulk.Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
+        bulk.load(reader, another, parts, embedder, self.before_inverting, self.scope)
+        self._load_links(reader.blocks.within(self.scope).links())
+        if self._snapshots is not None and self.scope == "/":
+            self._snapshots.loaded(self)
+
+    def _count_load(self) -> None:
+        self.loads += 1
+        self.generation = next(_GENERATIONS)
+
+    def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
+        """Apply changes in place; False where reloading is cheaper."""
+        embedder = reader.vectors.active_embedder()
+        if (None if embedder is None else embedder.id) != self.embedder_id:
+            return False
+        touched: dict[str, set[int]] = {
+            "insert": set(),
+            "text": set(),
+            "update": set(),
+            "delete": set(),
+            "link": set(),
+        }
+        for change in changes:
+            touched[change.operation].update(range(change.first_id, change.last_id + 1))
+        moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())
+        touched["insert"] |= moved_in
+        touched["delete"] |= moved_out
+        # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
+        new = touched["insert"] | touched["text"] | touched["delete"]
+        gone = self._held(new)
+        self.changed += sum(map(len, touched.values()))
+        limit = max(1000, len(self.table) // 2)
+        if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
+            return False
+        self._tombstone(sorted(gone))
+        self._append(reader, sorted(new))
+        self._overwrite(reader, sorted(touched["update"] - gone - new))
+        relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
+        if relinked:
+            for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
+                if row >= 0:
+                    self.graph.unlink(row)
+            self._load_links(reader.blocks.links(relinked))
+        return True
+
+    def _moved(self, reader: Reader, ids: set[int]) -> tuple[set[int], set[int]]:
+        """Those of some changed records that came into the scope, and those that left it."""
+        if not ids:
+            return set(), set()
+        here, held = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
+        return here - held, held - here
+
+    def _held(self, ids: set[int]) -> set[int]:
+        """Those of these records that the index has."""
+        listed = np.array(sorted(ids), dtype=np.int64)
+        rows = self.table.rows_of(listed)
+        live = rows >= 0
+        live[live] = self.table.present[rows[live]] == 1
+        return set(listed[live].tolist())
+
+    def _tombstone(self, ids: list[int]) -> None:
+        if not ids:
+            return
+        rows = self.table.rows_of(np.array(ids, dtype=np.int64))
+        open_rows = [row for row in rows.tolist() if row >= 0 and self.table.open[row]]
+        self.graph.remove(open_rows)
+        for row in open_rows:
+            self.graph.unlink(row)
+        self.table.tombstone(ids)
+        self.words.discount(np.array(open_rows, dtype=np.int64))
+
+    def _append(self, reader: Reader, ids: list[int]) -> None:
+        columns = reader.blocks.within(self.scope).columns(ids) if ids else None
+        if columns is None or not len(columns.ids):
+            return
+        ids = columns.ids.tolist()
+        rows = self.table.append(columns)
+        self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.graph.append(rows)
+        if self.vectors is not None and self.embedder_id is not None:
+            self.vectors.add_rows(len(self.table))
+            block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
+            first = len(self.vectors)
+            self.vectors.extend(block, self.table.rows_of)
+            added = self.vectors.ids(np.arange(first, len(self.vectors)))
+            self.tokens.extend(added, reader.blocks.token_codes(added))
+
+    def _overwrite(self, reader: Reader, ids: list[int]) -> None:
+        if not ids:
+            return
+        columns = reader.blocks.within(self.scope).columns(ids)
+        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
+        self.graph.remove(rows)
+        self.table.overwrite(columns)
+        self.graph.insert(rows)
+
+    def _load_links(self, links: LinkBlock) -> None:
+        sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)
+        known = (sources >= 0) & (targets >= 0)
+        if known.any():
+            self.graph.add_links(sources[known], targets[known], links.strengths[known])

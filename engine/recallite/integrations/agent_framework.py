@@ -1,0 +1,167 @@
+"""Microsoft's agent framework: a `HistoryProvider` for conversations and a `ContextProvider` for long-term memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from recallite import tools
+from recallite.checks import check_count, check_name, check_scope
+from recallite.errors import NotFound
+from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
+from recallite.memory import Memory
+
+with needed("agent-framework"):
+    from agent_framework import (
+        AgentSession,
+        ContextProvider,
+        FunctionTool,
+        HistoryProvider,
+        Message,
+        SessionContext,
+    )
+
+__all__ = ["RecalliteContextProvider", "RecalliteHistoryProvider"]
+
+_DEFAULT_SESSION = "default"
+
+
+class RecalliteHistoryProvider(OnMemory, HistoryProvider):
+    """A `HistoryProvider`: the messages of a session are those of a session of `memory.sessions` in `scope`.
+
+    The id is the same; without one it is "default". `skip_excluded` leaves out messages that a compaction has marked.
+    The other arguments are those of `HistoryProvider`.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | os.PathLike[str],
+        *,
+        scope: str = "/",
+        source_id: str = "recallite_history",
+        load_messages: bool = True,
+        store_inputs: bool = True,
+        store_context_messages: bool = False,
+        store_context_from: set[str] | None = None,
+        store_outputs: bool = True,
+        skip_excluded: bool = False,
+    ) -> None:
+        within = check_scope(scope)
+        HistoryProvider.__init__(
+            self, check_name(source_id, "source_id"), load_messages=load_messages, store_inputs=store_inputs,
+            store_context_messages=store_context_messages, store_context_from=store_context_from,
+            store_outputs=store_outputs,
+        )  # fmt: skip
+        OnMemory.__init__(self, memory)
+        self.skip_excluded = skip_excluded
+        self._sessions = self.memory.scoped(within).sessions
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        """The messages of a session, in order; none for one that is not there."""
+        return await in_thread(self._read, session_id)
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Store messages at the end of a session, all or none; when this returns, they survive power loss."""
+        if messages:
+            await in_thread(self._save, session_id, [*messages])
+
+    def _read(self, session_id: str | None) -> list[Message]:
+        try:
+            stored = self._sessions.get(_named(session_id)).messages()
+        except NotFound:
+            return []
+        found = [Message.from_dict(each) for each in stored]
+        if not self.skip_excluded:
+            return found
+        return [each for each in found if not each.additional_properties.get("_excluded", False)]
+
+    def _save(self, session_id: str | None, messages: list[Message]) -> None:
+        with self.memory.transaction():
+            session = self._sessions.open(_named(session_id), provider="agent-framework")
+            session.extend([each.to_dict() for each in messages])
+
+
+class RecalliteContextProvider(OnMemory, ContextProvider):
+    """A `ContextProvider`: before a run the model gets what is recalled of its input, and a tool to remember by.
+
+    - scope: what is recalled and written is in it. A function gets the `AgentSession` and returns it, so that each user
+      has a scope: `scope=lambda session: f"/users/{session.state['user']}"`
+    - limit: how many memories are recalled for a run; 0 recalls none
+    - tool: whether the model gets the tool `memory` of `recallite.tools`, confined to the scope
+    - remember_inputs: whether the texts of the user are remembered after a run, each as a memory
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | os.PathLike[str],
+        *,
+        scope: str | Callable[[AgentSession], str] = "/",
+        source_id: str = "recallite",
+        limit: int = 5,
+        tool: bool = True,
+        remember_inputs: bool = False,
+    ) -> None:
+        self._scope = scope if callable(scope) else check_scope(scope)
+        self._limit = check_count(limit, "limit", minimum=0)
+        self._tool, self._remembers = tool, remember_inputs
+        ContextProvider.__init__(self, check_name(source_id, "source_id"))
+        OnMemory.__init__(self, memory)
+
+    async def before_run(
+        self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Add what is recalled as a message of the user, quoted, and the tool."""
+        scope = self._scope_of(session)
+        query = "\n".join(_texts(context))
+        if self._limit:
+            recalled = await asyncio.to_thread(recalled_text, self.memory.scoped(scope), query, self._limit)
+            if recalled:
+                context.extend_messages(self, [Message(role="user", contents=[recalled])])
+        if self._tool:
+            context.extend_tools(self.source_id, [_memory_tool(self.memory, scope)])
+
+    async def after_run(
+        self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Remember the texts of the user, where that was asked for."""
+        texts = [*_texts(context)] if self._remembers else []
+        if texts:
+            await in_thread(self.memory.scoped(self._scope_of(session)).remember_many, texts)
+
+    def _scope_of(self, session: AgentSession) -> str:
+        return check_scope(self._scope(session)) if callable(self._scope) else self._scope
+
+
+def _named(session_id: str | None) -> str:
+    return _DEFAULT_SESSION if session_id is None else session_id
+
+
+def _texts(context: SessionContext) -> list[str]:
+    """What the user said in this run."""
+    return [each.text for each in context.input_messages if each.role == "user" and each.text.strip()]
+
+
+def _memory_tool(memory: Memory, scope: str) -> FunctionTool:
+    schema = tools.schemas()["memory"]
+
+    async def call(**arguments: Any) -> str:
+        result: Mapping[str, Any] = await in_thread(tools.call, "memory", arguments, memory=memory, scope=scope)
+        return tools.as_text(dict(result))
+
+    return FunctionTool(
+        name="memory",
+        description=schema["description"],
+        func=call,
+        input_model={key: schema[key] for key in ("type", "properties", "required", "additionalProperties")},
+    )

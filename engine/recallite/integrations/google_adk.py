@@ -1,0 +1,198 @@
+"""A `BaseMemoryService` of Google's Agent Development Kit: what was said in sessions, recalled by meaning and words."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from recallite.checks import MAX_QUERY_CHARS, check_count, shown
+from recallite.errors import InvalidInput
+from recallite.integrations.common import OnMemory, in_thread, needed, scope_segment
+from recallite.memory import Memory
+from recallite.records import Hit, NewRecord, Record
+
+with needed("google-adk"):
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai.types import Content
+
+__all__ = ["RecalliteMemoryService"]
+
+_EVENT = "adk-event"
+_DELETED = "adk-deleted"
+
+
+class RecalliteMemoryService(OnMemory, BaseMemoryService):
+    """Events of sessions as memories.
+
+    - memory: a Memory, which stays open, or a path
+    - scope: the scope below which everything is
+    - limit: most memories of a search
+    - mode: as for `Memory.recall`; with "keyword" an event is found by its words alone
+    - min_confidence: memories with a lower confidence are left out; it has no effect with "keyword"
+
+    An application and a user are the scope `/adk/<app_name>/<user_id>`. An event with text is a memory of the kind
+    `adk-event`, with its session, id, author and content as metadata; it repeats and replaces no other. An event that
+    was deleted is not added again: its id is kept, as a memory of the kind `adk-deleted` that is in no recall.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | os.PathLike[str],
+        *,
+        scope: str = "/adk",
+        limit: int = 10,
+        mode: Literal["hybrid", "vector", "keyword"] = "hybrid",
+        min_confidence: float = 0.12,
+    ) -> None:
+        super().__init__(memory)
+        self._scoped = self._memory.scoped(scope)
+        self._options: dict[str, Any] = {"limit": check_count(limit, "limit"), "mode": mode}
+        if mode != "keyword":
+            self._options["min_confidence"] = min_confidence
+
+    async def add_session_to_memory(self, session: Any) -> None:
+        """Store the events of a session; those of it that are stored and no longer in it are purged."""
+        found = _said(session.events, session.id, {})
+        await in_thread(self._add, _scope(session.app_name, session.user_id), found, session_id=session.id, whole=True)
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Any],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Store further events of a session; one that is there already stays as it is."""
+        found = _said(events, session_id, custom_metadata or {})
+        await in_thread(self._add, _scope(app_name, user_id), found, session_id=session_id, whole=False)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[Any],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Store memories; one whose id is there already stays as it is."""
+        found = [
+            _item(
+                each.content, each.id or str(uuid.uuid4()), None, each.author, each.timestamp,
+                {**(custom_metadata or {}), **each.custom_metadata},
+            )
+            for each in memories
+        ]  # fmt: skip
+        await in_thread(self._add, _scope(app_name, user_id), found, session_id=None, whole=False)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
+        """The memories of a user that answer a query, best first."""
+        hits = await in_thread(self._search, _scope(app_name, user_id), query)
+        return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Purge the memory with the id of an event."""
+        if memory_id:
+            await in_thread(self._delete, _scope(app_name, user_id), memory_id)
+
+    def _add(self, scope: str, items: list[NewRecord | None], *, session_id: str | None, whole: bool) -> None:
+        memory = self._scoped.scoped(scope)
+        with memory.transaction():
+            deleted = {each.text for each in memory.list(kinds=_DELETED, limit=None)}
+            wanted: dict[str, NewRecord] = {}
+            for item in items:
+                if item is not None and item.metadata is not None and item.metadata["event_id"] not in deleted:
+                    wanted.setdefault(item.metadata["event_id"], item)
+            where: dict[str, Any] = {"metadata.event_id": {"in": [*wanted]}}
+            if session_id is not None:  # an event may have come before without its session
+                of_session = {"metadata.session_id": session_id}
+                where = {"or": [of_session, {"and": [where, {"metadata.session_id": None}]}]}
+            known = {each.metadata["event_id"]: each for each in memory.list(kinds=_EVENT, where=where, limit=None)}
+            if whole:
+                gone = [each.id for id, each in known.items() if id not in wanted or _differ(each, wanted[id])]
+                memory.forget(gone)
+                known = {id: each for id, each in known.items() if each.id not in gone}
+            memory.remember_many([item for id, item in wanted.items() if id not in known])
+
+    def _search(self, scope: str, query: str) -> list[Hit]:
+        if not isinstance(query, str):
+            raise InvalidInput(f"query is {shown(query)}: give a str")
+        return self._scoped.recall(query[:MAX_QUERY_CHARS], scope=scope, kinds=_EVENT, **self._options)
+
+    def _delete(self, scope: str, memory_id: str) -> None:
+        memory = self._scoped.scoped(scope)
+        with memory.transaction():
+            found = memory.list(kinds=_EVENT, where={"metadata.event_id": memory_id}, limit=None)
+            if found:
+                memory.forget([each.id for each in found])
+                memory.remember(memory_id, id=str(uuid.uuid4()), kind=_DELETED, indexed=False)
+
+
+def _scope(app_name: str, user_id: str) -> str:
+    for name, value in (("app_name", app_name), ("user_id", user_id)):
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidInput(f"{name} is {shown(value)}: give a name")
+    return f"/{scope_segment(app_name)}/{scope_segment(user_id)}"
+
+
+def _said(events: Sequence[Any], session_id: str | None, custom: Mapping[str, object]) -> list[NewRecord | None]:
+    return [
+        _item(each.content, each.id, session_id, each.author, each.timestamp, custom)
+        for each in events
+        if each.content and each.content.parts
+    ]
+
+
+def _item(
+    content: Any,
+    id: str,
+    session_id: str | None,
+    author: str | None,
+    timestamp: float | str | None,
+    custom: Mapping[str, object],
+) -> NewRecord | None:
+    """An event as a memory; None without a text. Pictures and other data in it are left out."""
+    parts = [part for part in content.parts or () if part.inline_data is None]
+    text = " ".join(part.text for part in parts if part.text)
+    if not text.strip():
+        return None
+    kept = content.model_copy(update={"parts": parts}).model_dump(mode="json", exclude_none=True)
+    metadata = {"event_id": id, "session_id": session_id, "author": author, "content": kept}
+    if custom:
+        metadata["custom"] = dict(custom)
+    created_at = _moment(timestamp)
+    if created_at is None and timestamp is not None:
+        metadata["timestamp"] = timestamp
+    return NewRecord(
+        text=text, id=str(uuid.uuid4()), kind=_EVENT, context=author, source=session_id, metadata=metadata,
+        created_at=created_at,
+    )  # fmt: skip
+
+
+def _moment(timestamp: float | str | None) -> datetime | None:
+    """When something was said; a text without a zone is the time here, as ADK writes it, and another text is None."""
+    if not isinstance(timestamp, str):
+        return None if timestamp is None else datetime.fromtimestamp(timestamp, UTC)
+    try:
+        return datetime.fromisoformat(timestamp).astimezone()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _differ(record: Record, item: NewRecord) -> bool:
+    return item.metadata is None or any(record.metadata[key] != item.metadata[key] for key in ("content", "session_id"))
+
+
+def _entry(hit: Hit) -> Any:
+    return MemoryEntry(
+        id=hit.metadata["event_id"],
+        content=Content.model_validate(hit.metadata["content"]),
+        author=hit.metadata.get("author"),
+        timestamp=hit.metadata.get("timestamp", hit.created_at.isoformat()),
+        custom_metadata=hit.metadata.get("custom", {}),
+    )

@@ -1,0 +1,167 @@
+"""How LangGraph's items map to memories: namespaces to scopes, keys to ids, filters to filters, fields to texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from recallite.checks import shown
+from recallite.errors import InvalidFilter, InvalidInput
+from recallite.integrations.common import needed
+
+with needed("langgraph"):
+    from langgraph.store.base import IndexConfig, MatchCondition, PutOp, get_text_at_path, tokenize_path
+
+INDEXED, UNINDEXED = "item", "item-unindexed"
+"""The kinds of the records of items: those that a search with a query ranks, and the others."""
+KINDS = (INDEXED, UNINDEXED)
+
+_UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]|^\s+|\s+$|^\.{1,2}$")
+_QUOTED = re.compile("%([0-9a-f]{4,6});")
+_FILTER_KEY = re.compile(r"[^\"\x00]+")
+_OPERATORS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
+
+
+def scope_of(namespace: Sequence[str]) -> str:
+    """The scope of a namespace; what a scope refuses in a label is quoted, such as "/" as "%002f;"."""
+    return "/" + "/".join(map(_quoted, namespace))
+
+
+def namespace_of(scope: str) -> tuple[str, ...]:
+    """The namespace of a scope."""
+    return (
+        () if scope == "/" else tuple(_QUOTED.sub(lambda code: chr(int(code[1], 16)), s) for s in scope[1:].split("/"))
+    )
+
+
+def _quoted(label: str) -> str:
+    return _UNSAFE.sub(lambda found: "".join(f"%{ord(character):04x};" for character in found[0]), label)
+
+
+def id_of(base: str, namespace: Sequence[str], key: str) -> str:
+    """The id of the item with a key: of its scope in the file, so that a store of a scope above has the same item."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"key is {shown(key)}: give a str")
+    whole = f"{base.rstrip('/')}{scope_of(namespace)}\0{key}"
+    return f"item-{blake2b(whole.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+
+
+def matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Whether a namespace begins or ends with a path, in which "*" is any label."""
+    path, length = condition.path, len(condition.path)
+    if condition.match_type not in ("prefix", "suffix"):
+        raise InvalidInput(f"match_type is {shown(condition.match_type)}: use 'prefix' or 'suffix'")
+    part = namespace[:length] if condition.match_type == "prefix" else namespace[max(len(namespace) - length, 0) :]
+    return len(part) == length and all(each in ("*", label) for each, label in zip(path, part, strict=True))
+
+
+class Fields:
+    """The texts by which a value is found: those of the fields of an `IndexConfig`, or all of it."""
+
+    def __init__(self, index: IndexConfig | None) -> None:
+        config = index or {}
+        given = config.get("fields") or config.get("text_fields")  # the latter is how SqliteStore calls them
+        if index is not None and given is None:
+            given = ["$"]
+        self._paths = None if given is None else _tokenized(given)
+
+    def texts(self, op: PutOp) -> list[str]:
+        """The texts of a value that is put; without any it is not indexed."""
+        assert op.value is not None
+        if op.index is False:
+            return []
+        paths = self._paths if op.index is None else _tokenized(op.index)
+        value = dict(op.value)
+        found = [_readable(value)] if paths is None else [t for path in paths for t in get_text_at_path(value, path)]
+        return [text.replace("\0", " ") for text in found if text.strip()]
+
+
+def _tokenized(paths: object) -> list[Any]:
+    listed = [paths] if isinstance(paths, str) else paths
+    if not isinstance(listed, list | tuple) or not all(isinstance(path, str) for path in listed):
+        raise InvalidInput(f"fields are {shown(paths)}: give a list of paths, such as ['text', 'items[*].name']")
+    return [path if path == "$" else tokenize_path(path) for path in listed]
+
+
+def _readable(value: Mapping[str, Any]) -> str:
+    """A value as lines of text: its only str, or a line of each field."""
+    if len(value) == 1 and isinstance(only := next(iter(value.values())), str):
+        return only
+    return "\n".join(f"{key}: {text}" for key in value for text in get_text_at_path(dict(value), [key]))
+
+
+Test = Callable[[Any], bool]
+
+
+class Filters(NamedTuple):
+    """A filter of LangGraph: the part that the store compares, and tests of values for the rest."""
+
+    where: dict[str, Any]
+    tests: list[Test]
+
+
+def parse_filter(given: Mapping[str, Any] | None) -> Filters:
+    """Split a filter into what a `where` can say and tests; InvalidFilter names what is wrong.
+
+    Lists, infinite numbers and whole numbers of more than 64 bits are compared by tests.
+    """
+    compared: list[dict[str, Any]] = []
+    tests: list[Test] = []
+    for path, operator, operand in _comparisons(given or {}, ()):
+        if _is_plain(operand):
+            compared.append({f"metadata.value.{'.'.join(path)}": {_OPERATORS[operator]: operand}})
+        else:
+            tests.append(_test(".".join(path).split("."), operator, operand))
+    return Filters({"and": compared} if compared else {}, tests)
+
+
+def _comparisons(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    for key, value in given.items():
+        if not isinstance(key, str) or not _FILTER_KEY.fullmatch(key) or not all(key.split(".")):
+            raise InvalidFilter(f"Invalid filter key: {shown(key)}: give the name of a field, or names joined by '.'")
+        here = (*path, key)
+        if not isinstance(value, Mapping) or not value:
+            yield here, "$eq", value
+        elif any(isinstance(each, str) and each.startswith("$") for each in value):
+            for operator, operand in value.items():
+                if operator not in _OPERATORS:
+                    raise InvalidFilter(f"Unsupported operator: {operator}: use {', '.join(_OPERATORS)}")
+                yield here, operator, operand
+        else:
+            yield from _comparisons(value, here)
+
+
+def _is_plain(operand: object) -> bool:
+    """Whether a filter of the store takes it."""
+    if isinstance(operand, float):
+        return math.isfinite(operand)
+    if isinstance(operand, int):
+        return -(2**63) <= operand < 2**63
+    return operand is None or (isinstance(operand, str) and "\0" not in operand)
+
+
+def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
+    def holds(value: Any) -> bool:
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if operator in ("$eq", "$ne"):
+            return (value == _plain_lists(operand)) is (operator == "$eq")
+        if not isinstance(value, int | float):
+            return False
+        if not isinstance(operand, int | float):
+            raise InvalidFilter(f"{'.'.join(path)}.{operator} is {shown(operand)}: give a number or a str")
+        return {"$gt": value > operand, "$gte": value >= operand, "$lt": value < operand, "$lte": value <= operand}[
+            operator
+        ]
+
+    return holds
+
+
+def _plain_lists(value: Any) -> Any:
+    """A value with lists for tuples, as JSON gives it back."""
+    if isinstance(value, list | tuple):
+        return [_plain_lists(each) for each in value]
+    return {key: _plain_lists(each) for key, each in value.items()} if isinstance(value, Mapping) else value

@@ -1,0 +1,133 @@
+"""The OpenAI Agents SDK: its `Session`, a tool for long-term memory, and instructions that recall."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from recallite import tools
+from recallite.checks import check_count, check_name, check_scope, shown
+from recallite.errors import InvalidInput, NotFound
+from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
+from recallite.memory import Memory
+from recallite.tiers.messages import plain_text
+from recallite.tiers.sessions import Session
+
+with needed("openai-agents"):
+    from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem
+
+__all__ = ["RecalliteSession", "memory_tool", "recalling"]
+
+
+class RecalliteSession(OnMemory):
+    """A `Session` of the SDK: a session of `memory.sessions` in `scope`, under the same id.
+
+    An item, with a role or without, is a message, kept as it is. Every call is one transaction, so that processes may
+    share a session. An item that another program has damaged is left out, and does not count for a limit.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: Memory | str | os.PathLike[str],
+        *,
+        scope: str = "/",
+        session_settings: SessionSettings | Mapping[str, Any] | None = None,
+    ) -> None:
+        self.session_id = check_name(session_id, "session_id")
+        self.scope = check_scope(scope)
+        self.session_settings: SessionSettings | None = _settings(session_settings)
+        super().__init__(memory)
+        self._sessions = self.memory.scoped(self.scope).sessions
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The items in order; the last `limit` of them, or as many as `session_settings` say."""
+        most = self.session_settings.limit if limit is None and self.session_settings else limit
+        return await in_thread(self._read, most)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Store items at the end, all or none; when this returns, they survive power loss."""
+        await in_thread(self._add, [*items])
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove the last item and return it; None if there is none."""
+        return await in_thread(self._pop)
+
+    async def clear_session(self) -> None:
+        """Remove every item."""
+        await in_thread(self._clear)
+
+    def _found(self) -> Session | None:
+        try:
+            return self._sessions.get(self.session_id)
+        except NotFound:
+            return None
+
+    def _pop(self) -> Any:
+        session = self._found()
+        try:
+            return None if session is None else session.pop(skip_damaged=True)
+        except NotFound:  # another process has just ended it
+            return None
+
+    def _clear(self) -> None:
+        session = self._found()
+        with suppress(NotFound):
+            if session is not None:
+                session.clear()
+
+    def _read(self, limit: int | None) -> list[Any]:
+        most = None if limit is None else check_count(limit, "limit", minimum=0)
+        session = self._found()
+        return [] if session is None else session.messages(limit=most, skip_damaged=True)
+
+    def _add(self, items: list[Any]) -> None:
+        with self.memory.transaction():
+            self._sessions.open(self.session_id, provider="openai-agents").extend(items)
+
+
+def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:
+    """The tool `memory` of `recallite.tools`: with it an agent writes, recalls and removes memories of `scope`.
+
+    What the model gets wrong is in the answer to it; an error of the store ends the run.
+    """
+    schema = tools.schemas()["memory"]
+    within = check_scope(scope)
+
+    async def invoke(_: RunContextWrapper[Any], arguments: str) -> str:
+        result = await in_thread(tools.call, "memory", arguments, memory=memory, scope=within)
+        return tools.as_text(result)
+
+    return FunctionTool(
+        name="memory",
+        description=schema["description"],
+        params_json_schema={key: schema[key] for key in ("type", "properties", "required", "additionalProperties")},
+        on_invoke_tool=invoke,
+        strict_json_schema=False,  # an action takes some of the fields only
+    )
+
+
+def recalling(
+    instructions: str | None, memory: Memory, *, scope: str = "/", limit: int = 5
+) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
+    """Instructions for an agent: yours, and below them the memories of `scope` that answer the user's last message."""
+    handle, most = memory.scoped(check_scope(scope)), check_count(limit, "limit")
+
+    async def instruct(context: RunContextWrapper[Any], _: Agent[Any]) -> str:
+        asked = [item for item in context.turn_input if isinstance(item, Mapping) and item.get("role") == "user"]
+        query = plain_text(asked[-1].get("content")) if asked else ""
+        recalled = await asyncio.to_thread(recalled_text, handle, query, most)
+        return "\n\n".join(filter(None, (instructions, recalled)))
+
+    return instruct
+
+
+def _settings(given: object) -> SessionSettings:
+    if given is None or isinstance(given, SessionSettings):
+        return given or SessionSettings()
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"session_settings is {shown(given)}: give SessionSettings(...), or a dict of its fields")
+    return SessionSettings().resolve(dict(given))

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: memory for any agent host. `recallite mcp` starts the server."""

@@ -1,0 +1,51 @@
+"""Questions that are recalled otherwise than they stand: those about a whole story, and those about the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from recallite.checks import check_query
+from recallite.recall.changes import NOW, asked_of
+from recallite.recall.request import Request
+from recallite.text.stories import as_story
+
+
+class Adapted(NamedTuple):
+    """Queries of one call that share a request: their places among all of them, and what is searched for each."""
+
+    places: list[int]
+    texts: list[str]
+    request: Request
+
+
+def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
+    """What is searched for a query, and as what request; `stories` may be searched by another text.
+
+    A question about a whole story is searched by its topic: most of its other words name no memory. On BEAM's ordering
+    questions that alone doubled the evidence among 40 hits. A story, and a question about the past, are told with what
+    no longer holds.
+    """
+    if not request.profile.adaptive:
+        return query, request
+    story = as_story(query) if stories else None
+    past = story is not None or asked_of(query, request.clock) is not NOW
+    if past:
+        request = structs.replace(request, about_past=True, filter=request.filter.replaced(include_superseded=True))
+    if story is None:
+        return query, request
+    over = request.spread_over or "time"
+    return story.topic, structs.replace(request, spread_over=over, own_words=story.own_words)
+
+
+def adapt_all(queries: Sequence[object], request: Request, *, stories: bool) -> list[Adapted]:
+    """The queries by the request that they become; most calls have one group."""
+    groups: dict[tuple[str | None, bool, bool], Adapted] = {}
+    for place, query in enumerate(map(check_query, queries)):
+        text, own = adapt(query, request, stories=stories)
+        group = groups.setdefault((own.spread_over, own.own_words, own.about_past), Adapted([], [], own))
+        group.places.append(place)
+        group.texts.append(text)
+    return list(groups.values())

@@ -1,0 +1,70 @@
+"""Questions about a value that changes: of the hits whose texts give one, the newest goes first.
+
+"What is the test coverage?" is answered by one sentence of a long message in March, "I'm at 65 %", and by one in April,
+"it has improved to 78 %". `order_changes` compares statements that were parsed when they were written, and long texts
+have none: here the sentence that has most of the question's words counts, of hits that score about the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recallite.match_reasons import CHANGE_BIT
+from recallite.recall.hits import ScoredHit
+from recallite.store.supersession_values import telling
+from recallite.store.values import CHUNK_KIND, Found
+from recallite.text.asked_value import asked_value
+from recallite.whose import whose
+
+# BEAM's updated values went first for 7 of 10 instead of 4, its MRR fell by .008; LongMemEval-S' newer turn went before
+# the older one for 7 of 9 instead of 6; RealMem and LoCoMo stayed. Near shares of .6 to .95 gave 5 to 7 of 10, and to
+# ask for a word of change in the newer text gained less.
+_DEPTH = 10
+_LEAST_SCORE_SHARE = 0.6
+# What shorter texts state is known. Without a limit FactConsolidation lost one first place in a hundred.
+_LEAST_CHARS = 120
+_LEAST_ANSWERED = 0.4
+_NEAR_SHARE = 0.8
+
+
+def newest_first(question: str, hits: Sequence[ScoredHit], found: Mapping[int, Found]) -> list[ScoredHit]:
+    """The hits with those that give the value that is asked for from new to old, in the places that they have.
+
+    Only texts of one scope, kind, context (a speaker, a title) and user are compared. Those of one moment stay in their
+    order, but for turns of one transcript, and so do the scores.
+    """
+    asked = asked_value(question)
+    if asked is None:
+        return [*hits]
+    answered = [
+        (place, asked.answered_by(found[hit.key].text))
+        for place, hit in enumerate(hits[:_DEPTH])
+        if hit.key in found
+        and len(found[hit.key].text) > _LEAST_CHARS
+        and hit.score >= _LEAST_SCORE_SHARE * hits[0].score
+    ]
+    least = max(_LEAST_ANSWERED, _NEAR_SHARE * max((share for _, share in answered), default=0.0))
+    places = [place for place, share in answered if share >= least]
+    if not places:
+        return [*hits]
+    lead = found[hits[places[0]].key]
+    places = [place for place in places if _is_alike(found[hits[place].key], lead)]
+    turns = {found[hits[place].key].source for place in places} == {lead.source} and lead.source is not None
+    newest = sorted((hits[place] for place in places), key=lambda hit: _told(found[hit.key], turns=turns), reverse=True)
+    ordered = [*hits]
+    for place, hit in zip(places, newest, strict=True):
+        reasons = hit.reasons | CHANGE_BIT if hits.index(hit) > place else hit.reasons
+        ordered[place] = hit._replace(score=hits[place].score, reasons=reasons)
+    return ordered
+
+
+def _is_alike(record: Found, other: Found) -> bool:
+    """Whether two records may tell of one thing at two times: parts of documents do not."""
+    one, two = ((each.kind, each.scope, each.context, whose(each.metadata)) for each in (record, other))
+    return one == two and record.kind != CHUNK_KIND
+
+
+def _told(record: Found, *, turns: bool) -> tuple[int, int]:
+    """When a record was told; turns of one transcript that have one moment are told by position."""
+    moment = telling(record.created_at, record.event_at, resolved=record.event_resolved)
+    return moment, record.position if turns and record.position is not None else 0

@@ -1,0 +1,171 @@
+"""Queries as the index takes them: checked texts, their words, their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+from recallite.checks import check_query
+from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
+from recallite.index.lexical import QueryTerms
+from recallite.recall.dates import Span, spans_of
+from recallite.store.values import EmbedderRow
+from recallite.text.stopwords import STOP_TERMS
+from recallite.text.tokens import query_terms
+from recallite.vector_checks import check_vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.embedding.protocol import QueryTokens
+    from recallite.engine import Engine
+    from recallite.recall.request import Request
+    from recallite.store.protocol import Reader
+
+
+class Queries(NamedTuple):
+    """Texts with a unit vector each, or none where only keywords are searched (`gap` says why).
+
+    `tokens` are there where the store has token codes for reranking.
+
+    `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
+    """
+
+    texts: list[str]
+    vectors: Sequence[NDArray[np.float32]] | None
+    tokens: Sequence[QueryTokens | None] | None = None
+    fingerprint: str | None = None
+    gap: str | None = None
+
+    def only(self, place: int) -> Queries:
+        """One of them."""
+        one = slice(place, place + 1)
+        return self._replace(
+            texts=self.texts[one],
+            vectors=None if self.vectors is None else self.vectors[one],
+            tokens=None if self.tokens is None else self.tokens[one],
+        )
+
+
+class Words(NamedTuple):
+    """The words of a query, those of them that are known, by number too, and those that no record contains.
+
+    `spans` are the times that the query names.
+    """
+
+    every: Sequence[str]
+    known: tuple[str, ...]
+    terms: QueryTerms
+    unknown: tuple[str, ...]
+    spans: tuple[Span, ...] = ()
+
+    @classmethod
+    def of(cls, every: Sequence[str], numbers: Mapping[str, int], spans: tuple[Span, ...] = ()) -> Words:
+        """With the numbers of those that are known."""
+        known = {word: numbers[word] for word in every if word in numbers}
+        unknown = tuple(word for word in every if word not in numbers)
+        return cls(every, tuple(known), QueryTerms.of(known), unknown, spans)
+
+
+def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]) -> Sequence[Words]:
+    """The words of some queries; known ones that are not `in_vocabulary`, by known word of all queries, are unknown."""
+    if in_vocabulary.all():
+        return words
+    found, start = [], 0
+    for each in words:
+        stop = start + len(each.known)
+        kept = compress(zip(each.known, each.terms.numbers.tolist(), strict=True), in_vocabulary[start:stop])
+        found.append(Words.of(each.every, dict(kept), each.spans))
+        start = stop
+    return found
+
+
+def find_words(reader: Reader, generation: int, queries: Queries, request: Request) -> list[Words]:
+    """The words of each query by number, as the lexicon has them; `generation` is that of the index."""
+    terms = [query_terms(text) for text in queries.texts]
+    spans: list[tuple[Span, ...]] = [()] * len(terms)
+    if request.profile.date_weight > 0:
+        spans = [spans_of(text, each, request.clock) for text, each in zip(queries.texts, terms, strict=True)]
+    words = [[] if request.mode == "vector" else content_words(each) for each in terms]
+    every = list(dict.fromkeys(word for each in words for word in each))
+    numbers = reader.lexicon.recalled(every, generation)
+    return [Words.of(each, numbers, own) for each, own in zip(words, spans, strict=True)]
+
+
+def prepare_queries(
+    engine: Engine, queries: Sequence[object], vectors: Sequence[object] | None, request: Request
+) -> Queries:
+    """Check the queries and embed them in one batch, before a transaction is open."""
+    texts = [check_query(query) for query in queries]
+    if vectors is not None:
+        return Queries(texts, given_vectors(vectors, len(texts)))
+    if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
+        return Queries(texts, None)
+    active, has_codes = _stored_vectors(engine)
+    by_tokens = request.profile.rerank_weight > 0 and has_codes
+    if active is None:
+        return Queries(texts, None)
+    if request.mode == "vector" and not engine.embedder.enabled:
+        raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
+    try:
+        fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
+        # A server is not waited for again. Should the store move to another embedder, `check_comparable` finds it.
+        engine.queried_embedder = active if has_codes else None
+        embedded = engine.embedder.queries(texts, tokens=by_tokens)
+        engine.embedder.worked()
+        tokens = [each.tokens for each in embedded] if by_tokens else None
+        return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
+    except EmbedderMismatch:
+        raise
+    except EmbedderError as failure:
+        if request.mode == "vector":
+            raise
+        engine.embedder.failed(failure, "recall is by keywords")
+        return Queries(texts, None, gap=f"meaning was not searched: {failure}")
+
+
+def _stored_vectors(engine: Engine) -> tuple[EmbedderRow | None, bool]:
+    """The embedder of the store's vectors, and whether it has codes of their tokens."""
+    if engine.queried_embedder is not None:
+        return engine.queried_embedder, True
+    with engine.store.read() as reader:
+        return reader.vectors.active_embedder(), reader.vectors.has_token_codes()
+
+
+def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
+    """Refuse query vectors that cannot be compared with those of the store in this transaction."""
+    if active is None or queries.vectors is None:
+        return
+    if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
+        raise EmbedderMismatch(
+            f"{path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}) by now: another process "
+            "moved it to that embedder; open the memory with it"
+        )
+    for place, vector in enumerate(queries.vectors):
+        if len(vector) != active.dimension:
+            raise InvalidVector(
+                f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)"
+            )
+
+
+def query_words(text: str) -> list[str]:
+    """The query's words without stop words; all of them where it has only stop words."""
+    return content_words(query_terms(text))
+
+
+def content_words(terms: list[str]) -> list[str]:
+    """Index terms without stop words; all of them where there are only stop words."""
+    return [word for word in terms if word not in STOP_TERMS] or terms
+
+
+def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
+    """Checked vectors that the caller gives for so many queries."""
+    try:
+        given = list(vectors)
+    except TypeError:
+        raise InvalidInput(f"vectors is {type(vectors).__name__}: give one vector a query") from None
+    if len(given) != count:
+        raise InvalidInput(f"vectors has {len(given)} entries for {count} queries: give one each")
+    return [check_vector(vector, None) for vector in given]

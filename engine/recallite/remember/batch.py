@@ -1,0 +1,387 @@
+"""Writing rows in order under a policy: each is a duplicate, is merged into a record, or becomes one and is connected.
+
+Decisions are made inside the write transaction, on neighbours searched at the same commit: of two processes that write
+the same text at once, the second finds the record of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
+
+from msgspec import structs
+
+from recallite.checks import now_us, to_datetime
+from recallite.embedding.handle import Identity
+from recallite.engine import Engine
+from recallite.policies import WritePolicy
+from recallite.records import Contradiction, Link, OnExisting, Outcome, Record
+from recallite.remember.detection import NOTHING, Detected, Detection, Known, Relation, begins_at, stated_at
+from recallite.remember.embed import embedder_of, insert_rows
+from recallite.remember.judging import start_judging
+from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
+from recallite.remember.prepare import as_record
+from recallite.remember.replacing import replace_record
+from recallite.remember.threshold_search import ThresholdMatches, index_of, threshold_search
+from recallite.store.protocol import Writer
+from recallite.store.supersession_values import Judgement, Standpoint, Supersession
+from recallite.store.values import LinkRow, Row
+from recallite.text.quotes import Quotation
+
+# Searching for this many inside the transaction holds the write lock a few milliseconds longer.
+_FEW = 8
+
+
+class _Written(NamedTuple):
+    """What was done with a row, and the id of the record that it became, repeats or was merged into."""
+
+    outcome: Outcome
+    public_id: str
+    cosine: float | None = None
+    linked: Sequence[Match] = ()
+    detected: Detected = NOTHING
+
+
+def write_one(
+    engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
+) -> Record:
+    """Write a row as the policy says; the `outcome` of the record says what was done."""
+    with _transaction(engine, [row], identity, policy, on_existing, report=True) as batch:
+        done = batch.write(0)
+        batch.finish()
+        record = batch.record(row, done)
+    if batch.undecided:
+        start_judging(engine)
+    return record
+
+
+def write_rows(
+    engine: Engine,
+    rows: Sequence[Row],
+    identity: Identity | None,
+    policy: WritePolicy,
+    on_existing: OnExisting = "error",
+) -> list[str]:
+    """Write rows in order as the policy says; returns the id of the record that each became or was merged into."""
+    with _transaction(engine, rows, identity, policy, on_existing, report=False) as batch:
+        ids = [batch.write(place).public_id for place in range(len(rows))]
+        batch.finish()
+    if batch.undecided:
+        start_judging(engine)
+    return ids
+
+
+@contextmanager
+def _transaction(
+    engine: Engine,
+    rows: Sequence[Row],
+    identity: Identity | None,
+    policy: WritePolicy,
+    on_existing: OnExisting,
+    *,
+    report: bool,
+) -> Iterator[_Batch]:
+    """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
+    quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
+    before = _search_before(engine, rows, policy)
+    with engine.atomic(_locks(rows, on_existing)) as writer:
+        near = before
+        if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
+            most, indexed = policy.most_links + SPARE, not engine.store.nested
+            # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.
+            own = writer.sees_one_commit or not indexed
+            with nullcontext(writer) if own else engine.store.read() as reader:
+                near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
+        asks = policy.judge and engine.language_model is not None
+        yield _Batch(
+            writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing
+        )
+
+
+def _locks(rows: Sequence[Row], on_existing: OnExisting) -> list[str] | None:
+    """What rows read and write: their scopes, and the ids that they name; None where they may change other scopes."""
+    if any(row.supersedes or (row.named and on_existing != "error") for row in rows):
+        return None
+    return [*{row.scope for row in rows}, *(f"id {row.public_id}" for row in rows if row.named)]
+
+
+def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
+    """Load the index where it is not loaded, and search for many rows, while other processes may write."""
+    if policy.floor is None:
+        return None
+    engine.start_kernels(len(rows))
+    many = len(rows) > _FEW
+    index = index_of(engine, rows)
+    if not many and index.commit is not None:
+        return None
+    with engine.store.read() as reader:
+        if reader.uncommitted:
+            return None
+        if many:
+            return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
+        if not engine.server_finds(reader):
+            index.catch_up(reader)
+    return None
+
+
+class _Batch:
+    """Rows written in order in one transaction."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        rows: Sequence[Row],
+        identity: Identity | None,
+        policy: WritePolicy,
+        near: ThresholdMatches | None,
+        quotations: Sequence[Quotation],
+        *,
+        report: bool,
+        asks: bool,
+        on_existing: OnExisting,
+    ) -> None:
+        """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
+        self._on_existing = on_existing
+        # The row ids of the records that have an id which a row names; read when the first such row is written.
+        self._named: dict[str, int] | None = None
+        self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
+        self._asks = asks
+        self._now = now_us()
+        self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
+        self._detection = Detection(writer, rows, policy)
+        self._waiting: list[tuple[Row, CandidateRecord]] = []
+        self._waiting_ids: set[str] = set()
+        self._row_ids: dict[str, int] = {}
+        # What connects records; their row ids are known when all rows are stored.
+        self._links: list[tuple[CandidateRecord, Match]] = []
+        self._superseded: list[tuple[Known | Standpoint, Known | Standpoint, Relation]] = []
+        self._contradicted: list[tuple[Row, Relation]] = []
+        self._undecided: list[tuple[Row, Relation]] = []
+        self._repeated: list[tuple[Known, Row]] = []
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a pair waits for a language model."""
+        return bool(self._undecided)
+
+    def write(self, place: int) -> _Written:
+        """Write the next row."""
+        row = self._rows[place]
+        existing = self._existing(row) if row.named else None
+        if existing is not None:
+            return self._replace(existing, place, row)
+        if not row.indexed:  # nothing is derived from it, and it is compared with nothing
+            return _Written("created", self._create(place, row).public_id)
+        matches = self._candidates.near(place)
+        if row.supersedes:  # a record of its own, whatever it resembles
+            return self._connected("created", self._create(place, row), matches)
+        # What has an id of its own is a record of its own.
+        quoted = None if row.named else self._candidates.quoted(place, row)
+        if quoted is not None:
+            return _Written("duplicate", quoted.public_id)
+        topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
+        merges = topic is not None and self._policy.merge_strategy != "append"
+        detected = NOTHING if merges and row.topic is not None else self._detection.compared(place)
+        if detected.same is not None and not row.named:
+            same = detected.same
+            self._repeated.append((same.other, row))
+            return _Written("duplicate", same.other.public_id, None if same.other.text == row.text else same.cosine)
+        if topic is not None and merges:
+            return self._connected(self._merge(topic, place, row), topic, matches)._replace(cosine=cosine)
+        if topic is not None and row.topic is None:
+            row.topic = topic.topic
+        created = self._create(place, row)
+        self._mark(row, detected)
+        return self._connected("created", created, matches)._replace(detected=detected)
+
+    def finish(self) -> None:
+        """Insert the rows that wait, and connect the records."""
+        self._insert()
+        self._supersede()
+        links = [
+            LinkRow(
+                self._row_id(row), self._row_id(relation.other), "contradicts", relation.verdict.confidence, self._now,
+                relation.verdict.reason,
+            )
+            for row, relation in self._contradicted
+        ]  # fmt: skip
+        for candidate, match in self._links:
+            target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
+            if candidate.record_id is not None and target is not None:
+                links.append(LinkRow(candidate.record_id, target, "similar", _strength(match.cosine), self._now))
+        if links:
+            self._writer.links.put(links)
+        if self._repeated:
+            self._writer.occurrences.add(
+                (self._row_id(known), row.created_at, None if row.text == known.text else row.text)
+                for known, row in self._repeated
+            )
+        if self._undecided:
+            self._writer.judgements.put(
+                Judgement(
+                    self._row_id(old),
+                    self._row_id(new),
+                    relation.verdict.confidence,
+                    relation.verdict.reason,
+                    self._now,
+                )
+                for row, relation in self._undecided
+                for old, new in [sorted((row, relation.other), key=stated_at)]
+            )
+
+    def record(self, row: Row, done: _Written) -> Record:
+        """The record of a row that has been written alone, with what was done."""
+        detected = done.detected
+        marked = row.supersedes or detected.superseded or detected.successors
+        if done.outcome == "created" and not marked:
+            record = as_record(row)
+        else:
+            (record_id,) = self._writer.records.find_ids([done.public_id], "/").values()
+            record = self._writer.records.get(record_id, outcome=done.outcome)
+        links = tuple(
+            Link(
+                source=record.id,
+                target=match.record.public_id,
+                type="similar",
+                strength=_strength(match.cosine),
+                created_at=to_datetime(self._now),
+            )
+            for match in done.linked
+            if isinstance(match.record, CandidateRecord)
+        )
+        contradictions = tuple(
+            Contradiction(
+                id=other.public_id, text=other.text, cosine=cosine, reason=verdict.reason, strength=verdict.confidence
+            )
+            for other, verdict, cosine in detected.contradicted
+        )
+        return structs.replace(record, cosine=done.cosine, links=links, contradictions=contradictions)
+
+    def _create(self, place: int, row: Row) -> CandidateRecord:
+        candidate = CandidateRecord(
+            None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
+            row.valid_from, place,
+        )  # fmt: skip
+        self._waiting.append((row, candidate))
+        self._waiting_ids.add(row.public_id)
+        if row.indexed:
+            self._candidates.takes_text_of(candidate, place, row)
+            self._detection.wrote(place)
+        if row.supersedes:  # at once, so that the rows after this one find what stands
+            self._insert()
+            self._detection.read_again()
+        return candidate
+
+    def _mark(self, row: Row, detected: Detected) -> None:
+        """Keep what a new record does to others, until it is stored."""
+        for relation in detected.superseded:
+            self._superseded.append((relation.other, row, relation))
+            self._detection.superseded(relation.other.public_id)
+        for relation in detected.successors:
+            self._mark_late(row, relation)
+        self._contradicted += ((row, relation) for relation in detected.contradicted)
+        if self._asks:
+            self._undecided += ((row, relation) for relation in detected.undecided)
+
+    def _mark_late(self, row: Row, relation: Relation) -> None:
+        """Put a record that was written late in its place among those that supersede each other."""
+        self._insert()
+        self._supersede()
+        next_, before = self._detection.around(row, self._row_id(relation.other))
+        self._superseded.append((row, next_, relation))
+        self._superseded += ((each, row, relation) for each in before)
+        self._detection.superseded(row.public_id)
+
+    def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
+        """What was written, linked to those of the matches that are near enough."""
+        policy, least = self._policy, self._policy.link_cosine
+        others = [] if least is None else [each for each in matches if each.record is not candidate]
+        linked = [each for each in others if least is not None and each.cosine >= least][: policy.most_links]
+        self._links += [(candidate, each) for each in linked]
+        return _Written(outcome, candidate.public_id, linked=linked)
+
+    def _merge(self, candidate: CandidateRecord, place: int, row: Row) -> Outcome:
+        """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
+
+        A text older than the current one goes into the history, or is dropped where no history is kept.
+        """
+        self._insert()
+        assert candidate.record_id is not None
+        keep = self._policy.merge_strategy == "latest" or candidate.pinned
+        same = candidate.content_hash == row.content_hash
+        writer = self._writer
+        embedder = None if same else embedder_of(writer, [row], self._identity)
+        # A record dated in the future is no newer than a text written now.
+        if row.valid_from < min(candidate.valid_from, self._now):
+            if keep and not same:
+                writer.records.insert_earlier(candidate.record_id, row, embedder)
+            return "merged"
+        if not same:
+            writer.records.change_text(candidate.record_id, row, embedder, keep_version=keep)
+        candidate.valid_from = max(row.valid_from, candidate.valid_from)
+        columns: dict[str, object] = {
+            "created_at": row.created_at, "event_at": row.event_at, "event_until": row.event_until,
+            "event_resolved": row.event_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
+        }  # fmt: skip
+        if row.importance != 0.5:
+            columns["importance"] = row.importance
+        if row.metadata is not None:
+            columns["metadata"] = row.metadata
+        if row.pinned:
+            columns["pinned"] = True
+        if row.source is not None:
+            columns |= {"source": row.source, "position": row.position}
+        writer.records.change_columns(candidate.record_id, columns, row.tags or None)
+        candidate.pinned = candidate.pinned or row.pinned
+        self._candidates.takes_text_of(candidate, place, row)
+        self._detection.changed(candidate.public_id)
+        return "merged" if keep or same else "replaced"
+
+    def _existing(self, row: Row) -> int | None:
+        """The row id of the record that has the id of a row already."""
+        if self._named is None:
+            self._named = self._writer.records.find_ids([each.public_id for each in self._rows if each.named], "/")
+        if row.public_id in self._waiting_ids:
+            self._insert()
+        return self._row_ids.get(row.public_id, self._named.get(row.public_id))
+
+    def _replace(self, record_id: int, place: int, row: Row) -> _Written:
+        """Give the record that has the id of a row already what the row has."""
+        outcome = replace_record(self._writer, record_id, row, self._identity, self._on_existing)
+        self._row_ids[row.public_id] = record_id
+        self._candidates.replaced(record_id, place, row)
+        self._detection.changed(row.public_id)
+        return _Written(outcome, row.public_id)
+
+    def _insert(self) -> None:
+        """Insert the new rows not stored yet."""
+        if not self._waiting:
+            return
+        rows = [row for row, _ in self._waiting]
+        ids = insert_rows(self._writer, rows, self._identity)
+        for record_id, (row, candidate) in zip(ids, self._waiting, strict=True):
+            self._candidates.stored(candidate, record_id)
+            self._row_ids[row.public_id] = record_id
+        self._waiting = []
+        self._waiting_ids = set()
+
+    def _supersede(self) -> None:
+        """Store the supersessions found so far; their records are stored."""
+        rows = [
+            Supersession(
+                self._row_id(old), self._row_id(new), max(begins_at(new), begins_at(old)),
+                max(new.valid_from, old.valid_from), None,
+                relation.verdict.reason, relation.verdict.confidence,
+            )
+            for old, new, relation in self._superseded
+        ]  # fmt: skip
+        self._writer.supersessions.put(rows)
+        self._superseded = []
+
+    def _row_id(self, known: Known | Standpoint) -> int:
+        return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+
+
+def _strength(cosine: float) -> float:
+    return min(1.0, max(0.0, cosine))

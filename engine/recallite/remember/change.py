@@ -1,0 +1,320 @@
+"""Changes to what is stored: update, restore, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from recallite import checks
+from recallite.embedding.handle import Identity
+from recallite.engine import Engine
+from recallite.errors import InvalidInput
+from recallite.filters import Filter
+from recallite.policies import WritePolicy
+from recallite.records import Record
+from recallite.remember.dating import resolve_times
+from recallite.remember.embed import embed_rows, embedder_of, identity_for
+from recallite.remember.prepare import check_context, check_expiry, uuid7
+from recallite.remember.supersession import row_id, row_ids, settle_change, undo
+from recallite.reports import Forgotten
+from recallite.store.protocol import Writer
+from recallite.store.values import CHUNK_KIND, Row
+from recallite.text.normalise import content_hash
+from recallite.text.record_words import written_words
+from recallite.tracing import traced
+
+_CHANGEABLE = (
+    "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
+    "event_at", "event_until", "expires_at", "expires_after", "pinned",
+)  # fmt: skip
+# Fields that a write policy redacts, besides metadata.
+_CLEANED = ("text", "context")
+_PROCEDURE = "procedure"
+_OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
+_OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
+
+
+@traced("update")
+def update(
+    engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str, keep_version: bool = True
+) -> Record:
+    """Change fields of a record and return it. A new text or context closes the old version.
+
+    Without `keep_version` the old version is purged, with all before it.
+    """
+    policy = engine.settings.write_policy
+    changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
+               for name, value in changes.items()}  # fmt: skip
+    if "metadata" in changes:
+        changes["metadata"] = policy.clean_json(checks.check_metadata(changes["metadata"]))
+    columns, tags = _checked(changes, base)
+    while True:
+        with engine.store.read() as reader:
+            record_id = row_id(reader, public_id, base)
+            old = reader.records.get(record_id)
+        check_owned(old, changes)
+        row, identity = None, None
+        text = changes.get("text", old.text)
+        context = check_context(changes["context"]) if "context" in changes else old.context
+        if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
+            text = checks.check_text(text, engine.settings.max_text_chars)
+            if not old.indexed and changes.get("vector") is not None:
+                raise InvalidInput(f"{old.id} is not indexed: a vector is of no use to it")
+            row = version_row(text, context, indexed=old.indexed)
+            identity = identity_for(engine, changes.get("vector"))
+            embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
+        if row is None and not columns and tags is None:
+            return structs.replace(old, outcome="updated")
+        with engine.atomic() as writer:
+            record_id = row_id(writer, public_id, base)
+            now = writer.records.get(record_id)
+            check_owned(now, changes)
+            text_given = not changes.keys().isdisjoint(("text", "context", "vector"))
+            if text_given and (now.text, now.context) != (old.text, old.context):
+                continue  # changed by another process since it was read: start over
+            if row is not None:
+                _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
+                if row.text != now.text and columns.keys().isdisjoint(("event_at", "event_until")):
+                    columns |= _times_of(row, now, policy)
+            if tags is not None or columns:
+                settle_change(writer, record_id, now, columns)
+                columns["updated_at"] = checks.now_us()
+                writer.records.change_columns(record_id, columns, tags)
+            # Inside the transaction: after the commit the record could be gone already.
+            return writer.records.get(record_id, outcome="updated")
+
+
+def check_owned(record: Record, changed: Collection[str]) -> None:
+    """Refuse changes of parts of a procedure or document, which are changed as a whole."""
+    if record.kind == CHUNK_KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
+        raise InvalidInput(
+            f"{record.id} is a chunk of {checks.shown(record.source)}, whose {of_chunk[0]} comes from that document: "
+            "change the document and ingest or index it again"
+        )
+    refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == _PROCEDURE else []
+    if refused:
+        raise InvalidInput(
+            f"{record.id} is a procedure, whose {refused[0]} cannot be changed by itself: use procedures.save, "
+            "which makes a new version of the procedure of that name"
+        )
+
+
+@traced("forget", lambda gone: {"memories": gone.records, "versions": gone.versions})
+def forget(
+    engine: Engine,
+    ids: Sequence[str],
+    chosen: Filter | None,
+    *,
+    base: str,
+    missing_ok: bool = False,
+    receipt: bool = False,
+) -> Forgotten:
+    """Purge records by id, or all that a filter matches, with their versions and everything derived.
+
+    A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
+    searched for the removed contents.
+    """
+    with engine.atomic() as writer:
+        if chosen is None:
+            known = row_ids(writer, ids, base)
+            if not missing_ok:
+                for public_id in ids:
+                    if not isinstance(public_id, str) or public_id not in known:
+                        row_id(writer, public_id, base)  # says which
+            found = [*known.values()]
+        else:
+            found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
+        whole = chosen is not None and chosen.scopes_only
+        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
+        erased = writer.erasure.begin(found, scopes) if receipt else None
+        versions = _delete(writer, found, settle=not whole)
+        kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
+        if erased is not None:
+            writer.erasure.finish(erased)
+    return Forgotten(
+        records=len(found),
+        versions=versions,
+        services=kept,
+        receipt=None if erased is None else engine.store.prove_erasure(erased),
+    )
+
+
+def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:
+    """Purge records, and with `settle` bring the documents up to date whose chunks are among them."""
+    cut = writer.documents.sources_of(record_ids)
+    versions = writer.records.delete(record_ids)
+    if settle:
+        writer.documents.settle(cut)
+    return versions
+
+
+@traced("restore")
+def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
+    """Make a new version with the text, context and vectors of an earlier one; returns the record.
+
+    Without a version undo what supersedes the record.
+    """
+    if version is None:
+        return undo(engine, public_id, base=base)
+    while True:
+        with engine.store.read() as reader:
+            row_id(reader, public_id, base)
+            ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
+            chosen = _chosen_version(ids, versions, version)
+            old = reader.records.get(chosen)
+            check_owned(old, ("text",))
+            parts = reader.vectors.of_record(chosen)
+            active = reader.vectors.active_embedder()
+        row = version_row(old.text, old.context, indexed=old.indexed)
+        identity = None
+        if parts.values and active is not None:
+            row.vectors, row.codes, *_ = parts
+            identity = Identity(active.fingerprint, active.name, active.dimension)
+        else:
+            identity = identity_for(engine, None)
+            embed_rows(engine.embedder, [row], [None], identity)
+        with engine.atomic() as writer:
+            record_id = row_id(writer, public_id, base)
+            if chosen not in writer.records.version_ids(public_id):
+                continue  # purged since: choose again among the versions left
+            _put_version(engine, writer, record_id, row, identity)
+            # Inside the transaction: after the commit the record could be gone already.
+            return writer.records.get(record_id, outcome="updated")
+
+
+def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
+    """The row id of the version with this place in the history, or that was current at this time."""
+    last = len(ids) - 1
+    if isinstance(version, int) and not isinstance(version, bool):
+        if not -len(ids) <= version <= last:
+            raise InvalidInput(f"version is {checks.shown(version)}: history has the versions 0 to {last}")
+        place = version % len(ids)
+    elif isinstance(version, str | datetime):
+        moment = checks.to_datetime(checks.check_time(version, "version") or 0)
+        stood = [
+            place
+            for place, each in enumerate(versions)
+            if each.valid_from <= moment and (each.valid_to is None or each.valid_to > moment)
+        ]
+        if not stood:
+            raise InvalidInput(f"version is {checks.shown(str(version))}: no version was current then; see history()")
+        place = stood[-1]
+    else:
+        raise InvalidInput(f"version is {checks.shown(version)}: give a place in history(), from 0, or a time")
+    if place == last:
+        raise InvalidInput(f"version {checks.shown(version)} is the current one")
+    return ids[place]
+
+
+def _put_version(
+    engine: Engine,
+    writer: Writer,
+    record_id: int,
+    row: Row,
+    identity: Identity | None,
+    *,
+    keep_version: bool = True,
+) -> None:
+    """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
+    row.valid_from = row.updated_at = checks.now_us()
+    embedder = embedder_of(writer, [row], identity)
+    writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
+    engine.may_have_pending |= row.pending
+
+
+@traced("touch", lambda count: {"memories": count})
+def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, slide: bool, base: str) -> int:
+    """Let records expire at another time (None: never), or `slide` to as long after now as each lives.
+
+    Returns how many of the ids are here.
+    """
+    with engine.atomic() as writer:
+        found = [*row_ids(writer, ids, base).values()]
+        if slide:
+            writer.records.slide_expiry(found, checks.now_us())
+        else:
+            writer.records.set_expiry(found, expires_at)
+    return len(found)
+
+
+@traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
+def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
+    """Purge every record of a scope that has expired."""
+    with engine.atomic() as writer:
+        expired = Filter().within(scope or "/")
+        found = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
+        versions = _delete(writer, found)
+    return Forgotten(records=len(found), versions=versions)
+
+
+def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
+    """Purge the earlier versions of a record; returns how many there were."""
+    with engine.atomic() as writer:
+        return writer.records.purge_versions([row_id(writer, public_id, base)])
+
+
+def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    """The columns and tags to change, checked."""
+    columns: dict[str, Any] = {}
+    tags = None
+    for name, value in changes.items():
+        match name:
+            case "text" | "context" | "vector":
+                continue
+            case "tags":
+                tags = checks.check_tags(value)
+            case "kind":
+                columns[name] = checks.check_name(value, name)
+                if value == _PROCEDURE:
+                    raise InvalidInput("update makes no procedure of a memory: use procedures.save")
+            case "topic" | "source":
+                columns[name] = None if value is None else checks.check_name(value, name)
+            case "scope":
+                columns[name] = checks.join_scopes(base, value) or "/"
+            case "importance":
+                columns[name] = checks.check_unit(value, name)
+            case "metadata":
+                metadata = checks.check_metadata(value)
+                columns[name] = msgspec.json.encode(metadata).decode() if metadata else None
+            case "position":
+                columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
+            case "event_at" | "event_until":
+                columns[name] = checks.check_time(value, name)
+            case "expires_at" | "expires_after":
+                given = changes.get("expires_at"), changes.get("expires_after")
+                columns["expires_at"], columns["expires_after"] = check_expiry(*given, checks.now_us())
+            case "pinned":
+                columns[name] = checks.check_flag(value, name)
+            case _:
+                raise InvalidInput(f"update has no field {checks.shown(name)}: use {', '.join(_CHANGEABLE)}")
+    return columns, tags
+
+
+def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
+    """The event time that a new text names, where that of the old text was found in it or there was none.
+
+    What is part of a supersession keeps its time: another could contradict it.
+    """
+    given = not now.event_resolved and (now.event_at is not None or now.event_until is not None)
+    if given or now.supersedes or now.superseded_by:
+        return {}
+    found = structs.replace(row, kind=now.kind, created_at=checks.check_time(now.created_at, "created_at"))
+    resolve_times(found, policy)
+    if not found.event_resolved and not now.event_resolved:
+        return {}
+    return {"event_at": found.event_at, "event_until": found.event_until, "event_resolved": found.event_resolved}
+
+
+def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
+    """A row with only the fields that a new version changes."""
+    now = checks.now_us()
+    return Row(
+        public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
+        source=None, position=None, created_at=now, event_at=None, updated_at=now, expires_at=None, valid_from=now,
+        metadata=None, content_hash=content_hash(text, context), words=written_words(text, context),
+        indexed=indexed,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""Embedding rows, outside a transaction, and inserting them with the embedder that their vectors come from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recallite.checks import fault_text
+from recallite.embedding.handle import EmbedderHandle, Identity
+from recallite.engine import Engine
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
+from recallite.remember.embedded import EmbeddedText, check_embedded
+from recallite.remember.supersession import supersede_named
+from recallite.store.protocol import Writer
+from recallite.store.values import EmbedderRow, Parts, Row
+from recallite.vector_checks import check_vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+EXTERNAL = "external"
+_PLAIN = "memory"
+
+
+def identity_for(engine: Engine, given: object) -> Identity | None:
+    """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
+
+    None where there is neither an embedder nor a given vector.
+    """
+    made_by = given.embedder if isinstance(given, EmbeddedText) else None
+    store, embedder = engine.store, engine.embedder
+    with store.read() as reader:
+        active = reader.vectors.active_embedder()
+    if not embedder.enabled:
+        if active is not None:
+            return Identity(active.fingerprint, active.name, active.dimension)
+        if given is None or made_by is not None:
+            return made_by
+        dimension = check_vectors(given, None).shape[1]
+        return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
+    try:
+        engine.check_embedder(active)
+    except EmbedderMismatch:
+        raise
+    except EmbedderError:
+        return made_by if active is None else Identity(active.fingerprint, active.name, active.dimension)
+    return embedder.identity()
+
+
+def embed_rows(
+    embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
+) -> str | None:
+    """Fill `row.vectors` with the given vectors or those of an `EmbeddedText`, else from the embedder.
+
+    A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
+    """
+    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None and row.indexed]
+    if any(vector is not None for vector in given):
+        if identity is None:
+            raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
+        _accept_given(rows, given, identity, codes=embedder.stores_codes)
+    if not wanted or not embedder.enabled:
+        return None
+    try:
+        if identity is None:  # the embedder could not even say what it is
+            raise EmbedderError(embedder.failure or "the embedder cannot be asked")
+        parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
+    except EmbedderError as reason:
+        for row in wanted:
+            row.pending = True
+        embedder.failed(reason, f"memories that wait for vectors: {len(wanted)}")
+        return fault_text(reason)
+    embedder.worked()
+    for row, each in zip(wanted, parts, strict=True):
+        row.vectors, row.codes = each.values, each.codes
+        row.refused = each.problem if each.refused else None
+        row.pending = each.problem is not None and not each.refused
+    return retry_reason(parts)
+
+
+def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
+    """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
+
+    A row that supersedes others stands in their place from then on.
+    """
+    ids = writer.records.insert(rows, embedder_of(writer, rows, identity))
+    supersede_named(writer, rows, ids)
+    return ids
+
+
+def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:
+    """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
+    if identity is None or not any(row.vectors or row.refused for row in rows):
+        return None
+    return writer.vectors.register_embedder(**identity._asdict())
+
+
+def parts_of(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], *, patient: bool = False
+) -> list[Parts]:
+    """The parts of each text, in order.
+
+    A text that the embedder refuses does not fail the others: it is found by bisection, in about 1.5 log2(texts)
+    requests, and its `Parts` say why. With `patient` the same holds for a text on which the embedder fails otherwise.
+
+    Raises EmbedderError where the embedder fails for a plain word too.
+    """
+    try:
+        return _embedded(embedder, texts, contexts)
+    except EmbedderError as reason:
+        if not (patient or isinstance(reason, TextRefused)) or embedder.failure is not None:
+            raise
+        _embedded(embedder, [_PLAIN], [None])
+        return _bisected(embedder, texts, contexts, reason)
+
+
+def parts_by_id(
+    embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None]], *, patient: bool = False
+) -> dict[int, Parts]:
+    """`parts_of` of records (row id, text, context), by row id."""
+    ids, texts, contexts = zip(*records, strict=True)
+    return dict(zip(ids, parts_of(embedder, texts, contexts, patient=patient), strict=True))
+
+
+def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
+    """The parts of texts that were embedded, or that the embedder refuses for good."""
+    return {key: each for key, each in parts.items() if each.values or each.refused}
+
+
+def retry_reason(parts: Iterable[Parts]) -> str | None:
+    """Why embedding failed for the first text that is to be tried again; None where none is."""
+    return next((each.problem for each in parts if each.problem is not None and not each.refused), None)
+
+
+def _bisected(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], reason: EmbedderError | None
+) -> list[Parts]:
+    """The parts of texts of which one cannot be embedded; `reason` is the error for exactly these, if known."""
+    if len(texts) == 1:
+        found = reason or _attempted(embedder, texts, contexts)
+        if isinstance(found, list):
+            return found
+        return [Parts((), problem=str(found), refused=isinstance(found, TextRefused))]
+    middle = len(texts) // 2
+    head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
+    first = _attempted(embedder, *head)
+    if isinstance(first, list):
+        # The failing text is in the other half: no need to try all of that.
+        return first + _bisected(embedder, *tail, None)
+    found = _bisected(embedder, *head, first)
+    last = _attempted(embedder, *tail)
+    return found + (last if isinstance(last, list) else _bisected(embedder, *tail, last))
+
+
+def _attempted(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]
+) -> list[Parts] | EmbedderError:
+    """The parts of each text, or why there are none; raises EmbedderError where the embedder is down."""
+    try:
+        return _embedded(embedder, texts, contexts)
+    except EmbedderError as fault:
+        if embedder.failure is not None:
+            raise
+        return fault
+
+
+def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[Parts]:
+    """The parts of each text, embedded in one call. Raises EmbedderError."""
+    embedded, codes = embedder.documents(texts, contexts)
+    try:
+        values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
+        owners = np.asarray(embedded.owners)
+    except (AttributeError, TypeError, ValueError) as reason:
+        raise EmbedderError(f"embed_documents returned {type(embedded).__name__}: return Embedded(...)") from reason
+    dimension = embedder.identity().dimension
+    if values.shape != (len(owners), dimension):
+        raise EmbedderError(f"the embedder returned shape {values.shape} for {len(owners)} parts of {dimension}")
+    if len(codes) not in (0, len(owners)):
+        raise EmbedderError(f"the embedder returned token codes of {len(codes)} parts for {len(owners)}")
+    if not np.array_equal(np.unique(owners), np.arange(len(texts))) or (np.diff(owners) < 0).any():
+        raise EmbedderError("the embedder left out a text, or its parts are not grouped by text")
+    vectors = _unit_rows(values)
+    if vectors is None:
+        raise EmbedderError("the embedder returned a NaN, an infinity or a zero vector")
+    bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
+    return [Parts(tuple(vectors[start:stop]), tuple(codes[start:stop])) for start, stop in itertools.pairwise(bounds)]
+
+
+def _accept_given(rows: Sequence[Row], given: Sequence[object], identity: Identity, *, codes: bool) -> None:
+    """Check and normalise the given vectors, in one array where possible; with `codes` keep those of token codes."""
+    dimension = identity.dimension
+    chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
+    made = [(row, vector) for row, vector in chosen if isinstance(vector, EmbeddedText)]
+    if made:
+        check_embedded([vector for _, vector in made], identity)
+        for row, vector in made:
+            row.vectors, row.codes = vector.vectors, vector.codes if codes else ()
+            row.refused = vector.refused
+        chosen = [(row, vector) for row, vector in chosen if not isinstance(vector, EmbeddedText)]
+    if not chosen:
+        return
+    vectors = _stacked([vector for _, vector in chosen], dimension)
+    parts: Iterable[tuple[bytes, ...]]
+    if vectors is None:
+        parts = [tuple(each.tobytes() for each in check_vectors(vector, dimension)) for _, vector in chosen]
+    else:
+        parts = zip(vectors)
+    for (row, _), each in zip(chosen, parts, strict=True):
+        row.vectors, row.vectors_given = each, True
+
+
+def _stacked(given: list[object], dimension: int) -> list[bytes] | None:
+    """All vectors as unit rows; None where any of them needs its own check."""
+    if not all(
+        isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
+    ):
+        return None
+    with np.errstate(over="ignore"):  # an overflow of float32 is reported by the check of each
+        return _unit_rows(np.stack(given).astype(np.float32, copy=False))  # type: ignore[arg-type]
+
+
+def _unit_rows(values: NDArray[np.float32]) -> list[bytes] | None:
+    """The bytes of each row at unit length; None where one is zero or not finite."""
+    # In float64: the squares of large components overflow float32.
+    norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
+    if not (np.isfinite(norms).all() and norms.all()):
+        return None
+    return [row.tobytes() for row in (values / norms[:, None]).astype("<f4")]

@@ -1,0 +1,273 @@
+"""One memory in the place of another: checked as a whole, written in one transaction, and undone.
+
+What superseded what is data. Nothing is deleted: superseded memories cost no place in plain recall, and `history`,
+`as_of`, `held_at` and `include_superseded` show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from recallite import checks
+from recallite.engine import Engine
+from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, RecalliteError
+from recallite.records import Record
+from recallite.remember.prepare import check_ids, check_order
+from recallite.store.protocol import Reader, Writer
+from recallite.store.supersession_values import Standpoint, Supersession, beginning
+from recallite.store.values import CHUNK_KIND, Row
+from recallite.tracing import traced
+
+KINDS_THAT_LAST = {
+    "episode": "an episode, which happened",
+    CHUNK_KIND: "a chunk of a document: change the document and ingest it again",
+    "procedure": "a procedure: procedures.save makes a new version",
+}
+"""Kinds of which nothing supersedes anything."""
+_MAX_REASON_CHARS = 1_000
+_MOST_PAIRS = 10_000
+
+
+class RowRefused(RecalliteError):
+    """A row names records that it cannot supersede; the transaction is to be rolled back."""
+
+    def __init__(self, row: Row, reason: RecalliteError) -> None:
+        super().__init__(str(reason))
+        self.row, self.reason = row, reason
+
+
+def row_id(reader: Reader, public_id: object, base: str) -> int:
+    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
+    found = row_ids(reader, [public_id], base)
+    if found:
+        return found[checks.plain_str(str(public_id))]
+    where = "" if base == "/" else f" in scope {base}"
+    raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
+
+
+def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
+    """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
+    names = dict.fromkeys(checks.plain_str(each) for each in public_ids if _may_be_id(each))
+    found = reader.records.find_ids([*names], base)
+    return {name: found[name] for name in names if name in found}
+
+
+def _may_be_id(public_id: object) -> TypeGuard[str]:
+    """Whether this can be the id of a record: a str that the store can hold."""
+    try:
+        return isinstance(public_id, str) and "\x00" not in public_id and bool(public_id.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+@traced("supersede")
+def supersede(
+    engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
+) -> None:
+    """Put records in the place of others: all of the old by all of the new, or none."""
+    olds, news = check_ids(old, "old"), check_ids(new, "new")
+    for name, ids in (("old", olds), ("new", news)):
+        if not ids:
+            raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
+    said, share = check_reason(reason), checks.check_unit(strength, "strength")
+    said = None if said is None else engine.settings.write_policy.clean(said)
+    moment = checks.check_time(at, "at")
+    with engine.atomic() as writer:
+        old_ids = [row_id(writer, public_id, base) for public_id in olds]
+        new_ids = [row_id(writer, public_id, base) for public_id in news]
+        put_in_place(
+            writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=said, strength=share
+        )
+
+
+def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
+    """Put rows that have just been inserted in the place of the records that they name."""
+    for row, record_id in zip(rows, ids, strict=True):
+        if row.supersedes:
+            try:
+                olds = [row_id(writer, public_id, row.base) for public_id in row.supersedes]
+                put_in_place(writer, olds, [record_id])
+            except RecalliteError as reason:
+                raise RowRefused(row, reason) from reason
+
+
+def put_in_place(
+    writer: Writer,
+    old_ids: Sequence[int],
+    new_ids: Sequence[int],
+    *,
+    holds_from: int | None = None,
+    known_from: int | None = None,
+    reason: str | None = None,
+    strength: float = 1.0,
+) -> None:
+    """Record that all of the new stand in the place of all of the old, given as row ids of open versions.
+
+    `holds_from` is the event time from which they hold: when each begins, by default. The store knows it `known_from`:
+    by default, as of something that was just written, as soon as both were stored.
+
+    Raises InvalidInput, or AlreadySuperseded; what the transaction has written must then be rolled back.
+    """
+    found = writer.supersessions.standpoints([*old_ids, *new_ids])
+    olds, news = [found[each] for each in old_ids], [found[each] for each in new_ids]
+    if len(olds) * len(news) > _MOST_PAIRS:
+        raise InvalidInput(
+            f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
+            f"{_MOST_PAIRS:,} in one call"
+        )
+    _check_alike(olds, news)
+    now = checks.now_us()
+    standing = _standing(writer, olds, {each.record_id for each in news}, now)
+    _check_acyclic(writer, olds, news)
+    rows = _corrected(writer, standing, holds_from, now, reason, strength)
+    for old in olds:
+        if old.record_id not in standing:
+            for new in news:
+                begins = new.begins_at if holds_from is None else holds_from
+                known = max(new.valid_from, old.valid_from) if known_from is None else known_from
+                rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+    for row in rows:
+        old, new = found[row.old_id], found[row.new_id]
+        if row.holds_from < old.begins_at:
+            raise InvalidInput(
+                f"{new.public_id} holds from {_iso(row.holds_from)} and {old.public_id} only from "
+                f"{_iso(old.begins_at)}: what began later cannot be superseded by what began before; swap them, or "
+                "give `at`"
+            )
+    writer.supersessions.put(rows)
+
+
+def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
+    """Before `columns` of a record are changed: refuse what its supersessions do not allow, and have others follow.
+
+    Times that are given replace those that were found in the text.
+    """
+    created = checks.check_time(now.created_at, "created_at") or 0
+    was, until = (checks.check_time(time, "time") for time in (now.event_at, now.event_until))
+    if "event_resolved" not in columns and ("event_at" in columns or "event_until" in columns):
+        begins = columns.get("event_at", None if now.event_resolved else was)
+        ends = columns.get("event_until", None if now.event_resolved else until)
+        check_order(begins, ends, created)
+        columns |= {"event_at": begins, "event_until": ends, "event_resolved": False}
+    olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
+    if not olds and not news:
+        return
+    if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
+        what = "scope" if columns.get("scope", now.scope) != now.scope else "kind"
+        remedy = " and ".join(f"restore({each!r})" for each in (*now.supersedes, *((now.id,) if news else ())))
+        raise InvalidInput(
+            f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
+            f"{checks.shown(columns[what])}: undo that first, with {remedy}"
+        )
+    before = beginning(created, was, resolved=now.event_resolved)
+    resolved = bool(columns.get("event_resolved", now.event_resolved))
+    begins = beginning(created, columns.get("event_at", was), resolved=resolved)
+    if begins == before:
+        return
+    held_until = min((row.holds_from for row in news), default=begins)
+    others = writer.supersessions.standpoints([row.old_id for row in olds if row.holds_from == before])
+    if begins > held_until or any(each.begins_at > begins for each in others.values()):
+        raise InvalidInput(
+            f"event_at is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
+            if begins > held_until
+            else f"event_at is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
+        )
+    writer.supersessions.hold_from(record_id, before, begins)
+
+
+def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
+    """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
+    found = writer.supersessions.standpoints([old_id, new_id])
+    _check_alike([found[old_id]], [found[new_id]])
+    if standing:
+        _check_acyclic(writer, [found[old_id]], [found[new_id]])
+
+
+def undo(engine: Engine, public_id: str, *, base: str) -> Record:
+    """Make a superseded record current again; returns it."""
+    with engine.atomic() as writer:
+        record_id = row_id(writer, public_id, base)
+        if not writer.supersessions.undo([record_id], checks.now_us()):
+            raise InvalidInput(
+                f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
+            )
+        return writer.records.get(record_id, outcome="updated")
+
+
+def check_reason(reason: object) -> str | None:
+    """A short text; None is none."""
+    return None if reason is None else checks.check_text(reason, _MAX_REASON_CHARS, "reason")
+
+
+def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse what is no pair of statements of one scope."""
+    for each in (*olds, *news):
+        if each.kind in KINDS_THAT_LAST:
+            raise InvalidInput(f"{each.public_id} is {KINDS_THAT_LAST[each.kind]}")
+    for old in olds:
+        for new in news:
+            if old.record_id == new.record_id:
+                raise InvalidInput(f"{old.public_id} cannot supersede itself")
+            if old.scope != new.scope:
+                raise InvalidInput(
+                    f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
+                )
+
+
+def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
+    """The old records that these new ones supersede already. What has only expired successors is free again."""
+    by_old: dict[int, list[Supersession]] = {}
+    for row in writer.supersessions.of_old([each.record_id for each in olds]):
+        by_old.setdefault(row.old_id, []).append(row)
+    found: set[int] = set()
+    for old in olds:
+        rows = by_old.get(old.record_id, [])
+        if not rows:
+            continue
+        successors = writer.supersessions.standpoints([row.new_id for row in rows])
+        if old.record_id in writer.supersessions.lapsed(now):
+            expired = max(each.expires_at or now for each in successors.values())
+            writer.supersessions.undo([old.record_id], min(expired, now))
+        elif successors.keys() == news:
+            found.add(old.record_id)
+        else:
+            names = " and ".join(each.public_id for each in successors.values())
+            raise AlreadySuperseded(
+                f"{old.public_id} is superseded by {names}: supersede that one, restore({old.public_id!r}) first, or "
+                "give all that supersede it in one call"
+            )
+    return found
+
+
+def _corrected(
+    writer: Writer, standing: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
+) -> list[Supersession]:
+    """What stands already and is given again with another reason, time or strength, as it will stand."""
+    before = writer.supersessions.of_old(sorted(standing))
+    after = [
+        row._replace(
+            reason=row.reason if reason is None else reason,
+            holds_from=row.holds_from if holds_from is None else holds_from,
+            strength=row.strength if strength == 1.0 else strength,
+        )
+        for row in before
+    ]
+    changed = {row.old_id for row, given in zip(before, after, strict=True) if row != given}
+    writer.supersessions.undo(sorted(changed), now)
+    return [given._replace(known_from=now) for given in after if given.old_id in changed]
+
+
+def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse an old record that follows, through others, from a new one."""
+    following = writer.supersessions.following([each.record_id for each in news])
+    for old in olds:
+        if old.record_id in following:
+            raise InvalidInput(
+                f"{old.public_id} supersedes {news[0].public_id} already, directly or through others: "
+                "a memory cannot be superseded by what it supersedes"
+            )
+
+
+def _iso(moment: int) -> str:
+    return checks.to_datetime(moment).isoformat()

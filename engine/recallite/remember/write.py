@@ -1,0 +1,175 @@
+"""Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
+
+`Memory.remember` calls `remember_one`: `prepare` makes the row, `embed_rows` its vectors, and `write_one` decides, as
+the policy says, what is inserted and what it is connected with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+
+from msgspec import structs
+
+from recallite.checks import shown
+from recallite.engine import Engine
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError, StoreError
+from recallite.policies import WritePolicy
+from recallite.records import NewRecord, OnExisting, Record
+from recallite.remember.batch import write_one, write_rows
+from recallite.remember.embed import embed_rows, identity_for
+from recallite.remember.embedded import EmbeddedText, check_embedded
+from recallite.remember.pending import Progress, drain_pending
+from recallite.remember.prepare import as_new_record, as_record, prepare
+from recallite.remember.supersession import RowRefused
+from recallite.store.values import Row
+from recallite.text.junk import is_junk
+from recallite.tracing import traced
+from recallite.vector_checks import check_vectors
+
+# How many pending records are embedded after each write once the embedder works again.
+PENDING_A_WRITE = 32
+# An event is one even where its text says nothing.
+_NEVER_JUNK = ("episode", "chunk", "procedure")
+
+
+@traced("remember", lambda record: {"outcome": record.outcome or ""})
+def remember_one(
+    engine: Engine,
+    item: NewRecord,
+    *,
+    base: str,
+    policy: WritePolicy | None = None,
+    on_existing: OnExisting = "error",
+) -> Record:
+    """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
+
+    Call it outside a transaction: the text is embedded first.
+    """
+    policy = check_policy(engine, policy)
+    row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
+    if is_skipped(row, policy):
+        return structs.replace(as_record(row), id="", outcome="skipped")
+    identity = identity_for(engine, item.vector)
+    embed_rows(engine.embedder, [row], [item.vector], identity)
+    try:
+        record = write_one(engine, row, identity, policy, on_existing)
+    except RowRefused as refused:
+        raise refused.reason from None
+    embed_some_pending(engine, [row])
+    return record
+
+
+def is_skipped(row: Row, policy: WritePolicy) -> bool:
+    """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
+    wanted = row.named or row.pinned or row.topic is not None or row.supersedes
+    if policy.junk == "store" or row.kind in _NEVER_JUNK or wanted:
+        return False
+    return "?" not in (row.context or "") and is_junk(row.text)
+
+
+def check_policy(engine: Engine, policy: object) -> WritePolicy:
+    """The policy of a write: the one given, else that of the settings. Redaction set there applies to every write."""
+    general = engine.settings.write_policy
+    if policy is None:
+        policy = general
+    if not isinstance(policy, WritePolicy):
+        raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
+    return policy if general.redact is None else structs.replace(policy, redact=general.redact)
+
+
+@traced("remember_many", lambda ids: {"memories": len(ids)})
+def remember_batches(
+    engine: Engine,
+    items: Iterable[object],
+    *,
+    base: str,
+    batch_size: int,
+    on_progress: Progress | None,
+    policy: WritePolicy | None = None,
+    on_existing: OnExisting = "error",
+) -> list[str]:
+    """Store a stream of memories, one transaction per batch; InvalidItem names the item that stopped it.
+
+    Returns an id for each item: of the new record, or of the one that it duplicates or was merged into; an empty one
+    for junk that the policy skips.
+    """
+    policy = check_policy(engine, policy)
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidInput(f"on_progress is {shown(on_progress)}: give a callable that takes (done, total)")
+    total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
+    ids: list[str] = []
+    for batch in _batches(items, batch_size):
+        rows: list[Row] = []
+        given: list[object] = []
+        for place, item in enumerate(batch):
+            try:
+                record = as_new_record(item)
+                rows.append(prepare(record, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy))
+            except RecalliteError as reason:
+                raise InvalidItem(len(ids) + place, len(ids), reason) from reason
+            given.append(record.vector)
+        kept = [place for place, row in enumerate(rows) if not is_skipped(row, policy)]
+        try:
+            written = _write(
+                engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing
+            )
+        except RowRefused as refused:
+            place = next(place for place, row in enumerate(rows) if row is refused.row)
+            raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
+        except RecalliteError as reason:
+            bad = _first_bad_vector(engine, given)
+            if bad is None:
+                raise
+            raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
+        by_place = dict(zip(kept, written, strict=True))
+        ids += [by_place.get(place, "") for place in range(len(rows))]
+        if on_progress is not None:
+            on_progress(len(ids), total)
+    return ids
+
+
+def _write(
+    engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy, on_existing: OnExisting
+) -> list[str]:
+    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
+    embed_rows(engine.embedder, rows, given, identity)
+    ids = write_rows(engine, rows, identity, policy, on_existing)
+    embed_some_pending(engine, rows)
+    return ids
+
+
+def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
+    """Embed some pending records, where the embedder works.
+
+    The rows are already stored, so a failure here is not raised: the next write tries again.
+    """
+    if any(row.pending for row in rows):
+        engine.may_have_pending = True
+    elif engine.may_have_pending and any(row.vectors for row in rows):
+        with suppress(StoreError):
+            drain_pending(engine, PENDING_A_WRITE)
+
+
+def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
+    """The position of the first vector that cannot be stored, for the error message."""
+    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
+    for place, vector in enumerate(given):
+        if vector is not None:
+            try:
+                if not isinstance(vector, EmbeddedText):
+                    check_vectors(vector, None if identity is None else identity.dimension)
+                elif identity is not None:
+                    check_embedded([vector], identity)
+            except EmbedderMismatch:  # no fault of this one
+                return None
+            except RecalliteError:
+                return place
+    return None
+
+
+def _batches(items: Iterable[object], size: int) -> Iterator[list[object]]:
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch

@@ -1,0 +1,113 @@
+"""Conditions as PostgreSQL compares values: by the type of each column, and in metadata as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recallite.store.sql.conditions import ORDERS, Condition, Conditions
+from recallite.store.sql.repository import LISTED
+
+_NEVER = Condition("false")
+_FLAGS = ("pinned",)
+_REALS = ("importance",)
+_WHOLE = (
+    "position",
+    "created_at",
+    "event_at",
+    "event_until",
+    "updated_at",
+    "expires_at",
+    "superseded_at",
+    "held_until",
+)
+
+
+class PostgresConditions(Conditions):
+    """A value of another type than its column's matches nothing."""
+
+    def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
+        if operator == "in":
+            given = [_as_column(field, each) for each in value]
+            kept = [each for each in given if each is not None]
+            if not kept:
+                return _NEVER
+            if field in _FLAGS or field in _REALS or field in _WHOLE:
+                either = " OR ".join(f"{expression} = ?" for _ in kept)
+                return Condition(f"({either})", tuple(part for each in kept for part in (*bound, each)))
+            return Condition(f"{expression} {LISTED}", (*bound, self._array(kept)))
+        if value is None:
+            return Condition(f"{expression} IS NULL", bound)
+        if operator == "contains":
+            if not isinstance(value, str) or field in _FLAGS or field in _REALS or field in _WHOLE:
+                return _NEVER
+            return Condition(f"strpos({expression}, ?) > 0", (*bound, value))
+        given = _as_column(field, value)
+        if given is None or (operator != "eq" and isinstance(value, str) != isinstance(given, str)):
+            return _NEVER
+        return Condition(f"{expression} {ORDERS.get(operator, '=')} ?", (*bound, given))
+
+    def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
+        found = "(r.metadata::json #> ?)"
+        path = (list(keys),)
+        if operator == "contains":
+            element = _json_is("j.value", value)
+            text = value if isinstance(value, str) else None
+            return Condition(
+                f"CASE json_typeof{found} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_array_elements{found} j(value) "
+                f"WHERE {element.sql}) WHEN 'string' THEN coalesce(strpos({found} #>> '{{}}', ?::text) > 0, false) "
+                "ELSE false END",
+                (*path, *path, *element.values, *path, text),
+            )
+        if operator == "in":
+            parts = [_json_is(found, each, path) for each in value if each is not None]
+            if not parts:
+                return _NEVER
+            return Condition(
+                "(" + " OR ".join(part.sql for part in parts) + ")",
+                tuple(each for part in parts for each in part.values),
+            )
+        if value is None:
+            return Condition(f"coalesce(json_typeof{found}, 'null') = 'null'", path)
+        if operator == "eq":
+            return _json_is(found, value, path)
+        if isinstance(value, str):
+            return Condition(
+                f"json_typeof{found} = 'string' AND ({found} #>> '{{}}') COLLATE \"C\" {ORDERS[operator]} ?",
+                (*path, *path, value),
+            )
+        return Condition(f"{_number(found)} {ORDERS[operator]} ?::float8", (*path * 3, value))
+
+
+def _as_column(field: str, value: Any) -> Any:
+    """A value in the type of its column, as SQLite converts it; None where it has none."""
+    if value is None:
+        return None
+    if field in _FLAGS:
+        return bool(value) if value in (0, 1) else None
+    if field in _REALS or field in _WHOLE:
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                return None
+        return float(value)
+    return value if isinstance(value, str) else str(int(value) if isinstance(value, bool) else value)
+
+
+def _number(found: str) -> str:
+    """A number or, as SQLite has it, a bool of JSON as a number; NULL for anything else."""
+    return (
+        f"(CASE json_typeof{found} WHEN 'number' THEN ({found} #>> '{{}}')::float8 "
+        f"WHEN 'boolean' THEN ({found} #>> '{{}}')::boolean::int::float8 END)"
+    )
+
+
+def _json_is(found: str, value: Any, path: tuple[Any, ...] = ()) -> Condition:
+    """The condition that a JSON value is this str or number."""
+    wrapped = found if found.startswith("(") else f"({found})"
+    if value is None:
+        return Condition(f"json_typeof{wrapped} = 'null'", path)
+    if isinstance(value, str):
+        return Condition(f"(json_typeof{wrapped} = 'string' AND {wrapped} #>> '{{}}' = ?)", (*path, *path, value))
+    return Condition(f"({_number(wrapped)} = ?::float8)", (*path * 3, float(value)))

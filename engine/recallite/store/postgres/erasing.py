@@ -1,0 +1,82 @@
+"""Erasure of records: what was stored of them is searched for in every row of the memory.
+
+What PostgreSQL keeps outside of its rows cannot be searched from here: the WAL, its archive, backups and standbys. A
+receipt says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from recallite.checks import now_us, to_datetime
+from recallite.reports import ErasureReceipt
+from recallite.store.postgres.values import BytesArray
+from recallite.store.sql.erasing import SqlErasure
+from recallite.store.sql.rebuilding import drop_unused
+from recallite.store.values import Erased
+
+if TYPE_CHECKING:
+    from recallite.store.postgres.store import PostgresStore
+
+_OUTSIDE = (
+    "PostgreSQL keeps what was deleted in its WAL, in archives and backups, and on standbys, which cannot be searched "
+    "from here: let them expire"
+)
+
+
+class PostgresErasure(SqlErasure):
+    """Erasure in a write transaction."""
+
+    def _drop_unused(self) -> None:
+        drop_unused(self._tx)
+
+    def _has_snapshot(self) -> bool:
+        return False
+
+    def _tables(self) -> list[str]:
+        return self._column(
+            "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() "
+            "AND tablename NOT IN ('feed', 'meta', 'scope_tag', 'tenant') ORDER BY 1"
+        )
+
+    def _in_a_message(self, word: str) -> bool:
+        return bool(self._execute("SELECT EXISTS (SELECT 1 FROM session_words WHERE words @> ?)", ([word],)).get)
+
+    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
+        columns = self._rows(
+            "SELECT c.table_name::text, c.column_name::text, c.data_type::text FROM information_schema.columns c "
+            "JOIN pg_tables t ON t.schemaname = c.table_schema AND t.tablename = c.table_name "
+            "WHERE c.table_schema = current_schema() AND c.data_type IN ('text', 'bytea', 'ARRAY')"
+        )
+        rows: dict[str, int] = {}
+        found: set[bytes] = set()
+        sought = [*pieces]
+        for table, column, type in columns if sought else ():
+            text = f"array_to_string(t.{column}, ' ')" if type == "ARRAY" else f"t.{column}"
+            data = text if type == "bytea" else f"convert_to({text}, 'UTF8')"
+            holds = f"position(s.value IN {data}) > 0"
+            here = self._column(
+                f"SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM {table} t WHERE {holds})",
+                (BytesArray(sought),),
+            )
+            if here:
+                found.update(here)
+                rows[f"{table}.{column}"] = self._number(
+                    f"SELECT count(*) FROM {table} t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})",
+                    (BytesArray(here),),
+                )
+        return rows, found
+
+
+def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:
+    """Free the space of what was deleted, and look for the erased bytes in all rows."""
+    store.compact()
+    with store.read() as reader:
+        elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
+    return ErasureReceipt(
+        complete=False, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids, removed=erased.rows,
+        index_snapshot=False, searched=len(erased.pieces), too_short=erased.skipped, files={}, elsewhere=elsewhere,
+        problems=(_OUTSIDE,),
+    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""Records in PostgreSQL: their kinds are numbered by hand, and no columns are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from recallite.checks import shown
+from recallite.errors import AlreadyExists
+from recallite.store.sql.records import SqlRecords
+from recallite.store.values import CurrentRecord, Row
+
+
+class PostgresRecords(SqlRecords):
+    """The table `record`."""
+
+    def _insert_rows(
+        self, ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+    ) -> None:
+        self._tx.add_names("kind", "name", [*dict.fromkeys(row.kind for row in rows)])
+        try:
+            super()._insert_rows(ids, rows, scopes, sources)
+        except psycopg.errors.UniqueViolation as fault:
+            if fault.diag.constraint_name != "record_public_id":
+                raise
+            # Of a memory that a tenant does not see. Which one the server tells to nobody but the owner.
+            named = shown(rows[0].public_id) if len(rows) == 1 else "of a memory"
+            raise AlreadyExists(f"the id {named} is taken by a memory outside this scope: give another") from None
+
+    def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+        super().put_tags(tagged)
+        self._note_tags([record_id for record_id, tags in tagged if tags])
+
+    def _note_tags(self, record_ids: Sequence[int]) -> None:
+        """Note of the scopes of records which tags are in them."""
+        if record_ids:
+            self._execute("SELECT note_tags(?)", (self._id_array(record_ids),))
+
+    def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
+        return self._current("r.text_key IN (SELECT value FROM carray(?2)) ORDER BY r.id", now, self._byte_array(keys))
+
+    def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
+        if "kind" in columns:
+            self._tx.add_names("kind", "name", [columns["kind"]])
+        super().change_columns(record_id, columns, tags)
+        if "scope" in columns:
+            self._note_tags([record_id])

@@ -1,0 +1,100 @@
+"""Statements of the repositories, as PostgreSQL takes them, and a connection that runs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import RawCursor
+
+from recallite.store.postgres.inserting import Inserter
+
+_PLACEHOLDER = re.compile(r"'[^']*'|\?(\d*)")
+
+
+@lru_cache(maxsize=2048)
+def statement(sql: str) -> bytes:
+    """A statement with `$1` for the first bound value, and without hints for SQLite's planner."""
+    count = 0
+
+    def numbered(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0].startswith("'"):
+            return found[0]
+        number = int(found[1]) if found[1] else count + 1
+        count = max(count, number)
+        return f"${number}"
+
+    return _PLACEHOLDER.sub(numbered, sql).replace(" NOT INDEXED", "").replace(" CROSS JOIN ", " JOIN ").encode()
+
+
+class PostgresRows:
+    """What a statement returned, all of it in this process."""
+
+    def __init__(self, cursor: RawCursor[tuple[Any, ...]]) -> None:
+        self._cursor = cursor
+
+    @property
+    def get(self) -> Any:
+        """The value of the first row, or the row where it has several; None without a row."""
+        row = self._cursor.fetchone()
+        return row if row is None or len(row) > 1 else row[0]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self._cursor)
+
+    def fetchone(self) -> Any:
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        return self._cursor.fetchall()
+
+
+class PostgresConnection:
+    """A connection of psycopg, for the repositories: values travel in binary form."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.raw = connection
+        self._changes = 0
+        self._inserter = Inserter(self)
+
+    def execute(self, sql: str, bindings: Sequence[Any] = ()) -> PostgresRows:
+        """Run a statement."""
+        cursor: RawCursor[tuple[Any, ...]] = RawCursor(self.raw)
+        cursor.execute(statement(sql), bindings or None, binary=True)
+        self._changes = cursor.rowcount
+        return PostgresRows(cursor)
+
+    def executemany(self, sql: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each row of values; psycopg sends them without waiting for each answer."""
+        rows = rows if isinstance(rows, list) else list(rows)
+        if self._inserter.insert(sql, rows):
+            self._changes = len(rows)
+            return
+        cursor: RawCursor[tuple[Any, ...]] = RawCursor(self.raw)
+        cursor.executemany(statement(sql), rows)
+        self._changes = cursor.rowcount
+
+    def changes(self) -> int:
+        """How many rows the last statement inserted, updated or deleted."""
+        return self._changes
+
+    def copy_rows(self, table: str, names: Sequence[str], types: Sequence[str], rows: Iterable[Any]) -> None:
+        """Insert rows by COPY, whose columns have these types."""
+        cursor = self.raw.cursor()
+        with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)".encode()) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    def copied(self, query: str) -> bytes:
+        """The rows of a query in the binary format of COPY, without its header and trailer."""
+        with self.raw.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
+            return b"".join(copy)[_COPY_HEADER_BYTES:-_COPY_TRAILER_BYTES]
+
+
+# https://www.postgresql.org/docs/current/sql-copy.html, Binary Format
+_COPY_HEADER_BYTES, _COPY_TRAILER_BYTES = 19, 2

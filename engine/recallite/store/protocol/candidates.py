@@ -1,0 +1,70 @@
+"""Candidates that a store finds itself, for stores that are larger than the memory of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from recallite.filters import Filter
+from recallite.store.values import EmbedderRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Chains(NamedTuple):
+    """Neighbours in sources, row ids int64 (n,): `after` comes right after `before`."""
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+
+class CorpusCounts(NamedTuple):
+    """How many current records some scopes have, their mean number of words, and which state of the store this is.
+
+    `changes` grows with the writes to the store.
+    """
+
+    records: int
+    average_length: float
+    changes: int
+
+
+class CandidateSearch(Protocol):
+    """Searches by indexes of the store."""
+
+    def ready(self, embedder: EmbedderRow | None) -> bool:
+        """Whether the indexes are there: for words, and for the vectors of this embedder."""
+
+    def sizes(self, embedder: EmbedderRow | None) -> dict[str, int]:
+        """The bytes of those of these indexes that are there, by name."""
+
+    def listed(self, chosen: Filter, now: int, most: int) -> NDArray[np.int64] | None:
+        """The row ids of all records that the filter admits; None where they are more than `most`."""
+
+    def admitted(self, chosen: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of some row ids that the filter admits."""
+
+    def nearest(
+        self, chosen: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
+    ) -> NDArray[np.int64]:
+        """The row ids of about the `most` records nearest to a vector, nearest first."""
+
+    def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """By word the row ids of the records that have it, and how many words each has; no filter is applied."""
+
+    def with_all(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same of at most `most` records that have all of these words."""
+
+    def chains(self, ids: NDArray[np.int64]) -> Chains:
+        """The two records before and the two after each of these in its source."""
+
+    def changes(self) -> int:
+        """A number that grows with the writes to the store."""
+
+    def corpus(self, scopes: Sequence[int] | None) -> CorpusCounts:
+        """Figures of the current records in these scopes, None for all of them."""
+
+    def frequencies(self, scopes: Sequence[int] | None, terms: Sequence[int]) -> dict[int, int]:
+        """How many current records in these scopes have each word; -1 where no closed version has it either."""

@@ -1,0 +1,43 @@
+"""Rows checked against their types: values of another program raise StoreCorrupt here instead of failing later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from recallite.checks import EARLIEST_US, LATEST_US, shown
+from recallite.errors import StoreCorrupt
+
+# Microseconds since 1970 that a datetime can show.
+Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
+_PLACE = re.compile(r"`\$\[(\d+)\]")
+Typed = TypeVar("Typed")
+
+
+def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
+    """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
+    try:
+        return msgspec.convert(row, type)
+    except msgspec.ValidationError as fault:
+        place = _PLACE.search(str(fault))
+        column = "a column" if place is None else type._fields[int(place[1])]  # type: ignore[attr-defined]
+        raise StoreCorrupt(
+            f"{table} {shown(row[0])}: {column} is not what was stored ({fault}): another program changed it; "
+            "correct or remove the row"
+        ) from None
+
+
+def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) -> list[Typed]:
+    """`read_row` of each."""
+    return [read_row(row, type, table) for row in rows]
+
+
+def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
+    """Stored JSON as `type`; StoreCorrupt if another program has changed it."""
+    try:
+        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None

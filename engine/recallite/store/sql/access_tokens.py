@@ -1,0 +1,25 @@
+"""Access tokens."""
+
+from __future__ import annotations
+
+from recallite.store.sql.repository import Repository
+from recallite.store.values import AccessTokenRow
+
+_FIELDS = "public_id, name, scope, read_only, created_at, expires_at"
+
+
+class SqlAccessTokens(Repository):
+    """The table `access_token`."""
+
+    def with_hash(self, hash: bytes) -> AccessTokenRow | None:
+        found = self._rows(f"SELECT {_FIELDS} FROM access_token WHERE hash = ?", (hash,))
+        return AccessTokenRow(*found[0]) if found else None
+
+    def listed(self) -> list[AccessTokenRow]:
+        return [AccessTokenRow(*row) for row in self._rows(f"SELECT {_FIELDS} FROM access_token ORDER BY id")]
+
+    def add(self, row: AccessTokenRow, hash: bytes) -> None:
+        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, hash))
+
+    def remove(self, public_id: str) -> bool:
+        return bool(self._rows("DELETE FROM access_token WHERE public_id = ? RETURNING id", (public_id,)))

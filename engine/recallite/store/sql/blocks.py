@@ -1,0 +1,107 @@
+"""Bulk reads for the in-memory index that both databases have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from recallite.errors import StoreCorrupt
+from recallite.store.packing import PackedVectors, unpack
+from recallite.store.sql.repository import Repository
+from recallite.store.values import LinkBlock, TermBlock, TokenBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
+ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 2048}
+
+
+class SqlBlocks(Repository):
+    """Reads by row id; whole ranges are read by each database in its own way."""
+
+    def within(self, scope: str) -> Self:
+        if scope != "/":
+            raise NotImplementedError
+        return self
+
+    def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
+        rows = self._rows(
+            "SELECT p.value FROM vector v JOIN vector_packed p ON p.id = v.id WHERE v.embedder_id = ? "
+            "AND v.record_id IN (SELECT value FROM carray(?)) ORDER BY v.record_id, v.part",
+            (embedder_id, self._id_array(ids)),
+        )
+        return unpack(b"".join(row[0] for row in rows), dimension)
+
+    def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
+        return token_block(
+            self._rows(
+                "SELECT vector_id, codes FROM token_code WHERE vector_id IN (SELECT value FROM carray(?)) "
+                "ORDER BY vector_id",
+                (self._id_array(vector_ids),),
+            )
+        )
+
+    def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
+        return token_block(
+            self._rows(
+                "SELECT vector_id, codes FROM token_code WHERE vector_id > ? AND vector_id <= ? ORDER BY vector_id",
+                bounds,
+            )
+        )
+
+    def terms(self, ids: Sequence[int]) -> TermBlock:
+        rows = self._rows(
+            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
+            "ORDER BY record_id",
+            (self._id_array(ids),),
+        )
+        return term_block(
+            np.array([row[0] for row in rows], dtype=np.int64),
+            b"".join(row[1] for row in rows),
+            b"".join(row[2] + b"\0" for row in rows),
+        )
+
+    def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        # Recall does not spread along "supersedes": what an answer replaced is no further answer.
+        chosen = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
+        if ids is None:
+            rows = self._rows(chosen)
+        else:
+            rows = self._rows(
+                f"{chosen} AND source_id IN (SELECT value FROM carray(?1)) "
+                f"UNION {chosen} AND target_id IN (SELECT value FROM carray(?2))",
+                (self._id_array(ids), self._id_array(ids)),
+            )
+        sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
+        return LinkBlock(
+            np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)
+        )
+
+
+def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
+    """The codes of these vectors; what is no array of uint64 is left out: `verify` names it."""
+    whole = [row for row in rows if isinstance(row[1], bytes) and not len(row[1]) % 8]
+    return TokenBlock(
+        np.array([row[0] for row in whole], dtype=np.int64),
+        np.array([len(row[1]) // 8 for row in whole], dtype=np.int64),
+        np.frombuffer(b"".join([row[1] for row in whole]), dtype="<u8"),
+    )
+
+
+def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
+    """The term lists of records: numbers, and counts with a zero byte behind those of each record."""
+    marked = np.frombuffer(counts, dtype=np.uint8)
+    ends = np.flatnonzero(marked == 0)
+    offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+    if len(ends) != len(ids) or len(numbers) != 4 * (len(counts) - len(ends)):
+        raise StoreCorrupt(
+            "the words of a record are not what was stored: another program, or the disk, changed them. "
+            "Run: recallite rebuild"
+        )
+    offsets[1:] = ends - np.arange(len(ids))
+    # In 60 % of the time of a selection by mask.
+    kept = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
+    return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), kept, offsets)

@@ -1,0 +1,69 @@
+"""Columns of many records at once, without their texts, for pictures of a whole store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from recallite.filters import Filter
+from recallite.store.overview import Labels
+from recallite.store.sql.repository import Repository
+from recallite.store.values import EmbedderRow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_DAY_US = 86_400_000_000
+
+
+class SqlOverview(Repository):
+    """Ids, names and times of the records that a filter admits."""
+
+    def labels(self, chosen: Filter, now: int) -> Labels:
+        condition = self._tx.conditions.matching(chosen, now)
+        # As JSON, which SQLite writes without the GIL: row by row takes 1.3 times as long, and holds it.
+        columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)")
+        (row,) = self._execute(
+            f"SELECT {', '.join(f'json_group_array({column})' for column in columns)} FROM "
+            f"(SELECT id, public_id, scope_id, kind, source_id FROM {_from(chosen)} WHERE {condition.sql} ORDER BY id)",
+            condition.values,
+        )
+        ids, public_ids, scopes, kinds, sources = map(msgspec.json.decode, row)
+        return Labels(
+            ids=np.array(ids, dtype=np.int64),
+            public_ids=public_ids,
+            scopes=np.array(scopes, dtype=np.int64),
+            kinds=kinds,
+            sources=np.array(sources, dtype=np.int64),
+            scope_names=dict(self._execute("SELECT id, path FROM scope")),
+            source_names=dict(self._execute("SELECT id, name FROM source")),
+        )
+
+    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
+        if ids is None:
+            return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
+        found = self._column(
+            f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, self._id_array(ids))
+        )
+        return np.sort(np.array(found, dtype=np.int64))
+
+    def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
+        condition = self._tx.conditions.matching(chosen, now)
+        # Integer division rounds towards zero: times before 1970 are shifted first.
+        moment = "coalesce(r.event_at, r.created_at)"
+        day = f"({moment} - ((({moment} % {_DAY_US}) + {_DAY_US}) % {_DAY_US})) / {_DAY_US}"
+        return self._rows(
+            f"SELECT {day} AS day, count(*) FROM {_from(chosen)} WHERE {condition.sql} GROUP BY day ORDER BY day",
+            condition.values,
+        )
+
+
+def _from(chosen: Filter) -> str:
+    """Of a whole store the records in their order: through an index, as SQLite would read them, takes five times as
+    long.
+    """
+    return "record r NOT INDEXED" if not chosen.scopes or "/" in chosen.scopes else "record r"

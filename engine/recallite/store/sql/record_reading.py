@@ -1,0 +1,374 @@
+"""Reading records and their versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from recallite.checks import optional_datetime, shown, to_datetime
+from recallite.errors import StoreCorrupt
+from recallite.filters import Filter, Versions
+from recallite.records import EmbeddingState, Outcome, Record
+from recallite.store.rows import Moment, read_row, read_rows
+from recallite.store.sql.conditions import Condition
+from recallite.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, json_list
+from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Version
+from recallite.text.standing import Standing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_decode = msgspec.json.decode
+
+_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+_JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+
+# Rows in the order of the array: `IN (SELECT value FROM carray(?))` sorts them first, which takes twice the time.
+_FOUND = (
+    "SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.event_at, "
+    "r.event_until, r.event_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position FROM carray(?) c "
+    "CROSS JOIN record r ON r.id = c.value JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+)
+
+_TAGS_OF = (
+    "SELECT rt.record_id, t.name FROM (SELECT DISTINCT value FROM carray(?)) c "
+    "CROSS JOIN record_tag rt ON rt.record_id = c.value JOIN tag t ON t.id = rt.tag_id ORDER BY rt.record_id, rt.place"
+)
+
+# The records at the other end of the standing supersessions of `r`, as JSON.
+_NAMED = json_list(
+    "e.public_id", "x.holds_from, e.id",
+    "supersession x JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL",
+)  # fmt: skip
+
+_RECORD = (
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, "
+    "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
+    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
+    "(SELECT name FROM standing WHERE record_id = r.id), r.event_until, r.event_resolved, r.superseded_at, "
+    f"r.held_until, r.indexed, r.expires_after, "
+    f"{_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
+    f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} "
+    "LEFT JOIN access a ON a.record_id = r.id"
+)
+
+_ORDERS = {
+    "newest": "r.id DESC",
+    "oldest": "r.id",
+    "updated": "r.updated_at DESC, r.id DESC",
+    "importance": "r.importance DESC, r.id DESC",
+    "created": "r.created_at DESC, r.id DESC",
+}
+
+
+class _RecordRow(NamedTuple):
+    """The columns of `_RECORD`, named as the fields of `Record`; tags and metadata are JSON."""
+
+    id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: str
+    importance: float
+    base_importance: float | None
+    pinned: bool | int
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: Moment
+    event_at: Moment | None
+    updated_at: Moment
+    accessed_at: Moment | None
+    expires_at: Moment | None
+    access_count: int
+    valid_from: Moment
+    valid_to: Moment | None
+    metadata: str | None
+    embedding_state: EmbeddingState
+    standing: Standing | None
+    event_until: Moment | None
+    event_resolved: bool | int
+    superseded_at: Moment | None
+    held_until: Moment | None
+    indexed: bool | int
+    expires_after: int | None
+    supersedes: str
+    superseded_by: str
+    occurred_at: str
+
+
+_SELECT = (
+    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
+    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
+    "AND (r.expires_at IS NULL OR r.expires_at > ?1) "
+    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
+)
+
+_CHUNK = 500
+
+
+class _Opened(NamedTuple):
+    id: int
+    public_id: str
+
+
+class SqlRecordReader(Repository):
+    """The table `record` and what belongs to it, as a reader sees it."""
+
+    def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
+        found: dict[int, Found] = {}
+        ids = self._id_array(record_ids)
+        tags: dict[int, tuple[str, ...]] = {}
+        # Tags by a statement of their own: a subquery for each of ten records took two thirds of the time.
+        for row_id, name in self._execute(_TAGS_OF, (ids,)):
+            tags[row_id] = (*tags.get(row_id, ()), name)
+        for (
+            row_id, name, text, kind, scope, context, importance, created, event, until, resolved, updated, topic,
+            metadata, source, position,
+        ) in self._execute(_FOUND, (ids,)):  # fmt: skip
+            values = (
+                name, text, kind, scope, context, tags.get(row_id, ()), importance, created, event, until,
+                bool(resolved), updated, topic, _metadata(metadata, name), source, position,
+            )  # fmt: skip
+            found[row_id] = read_row(values, Found, "record")
+        return found
+
+    def public_ids(self, ids: Sequence[int]) -> list[str]:
+        """Public ids, in the order of the row ids."""
+        return self._column(
+            "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (self._id_array(ids),)
+        )
+
+    def public_ids_of(self, ids: Sequence[int]) -> list[str]:
+        """Public ids in this order of the row ids, which may be any."""
+        names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
+        return [names[record_id] for record_id in ids]
+
+    def standing_ids(self, name: Standing) -> list[int]:
+        return self._tx.standing.ids(name)
+
+    def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
+        found = dict(
+            self._execute(
+                "SELECT id, context FROM record WHERE id IN (SELECT value FROM carray(?)) AND context IS NOT NULL",
+                (self._id_array(record_ids),),
+            )
+        )
+        return [found.get(key) for key in record_ids.tolist()]
+
+    def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
+        if not public_ids:
+            return {}
+        condition = self._tx.conditions.in_scopes([scope])
+        return dict(
+            self._execute(
+                "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
+                f"(SELECT value FROM carray(?)) AND ({condition.sql})",
+                (self._array(public_ids), *condition.values),
+            )
+        )
+
+    def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
+        return self._ids(self._tx.conditions.matching(chosen, now, versions))
+
+    def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
+        return self._ids(
+            Condition(
+                "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+                "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+                (kind, content_hash, scope),
+            )
+        )
+
+    def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
+        return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(chosen, now)))
+
+    def find(
+        self,
+        chosen: Filter,
+        now: int,
+        *,
+        versions: Versions = "current",
+        order: str = "oldest",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Iterator[Record]:
+        condition = self._tx.conditions.matching(chosen, now, versions)
+        # The ids first: by themselves they are found through the index of a column and sorted without the texts.
+        ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
+        rows = self._execute(
+            f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
+            (*condition.values, NO_LIMIT if limit is None else limit, offset),
+        )
+        return map(_record, rows)
+
+    def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
+        (row,) = self._execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
+        return _record(row, outcome)
+
+    def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
+        rows = self._execute(
+            f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (self._id_array(ids),)
+        )
+        return map(_record, rows)
+
+    def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
+        ids = self.version_ids(public_id)
+        if chain:
+            chained = self._tx.supersessions.chain(ids[-1])
+            ids = [version_id for name in self.public_ids_of(chained) for version_id in self.version_ids(name)]
+        found = self.by_row_ids(ids)
+        return [found[row_id] for row_id in ids]
+
+    def version_ids(self, public_id: str) -> list[int]:
+        # Two statements, each by its partial index: as one they scan the table.
+        closed = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id"
+        current = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL"
+        return self._column(closed, (public_id,)) + self._column(current, (public_id,))
+
+    def version_at(self, record_id: int, moment: int) -> int:
+        found: Any = self._execute(
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+            "WHERE r.id = ? AND v.valid_from <= ? AND v.valid_to > ?",
+            (record_id, moment, moment),
+        ).get
+        return record_id if found is None else int(found)
+
+    def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
+        condition = self._tx.conditions.matching(chosen, now, versions)
+        return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
+
+    def count_by_scope(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        condition = self._tx.conditions.matching(chosen, now)
+        return self._rows(
+            "SELECT s.path, n.records FROM (SELECT r.scope_id, count(*) AS records FROM record r "
+            f"WHERE {condition.sql} GROUP BY r.scope_id) n JOIN scope s ON s.id = n.scope_id",
+            condition.values,
+        )
+
+    def count_by_tag(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        condition = self._tx.conditions.matching(chosen, now)
+        # Counted here: GROUP BY sorts all rows first, which takes three times as long.
+        counts = Counter(
+            self._column(
+                f"SELECT rt.tag_id FROM record r CROSS JOIN record_tag rt ON rt.record_id = r.id WHERE {condition.sql}",
+                condition.values,
+            )
+        )
+        names = self._rows(
+            "SELECT name, id FROM tag WHERE id IN (SELECT value FROM carray(?))", (self._id_array([*counts]),)
+        )
+        return [(name, counts[tag_id]) for name, tag_id in names]
+
+    def _ids(self, condition: Condition) -> list[int]:
+        return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
+
+    def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
+        return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
+
+    def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
+        chosen = "substr(r.content_hash, 1, 8) IN (SELECT value FROM carray(?2)) ORDER BY r.id"
+        return self._current(chosen, now, self._byte_array(keys))
+
+    def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
+        chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"
+        return self._current(chosen, now, self._array(topics))
+
+    def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
+        rows = self._rows(f"{_SELECT} AND {chosen}", (now, bound))
+        return map(CurrentRecord._make, rows)
+
+    def months(self, chosen: Filter) -> list[Month]:
+        condition = self._tx.conditions.exported(chosen, chunks=False)
+        found: dict[tuple[str, str], list[int]] = {}
+        for scope, created_at, row_id in self._execute(
+            "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
+            f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
+            condition.values,
+        ):
+            found.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
+        return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
+
+    def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
+        condition = self._tx.conditions.exported(chosen)
+        # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
+        opened = self._execute(
+            f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
+        )
+        while chunk := list(islice(opened, _CHUNK)):
+            ids: list[int] = []
+            closed = self._closed_ids([row.public_id for row in read_rows(chunk, _Opened, "record")])
+            for record_id, public_id in chunk:
+                ids += (*closed.get(public_id, ()), record_id)
+            records = self.by_row_ids(ids)
+            parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+            repeated = self._tx.occurrences.of(ids)
+            for record_id in ids:
+                yield Version(records[record_id], tuple(parts.get(record_id, ())), repeated.get(record_id, ()))
+
+    def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
+        """Row ids of the closed versions of records, oldest first."""
+        found: dict[str, list[int]] = {}
+        for record_id, public_id in self._execute(
+            "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL "
+            "AND public_id IN (SELECT value FROM carray(?)) ORDER BY valid_from, valid_to, id",
+            (self._array(public_ids),),
+        ):
+            found.setdefault(public_id, []).append(record_id)
+        return found
+
+    def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
+        return dict(zip(sorted(ids), self.get_many(ids), strict=True))
+
+
+def _metadata(text: object, public_id: object) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        return _object(text)  # type: ignore[arg-type]
+    except (msgspec.DecodeError, TypeError, RecursionError) as fault:
+        raise StoreCorrupt(
+            f"the metadata of record {shown(public_id)} is not what was stored ({fault}): another program changed it"
+        ) from None
+
+
+def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
+    (
+        public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
+        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing, until, resolved,
+        superseded, held_until, indexed, expires_after, supersedes, superseded_by, again,
+    ) = read_row(row, _RecordRow, "record")  # fmt: skip
+    return Record(
+        id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
+        importance=importance, base_importance=base, pinned=bool(pinned), topic=topic, source=source, position=position,
+        created_at=to_datetime(created), event_at=optional_datetime(event), updated_at=to_datetime(updated),
+        accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
+        valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
+        metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
+        event_until=optional_datetime(until), event_resolved=bool(resolved),
+        superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until), indexed=bool(indexed),
+        expires_after=None if expires_after is None else timedelta(microseconds=expires_after),
+        supersedes=_names(supersedes), superseded_by=_names(superseded_by),
+        outcome=outcome, **_occurrences(created, again),
+    )  # fmt: skip
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return () if listed == "[]" else tuple(_decode(listed))
+
+
+def _occurrences(first: int, again: str) -> dict[str, Any]:
+    """How often a statement was remembered, and when; nothing for once."""
+    if again == "[]":
+        return {}
+    times = sorted([first, *_decode(again)])
+    return {"occurrences": len(times), "occurred_at": tuple(map(to_datetime, times))}

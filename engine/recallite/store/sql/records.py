@@ -1,0 +1,323 @@
+"""Writing records; derived tables stay in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from recallite.store.sql.record_reading import SqlRecordReader
+from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.statements import Stated
+from recallite.store.values import Access, EmbedderRow, Parts, Row
+from recallite.text.record_words import record_words, written_words
+
+_OWN = (
+    "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
+    "created_at", "event_at", "event_until", "event_resolved", "updated_at", "expires_at", "expires_after",
+    "valid_from", "valid_to", "metadata", "content_hash", "embedding_state", "indexed",
+)  # fmt: skip
+_COLUMNS = (*_OWN, "scope_id", "source_id")
+# What a closed version takes over from its record besides.
+_DERIVED = ("superseded_at", "superseded_until", "held_until")
+INSERT_RECORD = f"INSERT INTO record (id, {', '.join(_COLUMNS)}) VALUES ({', '.join('?' * (1 + len(_COLUMNS)))})"
+"""Inserts what `SqlRecords.values_of` makes of a row."""
+_own_values = attrgetter(*_OWN)
+
+
+class SqlRecords(SqlRecordReader):
+    """The table `record` and what is derived from it."""
+
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
+        if not rows:
+            return []
+        ids = self._tx.new_ids("record", len(rows))
+        scopes = self._tx.scopes.intern({row.scope for row in rows})
+        sources: dict[Any, int] = self._tx.scopes.intern_sources(
+            {(scopes[row.scope], row.source) for row in rows if row.source is not None}
+        )
+        scope_ids = [scopes[row.scope] for row in rows]
+        source_ids = [sources.get((scope, row.source)) for scope, row in zip(scope_ids, rows, strict=True)]
+        self._insert_rows(ids, rows, scope_ids, source_ids)
+        self.put_tags([(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
+        shown = [(record_id, row) for record_id, row in zip(ids, rows, strict=True) if row.indexed]
+        if shown:
+            words = [record_words(row.words, row.context, row.tags) for _, row in shown]
+            self._tx.lexicon.put([record_id for record_id, _ in shown], words)
+        self._tx.standing.put((record_id, row.kind, row.text, row.context) for record_id, row in shown)
+        self._tx.statements.put(
+            Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
+            for record_id, row in shown
+        )
+        if embedder is not None:
+            self._tx.vectors.insert(embedder, vector_rows(ids, rows))
+            self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))
+        self._tx.occurrences.add(
+            (record_id, *again) for record_id, row in zip(ids, rows, strict=True) for again in row.repeated
+        )
+        accessed = [
+            (record_id, row.access_count, row.accessed_at)
+            for record_id, row in zip(ids, rows, strict=True)
+            if row.accessed_at is not None
+        ]
+        if accessed:
+            self._execute_many("INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed)
+        self._tx.changes.append_ids("insert", ids)
+        return ids
+
+    def _insert_rows(
+        self, ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+    ) -> None:
+        """Insert rows into `record`, given the ids of their scopes and sources."""
+        self._execute_many(INSERT_RECORD, values_of(ids, rows, scopes, sources))
+
+    def _set_indexed(self, record_id: int, indexed: bool) -> None:
+        """Keep in step what a database derives of a record that recall sees, or no longer."""
+
+    def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+        """Store tags in their order, new names added."""
+        names = tuple({name for _, tags in tagged for name in tags})
+        if not names:
+            return
+        self._tx.add_names("tag", "name", names)
+        tag_ids = dict(
+            self._execute("SELECT name, id FROM tag WHERE name IN (SELECT value FROM carray(?))", (self._array(names),))
+        )
+        self._execute_many(
+            "INSERT INTO record_tag (record_id, place, tag_id) VALUES (?, ?, ?)",
+            [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
+        )
+
+    def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
+        """Give records other tags; returns those of them whose words changed by it."""
+        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(record_id,) for record_id, _ in tagged])
+        self.put_tags(tagged)
+        return self._put_words([record_id for record_id, _ in tagged])
+
+    def _put_words(self, ids: Sequence[int]) -> list[int]:
+        """Derive the words of records again from what is stored; returns those whose words are others now."""
+        before = self._term_lists(ids)
+        rows = self._rows(
+            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed "
+            "AND r.id IN (SELECT value FROM carray(?))",
+            (self._id_array(ids),),
+        )
+        words = [
+            record_words(written_words(text, context), context, msgspec.json.decode(tags))
+            for _, text, context, tags in rows
+        ]
+        self._tx.lexicon.drop(ids)
+        if rows:
+            self._tx.lexicon.put([row[0] for row in rows], words)
+        after = self._term_lists(ids)
+        return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
+
+    def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
+        rows = self._rows(
+            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
+            (self._id_array(ids),),
+        )
+        return {record_id: (terms, counts) for record_id, terms, counts in rows}
+
+    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
+        # The next version begins after this one, whatever the clocks of two writers say: each was current once.
+        began: Any = self._execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
+        valid_from = max(row.valid_from, began + 1)
+        if keep_version:
+            self._close_version(record_id, closed_at=valid_from)
+        else:
+            self.purge_versions([record_id])
+            self._execute("DELETE FROM occurrence WHERE record_id = ?", (record_id,))
+        self._execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
+        self._tx.vectors.drop_refusals(record_id)
+        self._execute(
+            "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
+            "embedding_state = ?, indexed = ? WHERE id = ?",
+            (
+                row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, row.indexed,
+                record_id,
+            ),
+        )  # fmt: skip
+        self._set_indexed(record_id, row.indexed)
+        tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
+        self._tx.lexicon.drop([record_id])
+        if row.indexed:
+            self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
+        self._tx.standing.derive([record_id])
+        self._tx.statements.derive([record_id])
+        if embedder is not None:
+            self._tx.vectors.insert(embedder, vector_rows([record_id], [row]))
+            self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
+        self._tx.changes.append("text", record_id)
+
+    def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
+        versions = self._rows(
+            "SELECT v.id, v.valid_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
+            "WHERE r.id = ? ORDER BY v.valid_from, v.valid_to IS NULL, v.id",
+            (record_id,),
+        )
+        row.public_id = versions[0][2]
+        row.valid_to = next(began for _, began, _ in versions if began > row.valid_from)
+        before = [version_id for version_id, began, _ in versions if began <= row.valid_from]
+        if before:
+            self._execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
+            self._tx.changes.append("update", before[-1])
+        (version_id,) = self.insert([row], embedder)
+        self._execute(
+            "UPDATE record SET (superseded_at, superseded_until, held_until) = "
+            "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?",
+            (record_id, version_id),
+        )
+
+    def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
+        columns = dict(columns)
+        if "importance" in columns:
+            columns.setdefault("base_importance", None)
+        old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
+        if "scope" in columns:
+            scope = columns.pop("scope")
+            columns["scope_id"] = self._tx.scopes.intern({scope})[scope]
+            if "source" not in columns:
+                columns["source"] = self._execute(
+                    "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (record_id,)
+                ).get
+        if "source" in columns:
+            source = columns.pop("source")
+            scope_id = (
+                columns.get("scope_id") or self._execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
+            )
+            key = (scope_id, source)
+            columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
+        if "kind" in columns:
+            self._tx.standing.derive([record_id])
+        if not columns.keys().isdisjoint(("kind", "scope_id", "position")):
+            self._tx.statements.derive([record_id])
+        if "expires_at" in columns:
+            self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([record_id])])
+        if tags is not None and self.replace_tags([(record_id, tags)]):
+            self._tx.changes.append("text", record_id)
+        if "source_id" in columns:
+            # Closed versions move along: without access to a record there is none to its past.
+            moved = self.closed_versions([record_id])
+            self._execute_many(
+                "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
+                "WHERE id = ?2",
+                [(record_id, version) for version in moved],
+            )
+            self._tx.changes.append_ids("update", moved)
+            self._tx.scopes.drop_empty_sources([old_source])
+        self._tx.changes.append("update", record_id)
+
+    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
+        self._move_expiry(record_ids, "expires_at = ?, expires_after = NULL", expires_at)
+
+    def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
+        self._move_expiry(record_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
+
+    def _move_expiry(self, record_ids: Sequence[int], assignment: str, moment: int | None) -> None:
+        if not len(record_ids):
+            return
+        self._execute(
+            f"UPDATE record SET {assignment} WHERE id IN (SELECT value FROM carray(?))",
+            (moment, self._id_array(record_ids)),
+        )
+        self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
+        self._tx.changes.append_ids("update", list(record_ids))
+
+    def delete(self, record_ids: Sequence[int]) -> int:
+        if not len(record_ids):
+            return 0
+        sources = self._execute(
+            "SELECT DISTINCT source_id FROM record WHERE id IN (SELECT value FROM carray(?)) AND source_id IS NOT NULL",
+            (self._id_array(record_ids),),
+        ).fetchall()
+        losing, following = self._tx.supersessions.losing(record_ids)
+        closed = self.purge_versions(record_ids)
+        self._purge(record_ids)
+        self._tx.supersessions.put(following)
+        self._tx.supersessions.derive(losing)
+        self._tx.scopes.drop_empty_sources([row[0] for row in sources])
+        return closed
+
+    def purge_versions(self, record_ids: Sequence[int]) -> int:
+        # The map may have placed an open record by the text of one of these.
+        self._tx.snapshot.erase_points(record_ids)
+        closed = self.closed_versions(record_ids)
+        self._purge(closed)
+        return len(closed)
+
+    def touch(self, accesses: Mapping[str, Access]) -> None:
+        self._execute_many(
+            "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
+            "WHERE public_id = ?1 AND valid_to IS NULL ON CONFLICT (record_id) DO UPDATE SET "
+            "count = access.count + excluded.count, accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
+            "THEN access.accessed_at ELSE excluded.accessed_at END",
+            # In one order, so that two writers do not wait for each other.
+            [(public_id, *access) for public_id, access in sorted(accesses.items())],
+        )
+
+    def _close_version(self, record_id: int, *, closed_at: int) -> None:
+        """Copy a record, with words, vectors and tags, into a closed row of its own."""
+        (version_id,) = self._tx.new_ids("record", 1)
+        values = ", ".join("?" if name == "valid_to" else name for name in (*_COLUMNS, *_DERIVED))
+        self._execute(
+            f"INSERT INTO record (id, {', '.join((*_COLUMNS, *_DERIVED))}) SELECT ?, {values} FROM record WHERE id = ?",
+            (version_id, closed_at, record_id),
+        )
+        self._execute(
+            "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
+            (version_id, record_id),
+        )
+        active = self._tx.vectors.active_embedder()
+        if active is not None:
+            self._tx.vectors.insert(active, self._tx.vectors.of_record(record_id).rows(version_id))
+            self._tx.vectors.copy_refusals(record_id, version_id)
+        self._tx.lexicon.copy(record_id, version_id)
+        self._tx.standing.copy(record_id, version_id)
+        self._tx.statements.copy(record_id, version_id)
+        self._tx.occurrences.move(record_id, version_id)
+        self._tx.changes.append("insert", version_id)
+
+    def closed_versions(self, record_ids: Sequence[int]) -> list[int]:
+        """Row ids of the closed versions of these open records."""
+        return self._column(
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+            "WHERE r.id IN (SELECT value FROM carray(?))",
+            (self._id_array(record_ids),),
+        )
+
+    def _purge(self, record_ids: Sequence[int]) -> None:
+        self._tx.snapshot.discard()
+        if not len(record_ids):
+            return
+        self._tx.lexicon.drop(record_ids)
+        self._tx.statements.drop(record_ids)
+        # Tags, links, supersessions, access counts and vectors follow by foreign key.
+        self._execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (self._id_array(record_ids),))
+        self._tx.changes.append_ids("delete", list(record_ids))
+
+
+def values_of(
+    ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+) -> Iterator[tuple[Any, ...]]:
+    """What `INSERT_RECORD` binds for each row."""
+    return (
+        (record_id, *_own_values(row), scope, source)
+        for record_id, row, scope, source in zip(ids, rows, scopes, sources, strict=True)
+    )
+
+
+def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes, bytes | None]]:
+    """The parts of these rows, for `SqlVectors.insert`."""
+    return [
+        part for record_id, row in zip(ids, rows, strict=True) for part in Parts(row.vectors, row.codes).rows(record_id)
+    ]
+
+
+def refused_rows(ids: Sequence[int], rows: Sequence[Row]) -> dict[int, str]:
+    """Why rows were refused, by row id."""
+    return {record_id: row.refused for record_id, row in zip(ids, rows, strict=True) if row.refused is not None}

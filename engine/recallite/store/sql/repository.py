@@ -1,0 +1,94 @@
+"""What the repositories share: their transaction, and short ways to ask its connection.
+
+Statements are written once, in the part of SQL that SQLite and PostgreSQL have in common, with `?` for a bound value
+and `carray(?)` for an array of them, which PostgreSQL has as a function of the schema. `CROSS JOIN ... ON` and
+`NOT INDEXED` tell SQLite's planner in which order to read; PostgreSQL plans without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from recallite.store.sql.transaction import SqlTransaction
+
+
+INSIDE = "this is not possible inside transaction(): call it before or after"
+"""What is said of that which a database does not do in a transaction, or would end it."""
+NO_LIMIT = 2**63 - 1
+"""A LIMIT that both databases read as none."""
+LISTED = "IN (SELECT value FROM carray(?))"
+"""The condition that a column has one of the values of an array."""
+
+
+class Rows(Protocol):
+    """What a statement returned."""
+
+    @property
+    def get(self) -> Any:
+        """The value of the first row, or the row where it has several; None without a row."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def fetchone(self) -> Any:
+        """The next row; None without one."""
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+
+
+class SqlConnection(Protocol):
+    """A connection to a database, as the repositories use it."""
+
+    def execute(self, sql: str, bindings: Any = ()) -> Rows:
+        """Run a statement."""
+
+    def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Run a statement for each row of values."""
+
+    def changes(self) -> int:
+        """How many rows the last statement inserted, updated or deleted."""
+
+
+class Repository:
+    """Part of a transaction."""
+
+    def __init__(self, transaction: SqlTransaction) -> None:
+        self._tx = transaction
+        self._connection = transaction.connection
+        self._execute = transaction.connection.execute
+        self._id_array = transaction.id_array
+        self._array = transaction.array
+        self._byte_array = transaction.byte_array
+
+    def _execute_many(self, sql: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each of some rows. Without a row it is not even prepared, which takes 3 to 10 us."""
+        if not isinstance(rows, list) or rows:
+            self._connection.executemany(sql, rows)
+
+    def _rows(self, sql: str, bindings: Any = ()) -> list[Any]:
+        return self._execute(sql, bindings).fetchall()
+
+    def _column(self, sql: str, bindings: Any = ()) -> list[Any]:
+        return [row[0] for row in self._execute(sql, bindings)]
+
+    def _number(self, sql: str, bindings: Any = ()) -> int:
+        return int(self._execute(sql, bindings).get)
+
+
+def within(scope: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on `path` that holds for a scope and its descendants, and what it binds."""
+    if scope == "/":
+        return "true", ()
+    # '0' follows '/' in ASCII, so the range holds exactly what starts with scope + '/'.
+    return "(path = ? OR (path >= ? AND path < ?))", (scope, scope + "/", scope + "0")
+
+
+def json_list(column: str, order: str, rows: str) -> str:
+    """A subquery that lists a column of some rows as JSON, '[]' without rows."""
+    return f"(SELECT json_group_array({column} ORDER BY {order}) FROM {rows})"
+
+
+# The tags of a record in their order, as JSON.
+TAGS_SQL = json_list("t.name", "p.place", "record_tag p JOIN tag t ON t.id = p.tag_id WHERE p.record_id = r.id")

@@ -1,0 +1,161 @@
+"""Sessions, their messages and snapshots."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recallite.store.rows import read_row, read_rows
+from recallite.store.sql.conditions import Condition
+from recallite.store.sql.repository import LISTED, NO_LIMIT, Repository, within
+from recallite.store.values import FoundMessage, SessionRow, SnapshotRow
+from recallite.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+SESSION_UPDATED = (
+    "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
+    "s.created_at)"
+)
+"""When the session `s` was last used."""
+
+_SESSION = (
+    "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
+    f"s.created_at, {SESSION_UPDATED} AS updated_at FROM session s JOIN scope p ON p.id = s.scope_id"
+)
+
+_SNAPSHOT = (
+    "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
+    "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
+)
+
+
+class SqlSessions(Repository):
+    """The tables of sessions; how words are kept and searched is each database's own."""
+
+    # SQL for the bytes of the text `m.message`.
+    _message_bytes: str
+
+    def find(self, scope: str, name: str) -> SessionRow | None:
+        row: Any = self._execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
+        return None if row is None else read_row(row, SessionRow, "session")
+
+    def find_id(self, scope: str, name: str) -> int | None:
+        found: Any = self._execute(
+            "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?",
+            (scope, name),
+        ).get
+        return None if found is None else int(found)
+
+    def create(self, scope: str, name: str, provider: str | None, now: int) -> None:
+        self._execute(
+            "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
+            (self._tx.scopes.id_of(scope), name, provider, now),
+        )
+
+    def set_provider(self, session_id: int, provider: str) -> None:
+        self._execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
+
+    def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+        condition, bound = within(scope)
+        rows = self._rows(
+            f"{_SESSION} WHERE {condition} ORDER BY updated_at DESC, s.id DESC LIMIT ?",
+            (*bound, NO_LIMIT if limit is None else limit),
+        )
+        return read_rows(rows, SessionRow, "session")
+
+    def unused_since(self, scope: str, moment: int | None) -> list[int]:
+        condition, bound = within(scope)
+        return self._column(
+            f"SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE {condition} AND {SESSION_UPDATED} < ?",
+            (*bound, NO_LIMIT if moment is None else moment),
+        )
+
+    def append(
+        self, session_id: int, rows: Sequence[tuple[str | None, str, str, Sequence[str]]], created_at: int
+    ) -> int:
+        position: int = self._execute(
+            "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
+        ).get
+        for place, (role, content, message, words) in enumerate(rows):
+            message_id: int = self._execute(
+                "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
+                "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+                (session_id, position + place, role, content, message, created_at),
+            ).get
+            self._put_words(message_id, words)
+        return position
+
+    def remove_from(self, session_id: int, position: int) -> int:
+        chosen = "session_id = ? AND position >= ?"
+        self._drop_words(chosen, (session_id, position))
+        self._execute(f"DELETE FROM session_message WHERE {chosen}", (session_id, position))
+        return self._connection.changes()
+
+    def messages(
+        self, session_id: int, *, limit: int | None = None, before: int | None = None
+    ) -> list[tuple[int, bytes]]:
+        rows = self._rows(
+            f"SELECT CAST(m.position AS BIGINT), {self._message_bytes} FROM session_message m WHERE m.session_id = ? "
+            "AND m.position < ? ORDER BY m.position DESC LIMIT ?",
+            (session_id, NO_LIMIT if before is None else before, NO_LIMIT if limit is None else limit),
+        )
+        return list(reversed(rows))
+
+    def delete(self, session_ids: Sequence[int]) -> None:
+        self._drop_words(f"session_id {LISTED}", (self._id_array(session_ids),))
+        self._execute(f"DELETE FROM session WHERE id {LISTED}", (self._id_array(session_ids),))
+
+    def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
+        condition, bound = within(scope)
+        part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
+        matching, scores = self._ranked(words, part)
+        best = np.lexsort((-matching, -scores))[:limit]
+        rows = self._rows(
+            "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
+            "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
+            "WHERE m.id IN (SELECT value FROM carray(?))",
+            (self._id_array(matching[best]),),
+        )
+        found = {row_id: message for row_id, *message in rows}
+        ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
+        listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
+        return read_rows(listed, FoundMessage, "a message of session")
+
+    def put_snapshot(self, row: SnapshotRow) -> None:
+        self._execute(
+            "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
+            "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.public_id, self._tx.scopes.id_of(row.scope), *row[2:]),
+        )
+
+    def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
+        condition, bound = within(scope)
+        rows = self._rows(f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit))
+        return read_rows(rows, SnapshotRow, "snapshot")
+
+    def add_words(self, messages: Sequence[tuple[int, str]]) -> None:
+        """Keep the words of messages, given as row id and content."""
+        for message_id, content in messages:
+            self._put_words(message_id, tokenize(content))
+
+    def drop_all_words(self) -> None:
+        """Drop the words of all messages, before they are deleted."""
+        self._drop_words("true", ())
+
+    @abstractmethod
+    def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The messages with any of `words` where `part` is true (None: all), ascending, and their BM25."""
+
+    @abstractmethod
+    def _put_words(self, message_id: int, words: Sequence[str]) -> None:
+        """Keep the words of a message."""
+
+    @abstractmethod
+    def _drop_words(self, chosen: str, values: tuple[Any, ...]) -> None:
+        """Drop the words of the messages that a condition chooses, before they are deleted."""

@@ -1,0 +1,37 @@
+"""Which records are standing instructions or preferences. Derived: `rebuild` makes the table from the texts again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from recallite.store.sql.repository import Repository
+from recallite.text.standing import Standing, standing_of
+
+
+class SqlStanding(Repository):
+    """The table `standing`; most records are not in it."""
+
+    def put(self, records: Iterable[tuple[int, str, str, str | None]]) -> None:
+        """Mark those of these records that are standing, given as row id, kind, text and context."""
+        found = ((row_id, standing_of(kind, text, context)) for row_id, kind, text, context in records)
+        self._execute_many(
+            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [each for each in found if each[1] is not None]
+        )
+
+    def derive(self, ids: Sequence[int]) -> None:
+        """Mark these records again by what is stored of them."""
+        self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),))
+        self.put(
+            self._rows(
+                "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
+                (self._id_array(ids),),
+            )
+        )
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a record the mark of another."""
+        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, record_id))
+
+    def ids(self, name: Standing) -> list[int]:
+        """The row ids of those of this name, ascending."""
+        return self._column("SELECT record_id FROM standing WHERE name = ? ORDER BY record_id", (name,))

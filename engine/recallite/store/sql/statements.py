@@ -1,0 +1,260 @@
+"""Statements: their keys and frames, repeated ones, and pairs that wait to be judged.
+
+Keys and frames are derived: `rebuild` makes them from the texts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from heapq import nlargest
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from recallite.store.rows import read_row
+from recallite.store.sql.repository import LISTED, TAGS_SQL, Repository
+from recallite.store.supersession_values import Judgement, Occurrence, Sought, StatementCandidate
+from recallite.store.values import CHUNK_KIND
+from recallite.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
+from recallite.text.statements.records import stored_keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# What happened, what a file says and how to do something is not superseded by a later text.
+WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
+_KEY = Struct("<q")
+_FRAME = Struct("<II")
+_STATED = "SELECT id, kind, scope_id, position, text, context, valid_to, superseded_at FROM record"
+# The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
+# be of another kind.
+_OF_A_KEY = 32
+_SPARE = 8
+
+
+class Stated(NamedTuple):
+    """What the keys and frames of a version are made of."""
+
+    record_id: int
+    kind: str
+    scope_id: int
+    position: int | None
+    text: str
+    context: str | None
+    valid_to: int | None
+    superseded_at: int | None = None
+
+
+class SqlStatements(Repository):
+    """The tables `statement` and `statement_key`."""
+
+    def put(self, stated: Iterable[Stated]) -> None:
+        """Store the keys and frames of versions; most texts have few, long ones none."""
+        rows = []
+        listed: list[tuple[int, int]] = []
+        for each in stated:
+            made = stored_form(each)
+            if made is not None:
+                rows.append((each.record_id, *made))
+                if each.superseded_at is None:
+                    listed += listed_keys(each.record_id, made[0])
+        if rows:
+            self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
+            self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", listed)
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a closed version the frames of its record; keys are of open ones."""
+        self._execute(
+            "INSERT INTO statement SELECT ?1, ?3, frames FROM statement WHERE record_id = ?2 AND length(frames) > 0",
+            (to_id, record_id, b""),
+        )
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Remove the keys and frames of versions."""
+        self._drop_keys(ids)
+        self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
+
+    def derive(self, ids: Sequence[int]) -> None:
+        self.drop(ids)
+        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(ids),)))
+
+    def list_keys(self, ids: Sequence[int]) -> None:
+        """List the keys of these open records, or no longer, by whether they are superseded."""
+        self._drop_keys(ids)
+        rows = self._rows(
+            "SELECT s.record_id, s.keys FROM statement s JOIN record r ON r.id = s.record_id "
+            f"WHERE r.superseded_at IS NULL AND s.record_id {LISTED}",
+            (self._id_array(ids),),
+        )
+        self._execute_many(
+            "INSERT INTO statement_key (key, record_id) VALUES (?, ?)",
+            [each for row in rows for each in listed_keys(*row)],
+        )
+
+    def _drop_keys(self, ids: Sequence[int]) -> None:
+        rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
+        self._execute_many(
+            "DELETE FROM statement_key WHERE key = ? AND record_id = ?",
+            [each for row in rows for each in listed_keys(*row)],
+        )
+
+    def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
+        if not sought:
+            return []
+        scopes = self._tx.scopes.ids([*{each.scope for each in sought}])
+        stored = [_within(each.keys, scopes[each.scope]) if each.scope in scopes else [] for each in sought]
+        holders = self._newest({key for keys in stored for key in keys})
+        ranked = []
+        for keys in stored:
+            shared: dict[int, int] = {}
+            for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
+                for record_id in holders.get(key, ()):
+                    shared[record_id] = shared.get(record_id, 0) + weight
+            ranked.append(nlargest(limit + _SPARE, [(weight, record_id) for record_id, weight in shared.items()]))
+        found = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
+        # Some have expired, or are of another kind: what follows them is read only then.
+        wanted = [(each.kind, scopes.get(each.scope)) for each in sought]
+        missed = [
+            any(record_id not in found or found[record_id][0] != kind for _, record_id in best[:limit])
+            for kind, best in zip(wanted, ranked, strict=True)
+        ]
+        if any(missed):
+            more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
+            found |= self._current({record_id for best in more for _, record_id in best}, now)
+        return [
+            [
+                StatementCandidate._make((*found[record_id][1], weight))
+                for weight, record_id in best
+                if record_id in found and found[record_id][0] == kind
+            ][:limit]
+            for kind, best in zip(wanted, ranked, strict=True)
+        ]
+
+    def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """The newest records of each key; one statement for all keys takes half the time of one for each."""
+        if not keys:
+            return {}
+        # They are at the end of the range of a key, whatever its length.
+        rows = self._execute(
+            "SELECT wanted.value, (SELECT json_group_array(newest.record_id) FROM (SELECT k.record_id "
+            "FROM statement_key k WHERE k.key = wanted.value ORDER BY k.record_id DESC LIMIT ?) newest) "
+            "FROM carray(?) wanted",
+            (_OF_A_KEY, self._id_array([*keys])),
+        )
+        return {key: msgspec.json.decode(listed) for key, listed in rows}
+
+    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], list[Any]]]:
+        """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
+        if not record_ids:
+            return {}
+        rows = self._execute(
+            "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
+            "r.position, r.pinned, r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, "
+            f"r.valid_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
+            f"WHERE r.id {LISTED} "
+            "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
+            (self._id_array(sorted(record_ids)), now),
+        )
+        return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
+
+    def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
+        found = dict(
+            self._execute(
+                "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value",
+                (self._id_array(record_ids),),
+            )
+        )
+        size = MAX_FRAMES * _FRAME.size
+        blobs = (found.get(record_id, b"")[:size].ljust(size, b"\0") for record_id in record_ids.tolist())
+        stored = np.frombuffer(b"".join(blobs), dtype="<u4").reshape(-1, MAX_FRAMES, 2)
+        return stored.astype(np.uint32, copy=False)
+
+
+class SqlOccurrences(Repository):
+    """The table `occurrence`."""
+
+    def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        found: dict[int, list[Occurrence]] = {}
+        for record_id, *row in self._execute(
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {LISTED} ORDER BY record_id, at, id",
+            (self._id_array(record_ids),),
+        ):
+            found.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+        return found
+
+    def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
+        self._execute_many("INSERT INTO occurrence (record_id, at, text) VALUES (?, ?, ?)", [*rows])
+
+    def move(self, record_id: int, to_id: int) -> None:
+        """Leave the times of a text that has been replaced to its closed version."""
+        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))
+
+
+class SqlJudgements(Repository):
+    """The table `judgement`."""
+
+    def waiting(self, limit: int) -> list[Judgement]:
+        rows = self._execute(
+            "SELECT old_id, new_id, confidence, reason, created_at FROM judgement ORDER BY old_id, new_id LIMIT ?",
+            (limit,),
+        )
+        return [Judgement(*row) for row in rows]
+
+    def count(self) -> int:
+        return self._number("SELECT count(*) FROM judgement")
+
+    def put(self, rows: Iterable[Judgement]) -> None:
+        self._execute_many(
+            "INSERT INTO judgement VALUES (?, ?, ?, ?, ?) ON CONFLICT (old_id, new_id) DO UPDATE SET "
+            "confidence = excluded.confidence, reason = excluded.reason, created_at = excluded.created_at",
+            [*rows],
+        )
+
+    def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
+
+
+_PINNED, _RESOLVED = (StatementCandidate._fields.index(name) for name in ("pinned", "event_resolved"))
+
+
+def _fields(row: Sequence[Any]) -> list[Any]:
+    """The fields of a candidate but for its weight."""
+    *fields, tags = row
+    fields[_PINNED], fields[_RESOLVED] = bool(fields[_PINNED]), bool(fields[_RESOLVED])
+    return [*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags))]
+
+
+def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
+    """The keys and frames of a version as they are stored; None where it has neither. A closed version has no keys."""
+    if each.kind in WITHOUT_STATEMENTS:
+        return None
+    # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
+    found = each.valid_to is None and each.position is None
+    keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
+    # What is found was parsed for its keys.
+    read = statement_of if found else framing_statement_of
+    frames = () if "?" in each.text else frames_of(read(each.text, each.context))
+    if not keys and not frames:
+        return None
+    return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)
+
+
+def listed_keys(record_id: int, keys: bytes) -> list[tuple[int, int]]:
+    """The rows of `statement_key`."""
+    return [(key, record_id) for (key,) in _KEY.iter_unpack(keys)]
+
+
+def _within(keys: Sequence[int], scope_id: int) -> list[int]:
+    """Keys as they are stored: mixed with the scope, so that what others hold is never read."""
+    salt = _salt(scope_id)
+    return [key ^ salt for key in keys]
+
+
+@lru_cache(maxsize=4096)
+def _salt(scope_id: int) -> int:
+    return int.from_bytes(blake2b(str(scope_id).encode(), digest_size=8).digest(), "little", signed=True)

@@ -1,0 +1,325 @@
+"""Embedders, vectors, token codes and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recallite.errors import EmbedderMismatch
+from recallite.store.packing import pack
+from recallite.store.sql.repository import Repository
+from recallite.store.values import NEVER, EmbedderRow, Parts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_WITHOUT = (
+    "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
+    "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
+)
+
+_LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
+
+
+class SqlVectors(Repository):
+    """The tables `embedder`, `vector`, `vector_packed`, `token_code` and `refusal`."""
+
+    def of_current(
+        self, ids: Sequence[int], embedder: EmbedderRow
+    ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
+        rows = self._rows(
+            "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
+            "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
+            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL "
+            "AND r.superseded_at IS NULL ORDER BY r.id, v.part",
+            (NEVER, embedder.id, self._id_array(ids)),
+        )
+        found: dict[tuple[int, int, str, int], list[bytes]] = {}
+        for *record, value in rows:
+            found.setdefault(tuple(record), []).append(value)
+        return [
+            (*record, np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, embedder.dimension))
+            for record, values in found.items()
+        ]
+
+    def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
+        """The float32 bytes of the parts of records, by row id."""
+        found: dict[int, list[bytes]] = {}
+        for record_id, value in self._execute(
+            "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
+            "ORDER BY record_id, part",
+            (embedder.id, self._id_array(ids)),
+        ):
+            found.setdefault(record_id, []).append(value)
+        return found
+
+    def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
+        self._execute(
+            "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
+            (embedder.id, self._id_array(list(parts))),
+        )
+        self.insert(embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
+        self.add_refusals(
+            embedder.id, {record_id: each.problem or "" for record_id, each in parts.items() if each.refused}
+        )
+        if active:
+            self._execute(
+                "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
+                (self._id_array(list(parts)),),
+            )
+            self.mark_refused()
+            self._tx.changes.append_ids("text", list(parts))
+
+    def active_embedder(self) -> EmbedderRow | None:
+        row = self._execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
+        return None if row is None else EmbedderRow(*row)
+
+    def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+        active = self.active_embedder()
+        if active is None:
+            row = self.add_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
+            self._execute("UPDATE embedder SET active = (id = ?)", (row.id,))
+            return row
+        if active.fingerprint != fingerprint:
+            raise EmbedderMismatch(
+                f"{self._tx.path} holds vectors of {active.name} ({active.dimension}); this embedder is {name} "
+                f"({dimension}, {fingerprint}). Run: recallite --db {self._tx.path} reembed"
+            )
+        return active
+
+    def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+        self._execute(
+            "INSERT INTO embedder (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING",
+            (fingerprint, name, dimension),
+        )
+        row: Any = self._execute(
+            "SELECT id, fingerprint, name, dimension FROM embedder WHERE fingerprint = ?", (fingerprint,)
+        ).fetchone()
+        return EmbedderRow(*row)
+
+    def of_record(self, record_id: int) -> Parts:
+        rows = self._rows(
+            "SELECT v.value, c.codes FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
+            "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
+            (record_id,),
+        )
+        codes = tuple(row[1] for row in rows)
+        return Parts(tuple(row[0] for row in rows), () if None in codes else codes)
+
+    def count_waiting(self) -> int:
+        return self._number(
+            "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
+            "AND indexed"
+        )
+
+    def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
+        return self._rows(
+            "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
+            "AND indexed AND id > ? ORDER BY id LIMIT ?",
+            (after_id, limit),
+        )
+
+    def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
+        return self._rows(
+            f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
+            (embedder.id, limit),
+        )
+
+    def count_lacking(self, embedder: EmbedderRow) -> int:
+        return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
+
+    def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
+        still = {
+            row[0]: row
+            for row in self._execute(
+                "SELECT id, text, context FROM record WHERE id IN (SELECT value FROM carray(?))",
+                (self._id_array(list(parts)),),
+            )
+        }
+        return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
+
+    def switch_to(self, embedder: EmbedderRow) -> None:
+        self._activate_alone(embedder)
+        self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed")
+        self.mark_refused()
+
+    def start_over(self, embedder: EmbedderRow) -> None:
+        self._activate_alone(embedder)
+        self._execute(
+            "UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
+            f"AND {_WITHOUT}",
+            (embedder.id,),
+        )
+
+    def _activate_alone(self, embedder: EmbedderRow) -> None:
+        """Make an embedder the active one, and remove the vectors of all others."""
+        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+        self._execute("UPDATE embedder SET active = true")
+        self._tx.changes.append("reload", 0)
+
+    def unsound(self) -> list[int]:
+        """Row ids of the records with a vector of the active embedder that is not finite and of unit length."""
+        active = self.active_embedder()
+        if active is None:
+            return []
+        bad: set[int] = set()
+        last: Any = self._execute("SELECT coalesce(max(id), 0) FROM vector").get
+        for start in range(0, last, 8192):
+            rows = self._rows(
+                "SELECT record_id, value FROM vector "
+                "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
+                (start, start + 8192, active.id, 4 * active.dimension),
+            )
+            if rows:
+                values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
+                norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
+                bad.update(rows[place][0] for place in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
+        return sorted(bad)
+
+    def insert(self, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
+        """Store (record id, part, float32 bytes, token codes or None) rows, and the packed form of each vector."""
+        if not vectors:
+            return
+        ids = self._tx.new_ids("vector", len(vectors))
+        self._execute_many(
+            "INSERT INTO vector (id, record_id, part, embedder_id, value) VALUES (?, ?, ?, ?, ?)",
+            [
+                (vector_id, record_id, part, embedder.id, value)
+                for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
+            ],
+        )
+        values = np.frombuffer(b"".join(row[2] for row in vectors), dtype="<f4").reshape(len(vectors), -1)
+        self._insert_packed(embedder.id, ids, [row[0] for row in vectors], values)
+        self.insert_token_codes(
+            [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
+        )
+
+    def rebuild_packed(self) -> None:
+        """Derive `vector_packed` again from all finite vectors."""
+        self._execute("DELETE FROM vector_packed")
+        for embedder_id, ids, owners, values in self._whole_vectors():
+            self._insert_packed(embedder_id, ids, owners, values)
+
+    def mispacked(self) -> list[int]:
+        """Row ids of the records with a finite vector whose packed form is missing or not its own."""
+        bad: set[int] = set()
+        for _, ids, owners, values in self._whole_vectors():
+            found: dict[Any, Any] = dict(
+                self._execute(
+                    "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))",
+                    (self._id_array(ids),),
+                )
+            )
+            packed = zip(ids, owners, pack(ids, owners, values), strict=True)
+            bad.update(owner for vector_id, owner, value in packed if found.get(vector_id) != value)
+        return sorted(bad)
+
+    def _whole_vectors(self) -> Iterator[tuple[int, list[int], list[int], NDArray[np.float32]]]:
+        """(embedder id, row ids, row ids of records, vectors) of all vectors that are finite and of the right size."""
+        for embedder_id, dimension in self._rows("SELECT id, dimension FROM embedder"):
+            last = 0
+            while rows := self._rows(
+                "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
+                "ORDER BY id LIMIT 8192",
+                (last, embedder_id, 4 * dimension),
+            ):
+                last = rows[-1][0]
+                values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+                finite = np.isfinite(values).all(axis=1)
+                kept = [row for row, whole in zip(rows, finite.tolist(), strict=True) if whole]
+                if kept:
+                    ids, owners, _ = zip(*kept, strict=True)
+                    yield embedder_id, list(ids), list(owners), np.ascontiguousarray(values[finite])
+
+    def _insert_packed(
+        self, embedder_id: int, ids: Sequence[int], owners: Sequence[int], values: NDArray[np.float32]
+    ) -> None:
+        self._execute_many(
+            "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
+            [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
+        )
+
+    def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Store (vector id, codes) rows."""
+        self._execute_many("INSERT INTO token_code (vector_id, codes) VALUES (?, ?)", rows)
+
+    def has_token_codes(self) -> bool:
+        return bool(self._execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
+
+    def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
+        return self._rows(
+            "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
+            f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) "
+            "ORDER BY r.id LIMIT ?",
+            (after_id, embedder_id, limit),
+        )
+
+    def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
+        changed = []
+        for record_id, parts in codes.items():
+            vectors = self._rows(
+                f"SELECT v.id, {_LACKS} FROM vector v WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
+                (record_id, embedder_id),
+            )
+            if len(vectors) == len(parts):
+                pairs = zip(vectors, parts, strict=True)
+                self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
+                changed.append(record_id)
+        self._tx.changes.append_ids("text", changed)
+        return len(changed)
+
+    def drop_token_codes(self) -> None:
+        if self.has_token_codes():
+            self._execute("DELETE FROM token_code")
+            self._tx.changes.append("reload", 0)
+
+    def add_refusals(self, embedder_id: int, reasons: Mapping[int, str]) -> None:
+        """Note why records were refused; keys are row ids."""
+        self._execute_many(
+            "INSERT INTO refusal (record_id, embedder_id, reason) VALUES (?, ?, ?) "
+            "ON CONFLICT (record_id, embedder_id) DO UPDATE SET reason = excluded.reason",
+            [(record_id, embedder_id, reason) for record_id, reason in reasons.items()],
+        )
+
+    def mark_refused(self) -> None:
+        """Make `refused` the state of the records that the active embedder refused."""
+        self._execute(
+            "UPDATE record SET embedding_state = 'refused' WHERE id IN (SELECT f.record_id FROM refusal f "
+            "JOIN embedder e ON e.id = f.embedder_id AND e.active)"
+        )
+
+    def copy_refusals(self, record_id: int, to_id: int) -> None:
+        """Give a record the refusals of another."""
+        self._execute(
+            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?",
+            (to_id, record_id),
+        )
+
+    def drop_refusals(self, record_id: int) -> None:
+        """Forget the refusals of a record."""
+        self._execute("DELETE FROM refusal WHERE record_id = ?", (record_id,))
+
+    def forget_refusals(self, embedder_id: int) -> None:
+        self._execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
+        self._execute(
+            "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'refused' "
+            "AND id NOT IN (SELECT record_id FROM refusal)"
+        )
+
+    def count_refused(self, scope: str) -> int:
+        visible = self._tx.conditions.in_scopes([scope])
+        refused = "r.embedding_state = 'refused' AND r.valid_to IS NULL"
+        return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
+
+    def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
+        visible = self._tx.conditions.in_scopes([scope])
+        return self._rows(
+            "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
+            "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "
+            f"WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
+            (*visible.values, limit),
+        )

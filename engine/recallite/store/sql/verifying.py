@@ -1,0 +1,235 @@
+"""Comparing everything derived with the records, without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from recallite.errors import StoreCorrupt
+from recallite.reports import Problem, Verification
+from recallite.store.protocol import Progress
+from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.statements import Stated, listed_keys, stored_form
+from recallite.store.sql.supersessions import DERIVED_SQL
+from recallite.text.normalise import content_hash
+from recallite.text.record_words import record_words, written_words
+from recallite.text.standing import standing_of
+
+if TYPE_CHECKING:
+    from recallite.store.sql.transaction import SqlTransaction
+
+
+_SHOWN = 5
+REBUILD = "recallite rebuild"
+RESTORE = "restore a backup, or export what can be read and import it into a new file"
+
+
+class Check(NamedTuple):
+    """What the statement finds is a problem of this name, with its remedy."""
+
+    name: str
+    statement: str
+    remedy: str
+
+
+_CHECKS = (
+    Check(
+        "record without vector",
+        "SELECT r.public_id FROM record r WHERE r.embedding_state = 'embedded' AND NOT EXISTS (SELECT 1 FROM vector v "
+        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)",
+        REBUILD,
+    ),
+    Check(
+        "vector without record",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = v.record_id)",
+        REBUILD,
+    ),
+    Check(
+        "vector of an unknown embedder",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM embedder e WHERE e.id = v.embedder_id)",
+        REBUILD,
+    ),
+    Check(
+        "more than one active embedder",
+        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
+        "recallite reembed",
+    ),
+    Check(
+        "gap in a record's parts",
+        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)",
+        REBUILD,
+    ),
+    Check(
+        "vector of the wrong size",
+        "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
+        "WHERE length(v.value) != 4 * e.dimension",
+        REBUILD,
+    ),
+    Check(
+        "token codes of the wrong size",
+        "SELECT 'vector ' || c.vector_id FROM token_code c JOIN vector v ON v.id = c.vector_id "
+        "WHERE length(c.codes) % 8 != 0",
+        REBUILD,
+    ),
+    Check(
+        "token codes without vector",
+        "SELECT 'vector ' || vector_id FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector)",
+        REBUILD,
+    ),
+    Check(
+        "record whose succession is not that of its supersessions",
+        f"SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.valid_to IS NULL "
+        f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id "
+        "WHERE (v.superseded_at, v.superseded_until, v.held_until) "
+        "IS DISTINCT FROM (d.superseded_at, d.superseded_until, d.held_until)",
+        REBUILD,
+    ),
+    Check(
+        "supersession without link, or link without supersession",
+        "SELECT 'record ' || x.new_id FROM supersession x WHERE x.known_until IS NULL AND NOT EXISTS (SELECT 1 "
+        "FROM link l WHERE l.source_id = x.new_id AND l.target_id = x.old_id AND l.type = 'supersedes') "
+        "UNION ALL SELECT 'record ' || l.source_id FROM link l WHERE l.type = 'supersedes' AND NOT EXISTS (SELECT 1 "
+        "FROM supersession x WHERE x.new_id = l.source_id AND x.old_id = l.target_id AND x.known_until IS NULL)",
+        REBUILD,
+    ),
+    Check(
+        "key of no statement",
+        "SELECT 'record ' || record_id FROM statement_key WHERE record_id NOT IN (SELECT record_id FROM statement)",
+        REBUILD,
+    ),
+    Check(
+        "record without scope",
+        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
+        "restore a backup",
+    ),
+)
+
+
+def verify(
+    tx: SqlTransaction,
+    checks: Sequence[Check],
+    integrity: Callable[[], Iterator[Problem]],
+    fault_of: Callable[[Exception], Problem | None],
+    on_progress: Progress | None = None,
+) -> Verification:
+    """Compare everything derived with the records. Nothing is changed.
+
+    A database adds checks of its own and a check of its integrity, and says which problem an exception of it is.
+    """
+    problems: list[Problem] = []
+    counts = {"record": 0, "vector": 0}
+
+    @contextmanager
+    def reported() -> Iterator[None]:
+        """Turn an error of the database into a problem: a check that fails is a finding."""
+        try:
+            yield
+        except StoreCorrupt as fault:
+            problems.append(Problem(name="value that was not stored so", count=1, examples=(str(fault),)))
+        except Exception as fault:
+            problem = fault_of(fault)
+            if problem is None:
+                raise
+            if problem not in problems:
+                problems.append(problem)
+
+    for table in counts:
+        with reported():
+            counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
+    with reported():
+        problems.extend(integrity())
+    for check in (*_CHECKS, *checks):
+        with reported():
+            rows = tx.connection.execute(check.statement)
+            problems.extend(found(check.name, [row[0] for row in rows], check.remedy))
+    with reported():
+        problems.extend(_vector_values(tx))
+    with reported():
+        problems.extend(_statements(tx))
+    with reported():
+        problems.extend(_words(tx, counts["record"], on_progress))
+    return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
+
+
+def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Iterator[Problem]:
+    """A problem with the first examples, if there are any."""
+    if examples:
+        yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
+
+
+def _vector_values(tx: SqlTransaction) -> Iterator[Problem]:
+    yield from found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
+    yield from found("vector whose packed form is not its own", [f"record {each}" for each in tx.vectors.mispacked()])
+
+
+def _statements(tx: SqlTransaction) -> Iterator[Problem]:
+    """Keys and frames against the texts; listed keys by their number, the least and the greatest."""
+    rows = tx.connection.execute(
+        "SELECT r.public_id, q.keys, q.frames, coalesce(k.number, 0), k.least, k.greatest, "
+        "r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
+        "LEFT JOIN statement q ON q.record_id = r.id LEFT JOIN (SELECT record_id, count(*) AS number, "
+        "min(key) AS least, max(key) AS greatest FROM statement_key GROUP BY record_id) k ON k.record_id = r.id "
+        "ORDER BY r.id"
+    )
+    wrong = []
+    for public_id, keys, frames, number, least, greatest, indexed, *stated in rows:
+        each = Stated(*stated)
+        if not isinstance(each.text, str) or not isinstance(each.context, str | None):
+            continue  # another finding
+        made = stored_form(each) if indexed else None
+        listed = [] if made is None or each.superseded_at is not None else [key for key, _ in listed_keys(0, made[0])]
+        expected = (len(listed), min(listed, default=None), max(listed, default=None))
+        if (keys, frames) != (made or (None, None)) or (number, least, greatest) != expected:
+            wrong.append(public_id)
+    yield from found("record whose statement is not that of its text", wrong)
+
+
+def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
+    numbers = dict(tx.connection.execute("SELECT text, id FROM term"))
+    missing: list[str] = []
+    wrong: list[str] = []
+    edited: list[str] = []
+    misjudged: list[str] = []
+    rows = tx.connection.execute(
+        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name, "
+        "r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
+        "LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
+    )
+    for done, row in enumerate(rows, 1):
+        public_id, text, context, stored_hash, terms, counts, tags, kind, standing, indexed = row
+        if not isinstance(text, str) or not isinstance(context, str | None):
+            edited.append(public_id)
+            continue
+        if content_hash(text, context) != stored_hash:
+            edited.append(public_id)
+        if (standing_of(kind, text, context) if indexed else None) != standing:
+            misjudged.append(public_id)
+        if not indexed:
+            wrong += [public_id] * (terms is not None)
+        elif terms is None:
+            missing.append(public_id)
+        elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
+            wrong.append(public_id)
+        else:
+            words = record_words(written_words(text, context), context, msgspec.json.decode(tags)).counts()
+            expected = sorted((numbers.get(word, -1), count) for word, count in words.items())
+            if expected != list(zip(np.frombuffer(terms, dtype="<i4").tolist(), counts, strict=False)):
+                wrong.append(public_id)
+        if on_progress is not None and done % 1000 == 0:
+            on_progress(done, total)
+    for name, examples in (
+        ("record without words", missing),
+        ("record whose words are not those of its text", wrong),
+        ("record whose standing is not that of its text", misjudged),
+        ("record whose text was changed outside Recallite", edited),
+    ):
+        yield from found(name, examples)
+    orphans = tx.connection.execute(
+        "SELECT count(*) FROM record_terms t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = t.record_id)"
+    ).get
+    if orphans:
+        yield Problem(name="words without record", count=orphans)

@@ -1,0 +1,93 @@
+"""A copy of the store as of one commit: complete or absent, never over another file, private while it is written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from recallite.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly
+from recallite.store.protocol import Progress
+from recallite.store.sqlite.connection import MEMORY, resolve
+from recallite.store.sqlite.faults import as_store_error, reading_failed
+from recallite.store.sqlite.keys import Key
+from recallite.unfinished import unfinished
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.store import SqliteStore
+
+
+_PAGES_A_STEP = 4096
+_READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
+
+
+def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+    """Copy the store, as of one commit, to a new file; returns its path."""
+    path = Path(resolve(target))
+    if str(path) == MEMORY or os.path.lexists(path):
+        raise InvalidInput(f"{path} exists: give the path of a new file")
+    try:
+        mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=("-journal", "-wal", "-shm")) as part:
+            with store.exclusive() as source:
+                _copy(source, part.path, str(path), store.key, on_progress)
+            part.finish()
+            _put(part.path, path)
+            part.give(mode)
+    except FileExistsError:
+        raise InvalidInput(f"{path} was made while the store was copied: give the path of a new file") from None
+    except OSError as fault:
+        message = f"{path} cannot be written: {fault.strerror}. Nothing was left of the backup"
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(f"{message}; free some space there") from fault
+        raise (StoreReadOnly if fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else StoreError)(
+            message
+        ) from fault
+    return str(path)
+
+
+def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
+    """Raises apsw.Error for errors of the store, and StoreError for errors of the target."""
+    copy = None
+    try:
+        copy = apsw.Connection(part)
+        if key is not None:
+            key.unlock(copy)
+            copy.pragma("page_size", source.pragma("page_size"))  # encrypted files are copied page by page
+        with copy.backup("main", source, "main") as steps:
+            while not steps.done:
+                steps.step(_PAGES_A_STEP)
+                if on_progress is not None:
+                    on_progress(steps.page_count - steps.remaining, steps.page_count)
+        copy.pragma("journal_mode", "delete")
+    except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.CorruptError) as fault:
+        reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
+        if reading and not (copy is not None and reading_failed(copy)):
+            raise
+        raise as_store_error(fault, path, copy, undone="nothing was left of the backup") from fault
+    finally:
+        if copy is not None:
+            copy.close(True)
+
+
+def _put(part: str, path: Path) -> None:
+    """Give a complete file its name; FileExistsError if another file has it by now."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.rename(part, path)
+    if sys.platform != "win32":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,142 @@
+"""Bulk reads for the in-memory index: whole columns at a time, in row-id order.
+
+Blobs are concatenated by SQLite (`group_concat` is byte-exact for blobs) without the GIL: 50,000 vectors arrive in
+54 ms against 76-150 ms row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import apsw
+import numpy as np
+
+from recallite.store.packing import PackedVectors, unpack
+from recallite.store.rows import read_rows
+from recallite.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
+from recallite.store.sqlite.arrays import id_array
+from recallite.store.sqlite.connection import CACHE_KIB
+from recallite.store.values import Columns, TermBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# Of pages that are read once: with the cache that recall uses, reading a million vectors took 1.25 times as long, and
+# left 64 MB behind.
+_PASSING_CACHE_KIB = 512
+
+# The fields of `record_packed.value`, as the schema writes them.
+PACKED_RECORD = np.dtype(
+    [
+        ("ids", ">i8"),
+        ("sources", ">i8"),
+        ("positions", ">i8"),
+        ("created_at", ">i8"),
+        ("moments", ">i8"),
+        ("moments_until", ">i8"),
+        ("valid_from", ">i8"),
+        ("valid_to", ">i8"),
+        ("expires_at", ">i8"),
+        ("superseded_at", ">i8"),
+        ("held_until", ">i8"),
+        ("importance", ">i8"),
+        ("scopes", ">i4"),
+        ("kinds", ">i4"),
+        ("resolved", "u1"),
+    ]
+)
+
+_IMPORTANCE_UNIT = 1e-15
+
+
+class _Kind(NamedTuple):
+    name: str
+    id: int
+
+
+class SqliteBlocks(SqlBlocks):
+    """Whole columns of the tables, concatenated by SQLite."""
+
+    @contextmanager
+    def reading_all(self) -> Iterator[None]:
+        connection: apsw.Connection = self._tx.connection  # type: ignore[assignment]
+        connection.pragma("cache_size", -_PASSING_CACHE_KIB)
+        try:
+            yield
+        finally:
+            connection.pragma("cache_size", -CACHE_KIB)
+
+    def columns(self, ids: Sequence[int]) -> Columns:
+        rows = self._rows(
+            "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
+            (id_array(ids),),
+        )
+        return self._columns(b"".join(row[0] for row in rows))
+
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        blob: Any = self._execute(
+            "SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed WHERE record_id > ? AND record_id <= ?",
+            bounds,
+        ).get
+        return self._columns(blob or b"")
+
+    def _columns(self, blob: bytes) -> Columns:
+        packed = np.frombuffer(blob, dtype=PACKED_RECORD)
+        fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
+        fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
+        kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
+        return Columns(**fields, kind_numbers=dict(kinds))
+
+    def ranges(self, blocks: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
+        table = {"columns": "record_packed", "terms": "record_terms", "vectors": "vector_packed"}[blocks]
+        key = "id" if blocks == "vectors" else "record_id"
+        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
+        chunk = ROWS_A_BLOCK[blocks]
+        return [(start, start + chunk) for start in range(0, last, chunk)]
+
+    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+        # A range of row ids is walked in their order; sorting in a subquery took 1.4 times as long.
+        blob: Any = self._execute(
+            "SELECT CAST(group_concat(value, '') AS BLOB) FROM vector_packed "
+            "WHERE id > ? AND id <= ? AND embedder_id = ?",
+            (*bounds, embedder_id),
+        ).get
+        return unpack(blob or b"", dimension)
+
+    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        # In the order of the array: with IN (SELECT ...) SQLite sorts them first, which takes four times as long.
+        rows = self._rows(
+            "SELECT v.id, v.value FROM carray(?) c CROSS JOIN vector v ON v.id = c.value", (id_array(vector_ids),)
+        )
+        found = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(-1, dimension)
+        if len(rows) == len(vector_ids):
+            return found
+        held = dict(rows)
+        empty = bytes(4 * dimension)
+        values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
+        return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
+
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
+        # A count is never 0, so a zero byte ends each record's counts.
+        found: Any = self._execute(
+            f"SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB) {chosen}",
+            bounds,
+        ).fetchone()
+        numbers, counts = found[0] or b"", found[1] or b""
+        ends: Any = self._execute(
+            "SELECT (SELECT min(record_id) FROM record_terms WHERE record_id > ?), "
+            "(SELECT max(record_id) FROM record_terms WHERE record_id <= ?)",
+            bounds,
+        ).fetchone()
+        # A byte for each word, and one for each record.
+        count = len(counts) - len(numbers) // 4
+        if count and ends[1] - ends[0] + 1 == count:
+            ids = np.arange(ends[0], ends[1] + 1, dtype=np.int64)
+        else:
+            rows = self._rows(f"SELECT record_id {chosen} ORDER BY record_id", bounds)
+            ids = np.array(rows, dtype=np.int64).ravel()
+        return term_block(ids, numbers, counts)

@@ -1,0 +1,137 @@
+"""Proof of an erasure: what was stored of some records, and whether any of its bytes are left in the files.
+
+Files are searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import apsw
+
+from recallite.checks import now_us, to_datetime
+from recallite.errors import StoreError, StoreFull
+from recallite.reports import ErasureReceipt
+from recallite.store.byte_search import found_in
+from recallite.store.sql.erasing import SqlErasure
+from recallite.store.sqlite.files import RawDatabase, files_of, snapshot_of
+from recallite.store.sqlite.rebuilding import drop_unused
+from recallite.store.values import Erased
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.store import SqliteStore
+
+
+# Internal tables of SQLite's modules.
+_SHADOWS = ("session_fts_", "sqlite_")
+
+
+class SqliteErasure(SqlErasure):
+    """Erasure of records in a write transaction; `prove` searches for what it collected."""
+
+    def _drop_unused(self) -> None:
+        drop_unused(self._tx)  # type: ignore[arg-type]
+
+    def _has_snapshot(self) -> bool:
+        path: str = self._tx.connection.filename  # type: ignore[attr-defined]
+        return bool(path) and any(str(file) == snapshot_of(path) for file in files_of(path))
+
+    def _tables(self) -> list[str]:
+        return [
+            name
+            for name in self._column("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            if not name.startswith(_SHADOWS) and name not in ("session_fts", "feed", "meta")
+        ]
+
+    def _in_a_message(self, word: str) -> bool:
+        quoted = '"' + word.replace('"', '""') + '"'
+        found = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
+        return found.fetchone() is not None
+
+    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
+        columns = self._rows(
+            "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
+            "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"
+        )
+        rows: dict[str, int] = {}
+        found: set[bytes] = set()
+        sought = tuple(pieces)
+        for table, column in columns:
+            if not sought or table.startswith(_SHADOWS):
+                continue
+            holds = f'instr(CAST(t."{column}" AS BLOB), s.value)'
+            here = self._rows(
+                f'SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM "{table}" t WHERE {holds})',
+                (apsw.carray(sought),),
+            )
+            if here:
+                values = tuple(value for (value,) in here)
+                found.update(values)
+                rows[f"{table}.{column}"] = self._execute(
+                    f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
+                    (apsw.carray(values),),
+                ).get
+        return rows, found
+
+
+def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
+    """Compact the file, empty its WAL, and look for the erased bytes in all of its files."""
+    problems = []
+    try:
+        emptied = store.compact()
+    except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
+        emptied = True
+        reason = "there is no space" if isinstance(fault, StoreFull) else type(fault).__name__
+        problems.append(
+            f"what was forgotten is gone from the tables, but the file could not be compacted ({reason}): "
+            "correct that, then run recallite vacuum"
+        )
+    if not emptied and not store.in_memory:
+        problems.append(
+            f"another connection reads an older state of {store.path}, so its WAL could not be emptied: end that "
+            "reader, then run recallite vacuum"
+        )
+    sizes: dict[str, int] = {}
+    found: set[bytes] = set()
+    if not store.in_memory:
+        sizes, found = _found_in_files(store, erased.pieces)
+    with store.read() as reader:
+        elsewhere, kept = reader.erasure.found_in_tables(found)
+    if left := found - kept:
+        problems.append(
+            f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in "
+            f"{', '.join(sizes)}, in no row: end the other processes that have {store.path} open, then run "
+            "recallite vacuum"
+        )
+    return ErasureReceipt(
+        complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,
+        removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
+        too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
+    )  # fmt: skip
+
+
+def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:
+    """The size of each file in bytes, by name, and those sequences that are in any of them.
+
+    Of an encrypted database the pages are searched as they read, free ones too; that takes its size in RAM.
+    """
+    sizes: dict[str, int] = {}
+    found: set[bytes] = set()
+    if store.encrypted:
+        with store.exclusive() as connection:
+            found |= found_in(BytesIO(connection.serialize("main")), pieces)
+    else:
+        with store.exclusive(), RawDatabase(store.path) as database:
+            found |= found_in(database, pieces)
+    for file in files_of(store.path):
+        # Another process may remove a file, such as its index snapshot, at any time.
+        with suppress(FileNotFoundError):
+            sizes[file.name] = file.stat().st_size
+            if str(file) != store.path:
+                with file.open("rb") as stream:
+                    found |= found_in(stream, pieces)
+    return sizes, found

@@ -1,0 +1,186 @@
+"""SQLite's errors as errors of `recallite.errors`: what happened, to which file, and what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import apsw
+
+from recallite.errors import (
+    NotADatabase,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreIOError,
+    StoreLocked,
+    StoreReadOnly,
+    WrongKey,
+)
+
+# SQLite reports these as a malformed file.
+_UNREADABLE = (errno.EIO, errno.ENXIO)
+# `xFileControl` in `sqlite3_io_methods`, counted in pointers.
+_FILE_CONTROL = 10
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_UNDONE = "the write was rolled back"
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_WRITING = (
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_DELETE, apsw.SQLITE_IOERR_SHMSIZE,
+)  # fmt: skip
+
+
+@contextmanager
+def translated(path: str, connection: apsw.Connection | None = None, *, encrypted: bool = False) -> Iterator[None]:
+    """Raise errors of `recallite.errors` for those of SQLite; `path` names the store in them.
+
+    With `connection` they include the error of the system. For an `encrypted` store "not a database" means a wrong key.
+    """
+    try:
+        yield
+    except apsw.Error as fault:
+        if encrypted and isinstance(fault, apsw.NotADBError):
+            raise WrongKey(
+                f"{path} cannot be read with this key: give the one it was encrypted with; the file was left as it is. "
+                "Where the key is right, the beginning of the file is damaged: restore a backup"
+            ) from None
+        raise as_store_error(fault, path, connection) from fault
+    except UnicodeDecodeError as fault:  # apsw's, for a TEXT that another program wrote
+        raise StoreCorrupt(
+            f"{path} holds a text that is not UTF-8 ({fault}): another program changed it; mend or remove its row"
+        ) from None
+
+
+def as_store_error(
+    fault: apsw.Error, path: str, connection: apsw.Connection | None, *, undone: str = _UNDONE
+) -> StoreError:
+    """The error for an error of SQLite; `undone` describes what happened to a write."""
+    match fault:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreLocked(
+                f"{path} is locked by another process; nothing was written. "
+                "Try again, or raise Settings(busy_timeout_ms=...)"
+            )
+        case apsw.FullError():
+            return _refused(errno.ENOSPC, path, doing="written", after=undone)
+        case apsw.ReadOnlyError():
+            return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+        case apsw.NotADBError():
+            return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
+        case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
+            return StoreCorrupt(
+                f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "
+                f"recallite --db {path} rebuild, or restore a backup"
+            )
+        case apsw.CorruptError():
+            return _refused(errno.EIO, path, doing="read", after="nothing was changed")
+        case apsw.IOError():
+            extended = getattr(fault, "extendedresult", None)
+            doing, after = ("written", undone) if extended in _WRITING else ("read", "nothing was changed")
+            if extended == apsw.SQLITE_IOERR_FSYNC and undone == _UNDONE:
+                # The commit is in the WAL, and comes back if a crash or a failed close follows.
+                after = "the write was undone, but may be there when the file is opened again after a crash"
+            return _refused(_errno(connection), path, doing=doing, after=after)
+        case apsw.CantOpenError():
+            if (number := _of_folder(path)) in (*_SHORT, errno.EIO, errno.ENOSPC):
+                return _refused(number, path, doing="opened", after="nothing was changed")
+            return StoreError(
+                f"{path} cannot be opened: check that its folder exists, may be entered and written, and has space"
+            )
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return StoreClosed(f"{path} was closed: open a new Memory")
+        case _:
+            return StoreError(f"{path}: {type(fault).__name__}: {fault}")
+
+
+def reading_failed(connection: apsw.Connection) -> bool:
+    """Whether the last error of the connection was that the disk could not be read."""
+    return any(number in _UNREADABLE for number in _last_errors(connection))
+
+
+def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
+    """The error for an errno: StoreFull if there is no space, else StoreIOError.
+
+    `doing` is "read", "written" or "opened"; `after` describes what happened to the work.
+    """
+    if number == errno.ENOSPC:
+        return StoreFull(f"the disk that holds {path} is full; {after}. Free some space")
+    if number == errno.EDQUOT:
+        return StoreFull(
+            f"the quota of the disk that holds {path} is used up; {after}. Delete files, or have the quota raised"
+        )
+    if number in _SHORT:
+        remedy = "Free some memory" if number == errno.ENOMEM else "Close some, or raise the limit (ulimit -n)"
+        return StoreIOError(f"{path} cannot be {doing}: {os.strerror(number).lower()}; {after}. {remedy}")
+    if number == errno.EINTR:
+        return StoreIOError(f"{path} cannot be {doing}: a signal interrupted it; {after}. Try again")
+    said = f" ({os.strerror(number)})" if number else ""
+    return StoreIOError(
+        f"{path} cannot be {doing}: the disk or the connection to it failed{said}; {after}. Check the disk and the "
+        f"system's log; the file may be intact: once the disk works, run recallite --db {path} verify"
+    )
+
+
+def not_writable(path: str) -> StoreError:
+    """The error for a file that SQLite could only open for reading."""
+    folder = os.path.dirname(path) or "."
+    # By the effective user: a process that dropped its rights keeps its real user.
+    effective = os.access in os.supports_effective_ids
+    if all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, folder)):
+        # SQLite opens a file for reading only, whatever the reason.
+        return StoreIOError(
+            f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
+            "of open files (ulimit -n), or the disk failed. Try again"
+        )
+    return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+
+
+def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:
+    """Whether the content of the file is damaged: a wrong page, or a database or WAL that ends too soon.
+
+    SQLite reports "malformed" also if the disk cannot be read; the error of the system tells these apart.
+    """
+    if isinstance(fault, apsw.CorruptError):
+        return connection is None or not reading_failed(connection)
+    return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHORT_READ
+
+
+def _errno(connection: apsw.Connection | None) -> int:
+    if connection is None:
+        return 0
+    with suppress(apsw.ConnectionClosedError):
+        return connection.system_errno or next(filter(None, _last_errors(connection)), 0)
+    return 0
+
+
+def _last_errors(connection: apsw.Connection) -> Iterator[int]:
+    """The last errno of the database file and of its WAL; 0 without an error."""
+    number, file = ctypes.c_int(0), ctypes.c_void_p()
+    with suppress(apsw.Error):
+        connection.file_control("main", apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
+        yield number.value
+        connection.file_control("main", apsw.SQLITE_FCNTL_JOURNAL_POINTER, ctypes.addressof(file))
+        methods = ctypes.cast(file, ctypes.POINTER(ctypes.c_void_p))[0] if file else None
+        if methods:
+            # `sqlite3_file_control` asks only the database file; this is the same call on the WAL.
+            address = ctypes.cast(methods, ctypes.POINTER(ctypes.c_void_p))[_FILE_CONTROL]
+            number.value = 0
+            _CALL(address)(file, apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
+            yield number.value
+
+
+def _of_folder(path: str) -> int:
+    """The errno of opening the folder, or ENOSPC; 0 without an error. SQLite does not keep that of the file."""
+    folder = os.path.dirname(path) or "."
+    try:
+        os.close(os.open(folder, os.O_RDONLY))
+        if hasattr(os, "statvfs") and os.statvfs(folder).f_bavail == 0:
+            return errno.ENOSPC
+    except OSError as fault:
+        return fault.errno or 0
+    return 0

@@ -1,0 +1,110 @@
+"""The files of a database: its WAL, its shared memory, and beside it the index snapshot and the map of memories."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import apsw
+
+from recallite.store.sqlite.connection import MEMORY
+
+
+def snapshot_of(database: str) -> str:
+    """The path of the index snapshot of a database."""
+    return f"{database}-index"
+
+
+def part_of_snapshot(database: str) -> str:
+    """The path of an index snapshot while it is written."""
+    return f"{database}-index-part"
+
+
+def map_of(database: str) -> str:
+    """The path of the map of the memories of a database."""
+    return f"{database}-map"
+
+
+def part_of_map(database: str) -> str:
+    """The path of a map while it is written."""
+    return f"{database}-map-part"
+
+
+def files_of(path: str) -> list[Path]:
+    """The existing files of a database: itself, its WAL, its index snapshot and its map."""
+    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path), map_of(path), part_of_map(path))
+    return [Path(each) for each in every if Path(each).exists()]
+
+
+def files_beside(path: Path) -> list[Path]:
+    """Every path that a database and what SQLite writes beside it may have."""
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index", "-map")]
+
+
+def bytes_on_disk(path: str) -> int:
+    """The size of the database with its WAL; 0 in memory."""
+    if path == MEMORY:
+        return 0
+    return sum(Path(path + suffix).stat().st_size for suffix in ("", "-wal") if Path(path + suffix).exists())
+
+
+def is_file_of(path: Path, database: str) -> bool:
+    """Whether an existing path is the database itself, its WAL or its shared memory."""
+    own = [Path(database + ending) for ending in ("", "-wal", "-shm")]
+    return any(each.exists() and path.samefile(each) for each in own)
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Copy a closed database with its WAL."""
+    for ending in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
+
+
+def rename_database(path: Path, target: Path) -> None:
+    """Rename a database with its WAL, and remove the files beside it that are derived."""
+    # The WAL first: SQLite would apply it to a new file of the old name.
+    for ending in ("-wal", ""):
+        with suppress(FileNotFoundError):
+            os.rename(f"{path}{ending}", f"{target}{ending}")
+    for ending in ("-shm", "-index", "-map"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}{ending}")
+
+
+def remove_database(path: Path) -> None:
+    """Remove a closed database, as far as the system permits."""
+    for ending in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            os.unlink(f"{path}{ending}")
+
+
+class RawDatabase:
+    """A database file as a stream of bytes.
+
+    It is opened through SQLite: closing any other descriptor of the file would drop the locks that this process holds
+    on it (https://sqlite.org/howtocorrupt.html, 2.2), and another process could then remove its WAL.
+    """
+
+    def __init__(self, path: str) -> None:
+        flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
+        self._file = apsw.VFSFile("", path, [flags, 0])
+        self._place = 0
+        self.size = self._file.xFileSize()
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`."""
+        data = self._file.xRead(max(0, min(size, self.size - self._place)), self._place)
+        self._place += len(data)
+        return data
+
+    def __enter__(self) -> RawDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.xClose()

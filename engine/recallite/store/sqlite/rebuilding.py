@@ -1,0 +1,69 @@
+"""Deriving everything from the records again, in tables that are created anew: repair never asks a broken index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apsw
+
+from recallite.store.protocol import Progress
+from recallite.store.sql import rebuilding
+from recallite.store.sqlite.schema import MIGRATIONS, PACKED_SQL
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.transaction import SqliteTransaction
+
+
+_DERIVED = (
+    "vector_packed", "record_packed", "kind", "record_terms", "term", "standing", "statement", "statement_key",
+)  # fmt: skip
+
+
+def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
+    """Words, packed columns and vectors, and hashes from the records. Unsound vectors are removed."""
+    _recreate(tx)
+    tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
+    rebuilding.rebuild(tx, on_progress)
+    tx.connection.execute("DELETE FROM record_packed")
+    tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r WHERE r.indexed")
+    tx.sessions.rebuild_words()
+
+
+def drop_unused(tx: SqliteTransaction) -> None:
+    """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
+    rebuilding.drop_unused(tx)
+    tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
+
+
+def _recreate(tx: SqliteTransaction) -> None:
+    """Drop the derived tables, whole or broken, and create them as the schema has them."""
+    tx.connection.execute("REINDEX").fetchall()
+    _drop(tx, "session_fts")
+    for table in _DERIVED:
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+    for statement in _derived_statements():
+        tx.connection.execute(statement).fetchall()
+
+
+def _drop(tx: SqliteTransaction, table: str) -> None:
+    """Drop a virtual table even when its module cannot open it."""
+    try:
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+    except apsw.Error:
+        for (shadow,) in tx.connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'", (table,)
+        ).fetchall():
+            tx.connection.execute(f'DROP TABLE "{shadow}"')
+        tx.connection.execute("PRAGMA writable_schema = ON").fetchall()
+        tx.connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        tx.connection.execute("PRAGMA writable_schema = RESET").fetchall()
+
+
+def _derived_statements() -> list[str]:
+    """The statements of the schema that create derived tables."""
+    wanted = (
+        *(f"CREATE TABLE {table} " for table in _DERIVED),
+        "CREATE VIRTUAL TABLE session_fts ",
+    )
+    code = "\n".join(line for line in "".join(MIGRATIONS).splitlines() if not line.startswith("--"))
+    return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]

@@ -1,0 +1,320 @@
+"""The store in a SQLite file: one writer, many readers, and `atomic()` as the only way to write."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import Any
+
+import apsw
+
+from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt
+from recallite.reports import ErasureReceipt, Verification
+from recallite.store.protocol import Progress, Store
+from recallite.store.sql.copying import unfinished as unfinished_copy
+from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.repository import INSIDE
+from recallite.store.sql.stats import figures
+from recallite.store.sqlite import erasing, files, rebuilding
+from recallite.store.sqlite.backup import backup
+from recallite.store.sqlite.checkpoints import Checkpoints
+from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
+from recallite.store.sqlite.faults import translated
+from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
+from recallite.store.sqlite.schema import SCHEMA_VERSION
+from recallite.store.sqlite.transaction import SqliteTransaction
+from recallite.store.sqlite.verifying import verify
+from recallite.store.values import Erased
+
+
+class SqliteStore(Store):
+    """A database file, open for one process.
+
+    Each reader has a connection of its own and never waits for the writer; only ':memory:' shares one connection.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        busy_timeout_ms: int = 10_000,
+        durability: str = "full",
+        key: str | None = None,
+        unfinished: bool = False,
+    ) -> None:
+        self.path = resolve(path)
+        given = None if key is None else Key(key)
+        self.key = None if self.in_memory else given
+        self._busy_timeout_ms = busy_timeout_ms
+        self._durability = durability
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._numbers = WordNumbers()
+        self._idle: list[SqliteTransaction] = []
+        self._depth = 0
+        # The thread that is inside `transaction`, if one is.
+        self._inside: int | None = None
+        self._closed = False
+        self._checkpoints = Checkpoints()
+        self._writer = self._open_writer()
+        self.snapshot_path = self.map_path = None
+        if not unfinished:
+            self._refuse_unfinished()
+        if not self.in_memory:
+            remove_unfinished(self._writer.connection.filename)
+            self.snapshot_path = files.snapshot_of(self._writer.connection.filename)
+            self.map_path = files.map_of(self._writer.connection.filename)
+
+    @property
+    def in_memory(self) -> bool:
+        return self.path == MEMORY
+
+    @property
+    def reads_scopes(self) -> bool:
+        return False
+
+    @property
+    def encrypted(self) -> bool:
+        return self.key is not None
+
+    @property
+    def closed(self) -> bool:
+        return self._closed or os.getpid() != self._process
+
+    @contextmanager
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
+        self.check_usable()
+        with self._lock, self._translated(self._writer.connection):
+            self.check_usable()
+            connection = self._writer.connection
+            if self._depth:
+                self._depth += 1
+                try:
+                    with self._undone(), connection:
+                        yield self._writer
+                finally:
+                    self._depth -= 1
+                return
+            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
+            connection.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                with self._undone():
+                    yield self._writer
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+            self._checkpoints.after_commit(connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self.atomic() as writer:
+            if self._inside is not None:
+                yield
+                return
+            self._inside, writer.began = threading.get_ident(), writer.changes.commit()
+            try:
+                yield
+                self.check_usable()
+            finally:
+                self._inside = writer.began = None
+
+    @property
+    def nested(self) -> bool:
+        return self._depth > 1
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._numbers.forget()  # before another thread may write
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTransaction]:
+        self.check_usable()
+        if self.in_memory or self._inside == threading.get_ident():
+            with self._lock, self._translated(self._writer.connection):
+                yield self._writer
+            return
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = self._open_reader()
+        connection = reader.connection
+        sound = False
+        try:
+            with self._translated(connection):
+                connection.execute("BEGIN")
+                yield reader
+            sound = True
+        finally:
+            # On a damaged file even the end of a read transaction can fail; such a connection is not used again.
+            try:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+            except apsw.Error:
+                sound = False
+            if self._closed or not sound:
+                connection.close(True)
+            else:
+                self._idle.append(reader)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[apsw.Connection]:
+        """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
+        self._check_outside()
+        with self._lock, self._translated(self._writer.connection):
+            self.check_usable()
+            yield self._writer.connection
+
+    def size(self) -> int:
+        with self.read() as reader:
+            found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
+        return found
+
+    def stats(self, scope: str) -> dict[str, Any]:
+        with self.read() as reader:
+            return {
+                **figures(reader, scope),
+                "bytes_on_disk": files.bytes_on_disk(self.path) if scope == "/" else None,
+                "schema_version": SCHEMA_VERSION,
+                "database": f"SQLite {apsw.sqlite_lib_version()}",
+                "vector_extension": sqlite_vec_version(reader.connection),
+                "behind_ms": None,
+            }
+
+    def verify(self, on_progress: Progress | None = None) -> Verification:
+        with self.read() as reader:
+            return verify(reader, on_progress)
+
+    def rebuild(self, on_progress: Progress | None = None) -> None:
+        with self.atomic() as writer:
+            rebuilding.rebuild(writer, on_progress)
+
+    def vacuum(self) -> int:
+        self._check_outside()
+        before = files.bytes_on_disk(self.path)
+        with self.atomic() as writer:
+            rebuilding.drop_unused(writer)
+        self._numbers.forget()
+        self.compact()
+        return before - files.bytes_on_disk(self.path)
+
+    def compact(self) -> bool:
+        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
+        with self.exclusive() as connection, self._checkpoints.paused():
+            connection.execute("VACUUM").fetchall()
+            deadline = time.monotonic() + self._busy_timeout_ms / 1000
+            while True:
+                busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                # SQLite waits for readers, but not for the checkpoint of another process.
+                if not busy[0] or time.monotonic() >= deadline:
+                    return not busy[0]
+                time.sleep(0.01)
+
+    def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+        return backup(self, target, on_progress)
+
+    def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        self._check_outside()
+        self._numbers.forget()
+        with self._lock, self._checkpoints.paused():
+            return erasing.prove(self, erased)
+
+    def rekey(self, key: str | None) -> None:
+        made = None if key is None else Key(key)
+        self._check_outside()
+        if self.in_memory:
+            raise InvalidInput(":memory: is no file, and has no key")
+        with self.atomic() as writer:
+            writer.snapshot.discard()
+            writer.snapshot.erase_points()
+        with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
+            self.check_usable()
+            connection = self._writer.connection
+            while self._idle:
+                self._idle.pop().connection.close(True)
+            connection.pragma("locking_mode", "exclusive")
+            try:
+                connection.pragma("journal_mode", "delete")
+                connection.execute("BEGIN EXCLUSIVE; COMMIT").fetchall()
+                with replace_file(connection, self.key, made):
+                    self.key = made
+            finally:
+                connection.close(True)
+                self._writer = self._open_writer()
+
+    def check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedProcess(
+                f"{self.path} was opened before fork(): SQLite connections do not survive it. "
+                "Open a new Memory in the child process"
+            )
+        if self._closed:
+            raise StoreClosed(f"{self.path} was closed: open a new Memory")
+
+    def close(self) -> None:
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._check_outside()
+            self._closed = True
+            self._checkpoints.close()
+            while self._idle:
+                self._idle.pop().connection.close()
+            self._writer.connection.close()
+
+    def _check_outside(self) -> None:
+        """Refuse what SQLite does not do in a transaction, and what would end it."""
+        self.check_usable()
+        if self._inside == threading.get_ident():
+            raise InvalidInput(INSIDE)
+
+    def _refuse_unfinished(self) -> None:
+        mark = None
+        with suppress(
+            apsw.Error, StoreCorrupt, UnicodeDecodeError
+        ):  # a damaged file is opened, so that it can be mended
+            mark = self._writer.copying.mark()
+        if mark is not None:
+            self._checkpoints.close()
+            self._writer.connection.close()
+            raise unfinished_copy(self.path, mark)
+
+    def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
+        return translated(self.path, connection, encrypted=self.key is not None)
+
+    def _open_writer(self) -> SqliteTransaction:
+        connect = self._opening()
+        connection = connect()
+        if not self.in_memory:
+            self._checkpoints.watch(connection, connect)
+        return SqliteTransaction(connection, self.path, self._numbers)
+
+    def _open_reader(self) -> SqliteTransaction:
+        return SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)
+
+    def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
+        """What opens a connection; it does not refer to the store."""
+        return partial(
+            open_connection,
+            self.path,
+            busy_timeout_ms=self._busy_timeout_ms,
+            durability=self._durability,
+            readonly=readonly,
+            key=self.key,
+        )

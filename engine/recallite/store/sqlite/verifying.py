@@ -1,0 +1,73 @@
+"""Checks of what SQLite alone keeps, and of the file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import apsw
+
+from recallite.reports import Problem, Verification
+from recallite.store.protocol import Progress
+from recallite.store.sql import verifying
+from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
+from recallite.store.sqlite.schema import PACKED_SQL
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.transaction import SqliteTransaction
+
+_CHECKS = (
+    Check(
+        "record whose packed columns are not its own",
+        "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
+        f"WHERE p.value IS NOT iif(r.indexed, {PACKED_SQL}, NULL)",
+        REBUILD,
+    ),
+    Check(
+        "message without words, or words without message",
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
+        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)",
+        REBUILD,
+    ),
+    Check(
+        "token codes that are no bytes",
+        "SELECT 'vector ' || vector_id FROM token_code WHERE typeof(codes) != 'blob' AND length(codes) % 8 = 0",
+        REBUILD,
+    ),
+)
+
+
+def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
+    """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
+    return verifying.verify(tx, _CHECKS, partial(_integrity, tx), _problem_of, on_progress)
+
+
+def _problem_of(fault: Exception) -> Problem | None:
+    if not isinstance(fault, apsw.SQLError | apsw.CorruptError):
+        return None
+    damaged = isinstance(fault, apsw.CorruptError)
+    return Problem(
+        name="damaged page" if damaged else "a table is missing or broken",
+        count=1,
+        examples=(str(fault),),
+        remedy=RESTORE if damaged else REBUILD,
+    )
+
+
+def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
+    said: list[str] = []
+    # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
+    # merged since as damage; a query reads them again.
+    tx.connection.execute("SELECT rowid FROM session_fts WHERE session_fts MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
+    try:
+        # extend keeps the rows before an error.
+        said.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
+    except apsw.CorruptError as fault:
+        said.append(str(fault))
+    if said != ["ok"]:
+        yield from found("SQLite integrity_check", said, RESTORE)
+    broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
+    yield from found(
+        "row that refers to a missing one", [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken]
+    )

@@ -1,0 +1,125 @@
+"""What a store takes and gives of supersessions, repeated statements and pairs that wait to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recallite.store.rows import Moment
+
+
+class Supersession(NamedTuple):
+    """The open version `new_id` in the place of `old_id`; times in microseconds.
+
+    `holds_from` is the event time from which the new one holds, `known_from` and `known_until` say when the store knew
+    of it: it stands while `known_until` is None.
+    """
+
+    old_id: int
+    new_id: int
+    holds_from: int
+    known_from: int
+    known_until: int | None = None
+    reason: str | None = None
+    strength: float = 1.0
+
+
+class NamedSupersession(NamedTuple):
+    """A supersession between public ids, as exports have it."""
+
+    old: str
+    new: str
+    holds_from: Moment
+    known_from: Moment
+    known_until: Moment | None
+    reason: str | None
+    strength: float
+
+
+def beginning(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+    """When a statement begins to hold, to tell which of two holds later.
+
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
+    """
+    return created_at if event_at is None or resolved else event_at
+
+
+def telling(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+    """The time as of which a record says what it does. What is to come was announced when it was told."""
+    return created_at if event_at is None or resolved else min(event_at, created_at)
+
+
+class Standpoint(NamedTuple):
+    """What decides whether a record may take part in a supersession."""
+
+    record_id: int
+    public_id: str
+    scope: str
+    kind: str
+    begins_at: int
+    valid_from: int
+    expires_at: int | None
+
+
+class FormerRow(NamedTuple):
+    """A record that another has superseded, and the event times between which it held."""
+
+    public_id: str
+    text: str
+    held_from: Moment
+    held_until: Moment
+
+
+class Occurrence(NamedTuple):
+    """A further time at which a statement was remembered; `text` where it differs from the record's."""
+
+    at: Moment
+    text: str | None
+
+
+class Sought(NamedTuple):
+    """Records are sought of exactly this scope and kind that share one of the keys, the first of which count most."""
+
+    keys: Sequence[int]
+    scope: str
+    kind: str
+
+
+class StatementCandidate(NamedTuple):
+    """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
+
+    record_id: int
+    public_id: str
+    text: str
+    context: str | None
+    content_hash: bytes
+    topic: str | None
+    source: str | None
+    position: int | None
+    pinned: bool
+    created_at: int
+    event_at: int | None
+    event_until: int | None
+    event_resolved: bool
+    expires_at: int | None
+    valid_from: int
+    metadata: str | None
+    tags: tuple[str, ...]
+    # The weight of the keys that it was found by; the first of those asked for weigh most.
+    shared: int
+
+    @property
+    def begins_at(self) -> int:
+        """When it begins to hold."""
+        return beginning(self.created_at, self.event_at, resolved=self.event_resolved)
+
+
+class Judgement(NamedTuple):
+    """A pair of open records of which the rules leave open whether the new one supersedes the old."""
+
+    old_id: int
+    new_id: int
+    confidence: float
+    reason: str
+    created_at: int

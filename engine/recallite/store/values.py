@@ -1,0 +1,406 @@
+"""What the repositories of a store take and give: rows, blocks of arrays, identities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
+
+from msgspec import Struct
+
+from recallite.records import EmbeddingState, Record
+from recallite.store.rows import Moment
+from recallite.store.supersession_values import Occurrence
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Row(Struct, kw_only=True, gc=False):
+    """A record as it is written: checked, tokenised and, where it could be, embedded."""
+
+    public_id: str
+    kind: str
+    scope: str
+    text: str
+    context: str | None
+    importance: float
+    base_importance: float | None = None
+    pinned: bool
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: int
+    event_at: int | None
+    event_until: int | None = None
+    event_resolved: bool = False
+    updated_at: int
+    expires_at: int | None
+    expires_after: int | None = None
+    valid_from: int
+    valid_to: int | None = None
+    metadata: str | None
+    content_hash: bytes
+    indexed: bool = True
+    words: Sequence[str]
+    tags: tuple[str, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+    codes: tuple[bytes, ...] = ()
+    pending: bool = False
+    refused: str | None = None
+    access_count: int = 0
+    accessed_at: int | None = None
+    # Further times at which it was remembered, with the text where that differs.
+    repeated: tuple[tuple[int, str | None], ...] = ()
+    # Whether the caller chose its id, and gave its vectors.
+    named: bool = False
+    vectors_given: bool = False
+    # The ids of records that it supersedes, as a handle bound to the scope `base` named them.
+    supersedes: tuple[str, ...] = ()
+    base: str = "/"
+
+    @property
+    def embedding_state(self) -> EmbeddingState:
+        """embedded, refused (by the embedder, which says why), pending (the embedder failed) or none (keyword only)."""
+        if self.vectors:
+            return "embedded"
+        return "refused" if self.refused is not None else "pending" if self.pending else "none"
+
+
+class Found(NamedTuple):
+    """What a hit shows of its record."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: tuple[str, ...]
+    importance: float
+    created_at: Moment
+    event_at: Moment | None
+    event_until: Moment | None
+    event_resolved: bool
+    updated_at: Moment
+    topic: str | None
+    metadata: dict[str, Any]
+    source: str | None
+    position: int | None
+
+
+class CurrentRecord(NamedTuple):
+    """An open record that has not expired."""
+
+    record_id: int
+    public_id: str
+    scope: str
+    kind: str
+    text: str
+    context: str | None
+    topic: str | None
+    pinned: bool
+    content_hash: bytes
+    valid_from: int
+
+
+class Version(NamedTuple):
+    """One version of a record, with the float32 bytes of its parts where they were asked for, and its further times."""
+
+    record: Record
+    vectors: tuple[bytes, ...]
+    repeated: Sequence[Occurrence] = ()
+
+
+class Month(NamedTuple):
+    """The records of one scope that were stored in one month: row ids by the time of storing, then by public id."""
+
+    scope: str
+    month: str
+    row_ids: list[int]
+
+
+class Access(NamedTuple):
+    """How often a record was recalled, and when last, in microseconds."""
+
+    times: int
+    last_at: int
+
+
+Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
+
+
+Commit = NewType("Commit", str)
+"""An opaque name of a commit: ask `Changes` what it means."""
+
+
+class Change(NamedTuple):
+    """The records `first_id` to `last_id` underwent `operation`."""
+
+    first_id: int
+    last_id: int
+    operation: Operation
+
+
+class SnapshotIdentity(NamedTuple):
+    """What an index snapshot was made from: token, lexicon epoch, the active embedder's fingerprint and its id."""
+
+    token: str
+    lexicon_epoch: str
+    fingerprint: str
+    embedder_id: int | None
+
+
+Direction = Literal["out", "in", "both"]
+
+
+class LinkRow(NamedTuple):
+    """A link as it is written, with the row ids of its ends."""
+
+    source: int
+    target: int
+    type: str
+    strength: float
+    created_at: int
+    reason: str | None = None
+
+
+class Step(NamedTuple):
+    """One link, as row ids of where a walk comes from and where it leads."""
+
+    near: int
+    far: int
+    strength: float
+
+
+class TermList(NamedTuple):
+    """The distinct words of a record: int32 term numbers, ascending, and a byte for each; see `text.record_words`."""
+
+    terms: bytes
+    counts: bytes
+
+
+NEVER = 2**63 - 1
+
+
+class Columns(NamedTuple):
+    """The columns that filters and scoring read, one entry a record, ascending by row id.
+
+    `kind_numbers` gives the number of every kind of the store; positions, moments_until, valid_to, expires_at,
+    superseded_at and held_until are NEVER for none. `resolved` is 1 where the event time was found in the text.
+    """
+
+    ids: NDArray[np.int64]
+    scopes: NDArray[np.int32]
+    kinds: NDArray[np.int32]
+    sources: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    created_at: NDArray[np.int64]
+    moments: NDArray[np.int64]
+    moments_until: NDArray[np.int64]
+    valid_from: NDArray[np.int64]
+    valid_to: NDArray[np.int64]
+    expires_at: NDArray[np.int64]
+    superseded_at: NDArray[np.int64]
+    held_until: NDArray[np.int64]
+    importance: NDArray[np.float32]
+    resolved: NDArray[np.uint8]
+    kind_numbers: dict[str, int]
+
+
+class TermBlock(NamedTuple):
+    """Term lists of consecutive records: numbers, the byte of each word, and where each record's list ends."""
+
+    ids: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+class TokenBlock(NamedTuple):
+    """Token codes of vectors with ascending row ids: how many uint64 each has, and all of them."""
+
+    ids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    codes: NDArray[np.uint64]
+
+
+class LinkBlock(NamedTuple):
+    """Links as row ids of their ends, with strengths."""
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    strengths: NDArray[np.float64]
+
+
+class Parts(NamedTuple):
+    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all.
+
+    One without parts could not be embedded: `problem` says why, and `refused` that asking again would not help.
+    """
+
+    values: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+    problem: str | None = None
+    refused: bool = False
+
+    def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+        """What `insert` takes."""
+        codes = self.codes or (None,) * len(self.values)
+        return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
+
+
+class EmbedderRow(NamedTuple):
+    """An embedder that made vectors of this store."""
+
+    id: int
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+CHUNK_KIND = "chunk"
+
+
+class DocumentRow(NamedTuple):
+    """A document as it is stored; times are microseconds since 1970 UTC, `mtime_ns` is the file's, in nanoseconds."""
+
+    id: int
+    public_id: str
+    source_id: int
+    source: str
+    scope: str
+    title: str | None
+    media_type: str
+    content_hash: bytes
+    chunking: str
+    size_bytes: int
+    mtime_ns: int | None
+    inode: int | None
+    read_at: int
+    metadata: str | None
+    given: str | None
+    problem: str | None
+    chunks: int
+    created_at: int
+    updated_at: int
+
+
+class Chunk(NamedTuple):
+    """A stored chunk: its row id, its text, and the fields that can change without a new embedding."""
+
+    id: int
+    text: str
+    context: str | None
+    position: int
+    metadata: str | None
+    created_at: int
+    tags: str
+    embedding_state: str
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; times in microseconds."""
+
+    row_id: int
+    name: str
+    scope: str
+    provider: str | None
+    messages: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class FoundMessage(NamedTuple):
+    """A message that a search found; a higher score is better."""
+
+    session: str
+    scope: str
+    position: int
+    role: str | None
+    content: str
+    created_at: Moment
+    score: float
+
+
+class SnapshotRow(NamedTuple):
+    """A snapshot as it is stored: lists are JSON."""
+
+    public_id: str
+    scope: str
+    session: str | None
+    messages: str
+    summary: str
+    key_decisions: str
+    task_ids: str
+    started_at: Moment | None
+    ended_at: Moment
+    total_cost: float
+    total_tokens: int
+
+
+class CycleRow(NamedTuple):
+    """What one cycle did; time in microseconds."""
+
+    row_id: int
+    scope: str
+    trigger_id: int
+    replayed_id: int
+    created_at: Moment
+    compressed: int
+    pruned: int
+    replayed: int
+    promoted: int
+    error: str | None
+
+
+class ToolPattern(NamedTuple):
+    """What is known of one tool list for one type of task; averages are None where no run told its figure."""
+
+    task_type: str
+    pattern: str
+    total_count: int
+    success_count: int
+    avg_steps: float | None
+    avg_tokens: float | None
+
+
+class Recovery(NamedTuple):
+    """What helped against an error of a tool."""
+
+    tool: str
+    error_pattern: str
+    error: str
+    recovery: str
+    total_count: int
+
+
+class Erased:
+    """What an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
+
+    def __init__(self) -> None:
+        self.ids: tuple[str, ...] = ()
+        self.pieces: set[bytes] = set()
+        self.skipped = 0
+        # Words, tags, sources and scopes, which are removed only if no other record has them, by table and column.
+        self.names: dict[tuple[str, str], set[str]] = {}
+        self.rows: dict[str, int] = {}
+        self.had_snapshot = False
+
+
+class AccessTokenRow(NamedTuple):
+    """An access token, without its secret. Times are microseconds since 1970 UTC; `expires_at` None: never."""
+
+    public_id: str
+    name: str | None
+    scope: str
+    read_only: bool
+    created_at: int
+    expires_at: int | None
+
+
+class TenantRow(NamedTuple):
+    """A role of the database server that is confined to a scope."""
+
+    role: str
+    scope: str
+    created_at: int

@@ -1,0 +1,165 @@
+"""Standing instructions and preferences: what a person wants from now on, not once. Rules for English.
+
+"Always format dates as ISO", "call me Bob", "I prefer tea". The rules prefer precision to recall: a verb that tells how
+to do something has to follow "always", so that "Always here for you" and "Never give up!" are neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from recallite.text.lazy_patterns import lazily
+from recallite.text.unwanted import addresses_model
+
+Standing = Literal["instruction", "preference"]
+STANDING: tuple[Standing, ...] = ("instruction", "preference")
+
+# Contexts that name who answers, not who asks.
+ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "tool", "developer", "function"))
+# Kinds of records that no person has said.
+_OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
+# A longer text is a document, of which one sentence may be an instruction to someone else.
+_MOST_CHARS = 1_000
+# What is done in one way or another: what follows "always" in an instruction.
+_DONE = """
+    add address answer append ask assume attach avoid base begin book bring call capitalise capitalize check choose
+    cite close comment commit compare confirm contact convert copy create default delete deliver deploy disturb do
+    document double email emphasise emphasize end ensure estimate exclude explain fetch focus follow format
+    generate give greet highlight ignore include indent inform interrupt introduce invite keep label leave link
+    list lock log mail maintain make mention merge message name note notify offer open order organise organize
+    outline phone pick place plan point prefer prefix present print prioritise prioritize provide push put quote
+    read recommend refer remind remove rename reply report respect respond reveal review ring round run save say
+    schedule send serve set share show sign sort speak specify spell split stage start state stick store structure
+    suggest summarise summarize support switch tag talk tell test text translate treat turn update use validate
+    verify wake warn wrap write
+"""
+_VERBS = frozenset(_DONE.split())
+_VERB = r"([a-z]+)"
+# Where a sentence begins, past words that only lead in.
+_START = (
+    r"(?:\A|[.!?;\n]\s{0,3})"
+    r"(?:(?:and|also|but|so|oh|ok|okay|hey|hi|just|btw|by the way|note|reminder)[,:]?\s){0,2}(?:please,?\s)?"
+)
+_NO_NAME = (
+    r"(?!(?:back|later|when|if|at|on|in|tomorrow|tonight|today|now|asap|again|before|after|once|an?|the|any|some|or|and|to"
+    r"|crazy|old|maybe|by|this|next|every|with|for|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b)"
+)
+_LANGUAGE = (
+    r"(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hebrew|hindi"
+    r"|chinese|mandarin|japanese|korean|swedish|norwegian|danish|finnish|greek|czech|romanian|hungarian|vietnamese"
+    r"|bullet points|plain text|markdown|json|full sentences|one sentence)"
+)
+_MODAL = (
+    r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
+)
+_INSTRUCTION = lazily(
+    _START
+    + "(?:"
+    + "|".join(
+        (
+            rf"(?:always|never(?: ever)?) {_VERB}\b(?! (?:you|up|me wrong|my best)\b)",
+            rf"(?:from now on|going forward|from here on|in (?:the )?future|from today on|henceforth)[, ] ?"
+            rf"(?:i(?: want|['’]d like) you to )?{_MODAL}{_VERB}\b",
+            r"(?:whenever|every time|each time|any time|if|when) i (?:ask|request|want|mention|say|talk)\b"
+            rf"[^.!?\n]{{3,120}}, {_MODAL}{_VERB}\b",
+            r"(?:do not|don['’]t) (?:ever )?use \w+",
+            rf"(?:do not|don['’]t) ever {_VERB}\b",
+            r"(?:(?:do not|don['’]t) )?(?:call|phone|ring|text|email|message|contact|wake|disturb) me"
+            r" (?:before|after|between|during|on weekends|at (?:work|night|weekends|home))\b",
+            rf"(?:you (?:can|may) |just )?call me {_NO_NAME}[a-z][\w'’-]*"
+            r"(?: from now on| instead|, (?:and )?not \w+)?\s?(?:\Z|[.,;!\n])",
+            r"(?:address|refer to) me (?:as|by|with)\b",
+            rf"(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in {_LANGUAGE}\b",
+            r"use (?:the )?(?:metric|imperial|si|iso|british|american|24[- ]hour|12[- ]hour|celsius|fahrenheit)\b",
+            r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?) (?:always|never)"
+            rf" {_VERB}\b",
+            r"i(?:['’]d)?(?: would)? (?:want|like|need|expect) you to (?:always|never)\b",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
+# These are standing only where they are asked for with "please" and tell a manner.
+_PLEASE = lazily(
+    r"\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
+    r"|use (?:a |an |the )?\w+ (?:format|style|units?|tone|notation)"
+    r"|keep (?:it|your|all|answers|replies|responses|things|explanations|messages|summaries)(?: \w+)?"
+    r" (?:short|brief|concise|simple|formal|informal))\b",
+    re.IGNORECASE,
+)
+_PREFERENCE = lazily(
+    # What a match begins with is looked at before what stands before it.
+    r"(?=[im])(?:"
+    r"(?<!do )(?<!should )(?<!would )(?<!if )(?<!what )(?<!which )(?<!whether )(?<!why )(?<!think )(?<!said )(?<!did )"
+    r"\bi(?:['’]d| would)?(?: (?:really|strongly|generally|usually|always|much|also|still|definitely|personally|tend to"
+    r"|typically|mostly|often)){0,2} (?:prefer|['’]?d rather|would rather)\b(?!red\b)"
+    r"|\bmy (?:(?:strong|clear|personal|general) )?(?:preference (?:is|for)|preferred \w+(?: \w+)? (?:is|are))\b"
+    r"|\bi (?:don['’]t|do not|really don['’]t) like (?:it|being|to be)\b (?:when|\w+ed|called|interrupted)"
+    r"|\bi (?:hate|can['’]t stand|dislike) (?:it when|being \w+ed)\b"
+    r"|\bi (?:always )?(?:like|take|drink|want) my (?:coffee|tea|steak|eggs|answers|replies|reports|summaries|code"
+    r"|meetings) \w+)",
+    re.IGNORECASE,
+)
+# Characters that match an ASCII letter where case is ignored.
+_VARIANTS = "\u0130\u0131\u017f\u212a"
+# Every text without them that a pattern takes has one of its cues, and one of the words that go with it: most texts are
+# told apart by them in a fiftieth of the time.
+_INSTRUCTING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("always", ()), ("never", ()), ("future", ()), ("henceforth", ()), ("going forward", ()),
+    ("from ", ("from now", "from here", "from today")),
+    (" i ", ("when i ", "if i ", "time i ", "whenever i ")),
+    ("t ever ", ()),
+    (" use ", ("t use ", "ever use ")),
+    ("use ", ("metric", "imperial", "si", "iso", "british", "american", "24", "12", "celsius", "fahrenheit")),
+    (" me ", (
+        "call me ", "phone me ", "ring me ", "text me ", "email me ", "message me ", "contact me ", "wake me ",
+        "disturb me ", "address me ", "refer to me ",
+    )),
+    (" in ", (
+        "answer in ", "reply in ", "respond in ", "write in ", "speak in ", "talk in ", "to me in ", "only in ",
+    )),
+)  # fmt: skip
+_PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
+    ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
+)  # fmt: skip
+_QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
+_QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
+
+
+def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
+    """What a record of this kind is, by its text and by who said it: its context.
+
+    What an assistant says, what is quoted, questions, and texts that address the model are none.
+    """
+    if len(text) > _MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
+        return None
+    instructing = preferring = asking = True
+    said = _QUOTED.sub(" ", text) if '"' in text or "`" in text or ">" in text or "“" in text else text
+    if text.isascii() or not any(map(text.__contains__, _VARIANTS)):
+        lower = said.lower()
+        instructing, preferring, asking = _has(lower, _INSTRUCTING), _has(lower, _PREFERRING), "please" in lower
+        if not (instructing or preferring or asking):
+            return None
+    stated = _QUESTION.sub(" ", said) if "?" in said else said
+    if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
+        return None if addresses_model(text) else "instruction"
+    return "preference" if preferring and _PREFERENCE.search(said) else None
+
+
+def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
+    """Whether a text has one of the cues, and one of the words that go with it."""
+    for cue, words in cues:
+        if cue in lower:
+            if not words:
+                return True
+            for word in words:
+                if word in lower:
+                    return True
+    return False
+
+
+def _instructs(found: re.Match[str]) -> bool:
+    """Whether the verb of what was found, if it has one to check, tells how to do something."""
+    return found.lastindex is None or found[found.lastindex].lower() in _VERBS

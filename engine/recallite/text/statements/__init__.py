@@ -1,0 +1,27 @@
+"""Statements: what a text says of something, so that a later text which says otherwise is noticed.
+
+Pure functions of texts, without a store: `statement_of` parses, `keys_of` finds candidates, `frames_of` says what is
+the same thing with another value, and `judge` decides. Rules for English; in other languages only numbers, dates,
+names and identical words are compared.
+"""
+
+from recallite.text.statements.judging import judge
+from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
+from recallite.text.statements.relations import SEVERAL, several_valued
+from recallite.text.statements.statement import Statement, framing_statement_of, statement_of
+from recallite.text.statements.verdict import Outcome, Verdict
+
+__all__ = [
+    "MAX_FRAMES",
+    "MAX_KEYS",
+    "SEVERAL",
+    "Outcome",
+    "Statement",
+    "Verdict",
+    "frames_of",
+    "framing_statement_of",
+    "judge",
+    "keys_of",
+    "several_valued",
+    "statement_of",
+]

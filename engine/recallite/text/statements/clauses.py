@@ -1,0 +1,349 @@
+"""The clauses of a text: where each begins, its subject, and where its verb is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.complements import read_complement
+from recallite.text.statements.framing import may_have_frame
+from recallite.text.statements.predicates import read_predicate
+from recallite.text.statements.words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    UNIT,
+    WORD,
+    Word,
+)
+
+MAX_CLAUSES = 6
+_CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
+_OPENERS = frozenset(
+    ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
+)
+_AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
+# A verb's form after one of these is a noun: "my work", "a move".
+_NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
+_SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
+_GETS = frozenset(("get", "have", "chang"))
+_RELATIVE = frozenset(("who", "where", "that", "which"))
+_SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))
+_ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
+# What stands before a colon: "Correction: ...", "Reminder: ...".
+_HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
+_CORRECTING = frozenset(("correct", "chang", "updat"))
+_UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS
+_SPANS = frozenset(("month", "week", "year", "now", "on"))
+
+
+class _Reading(Struct):
+    """A clause of which the verb has been read; what follows it begins at `place`, and is read by `finish`."""
+
+    clause: Clause
+    words: Sequence[Word]
+    place: int
+    opened: Sequence[Word]
+    must: bool
+    finished: bool = False
+
+    def finish(self, speaker: str) -> Clause:
+        """The clause, read to its end."""
+        if not self.finished:
+            read_complement(self.words, self.place, self.clause, speaker, self.opened, must=self.must)
+            self.finished = True
+        return self.clause
+
+
+def clauses_of(words: Sequence[Word], speaker: str, *, framing: bool = False) -> tuple[list[Clause], bool]:
+    """The clauses of a text, and whether each of its parts was read as one.
+
+    `framing`: for frames alone. A clause that has none is not read to its end.
+    """
+    found: list[Clause] = []
+    whole = True
+    for sentence in _sentences(words):
+        if sentence[-1].text == "?":
+            whole = False
+            continue
+        previous: _Reading | None = None
+        for part in _parts(sentence):
+            if len(found) >= MAX_CLAUSES:
+                return found, False
+            reading = _clause(part, speaker, previous)
+            if reading is not None:
+                previous = reading
+                found.append(reading.clause)
+                if not framing or may_have_frame(reading.clause, reading.words, reading.place, reading.opened, speaker):
+                    reading.finish(speaker)
+            elif framing:
+                pass  # what it adds is of no use for frames
+            elif found and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}:
+                found[-1].sourced = True
+            elif _says_something(part):
+                whole = False
+    return found, whole
+
+
+def _sentences(words: Sequence[Word]) -> Iterator[list[Word]]:
+    sentence: list[Word] = []
+    for word in words:
+        if word.kind != STOP:
+            sentence.append(word)
+        elif sentence:
+            yield [*sentence, word]
+            sentence = []
+    if sentence:
+        yield sentence
+
+
+def _parts(sentence: list[Word]) -> Iterator[list[Word]]:
+    """A sentence divided after each comma or conjunction that another clause follows."""
+    begin, size = 0, len(sentence)
+    for place in [at for at, word in enumerate(sentence) if word.kind == COMMA or word.text in _CONJUNCTIONS]:
+        word = sentence[place]
+        if word.text == ":" or place <= begin or place >= size - 1:
+            continue
+        after = place + 1
+        while after < size and sentence[after].text in _BETWEEN:
+            after += 1
+        if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:place]):
+            yield sentence[begin:place]
+            begin = place if word.text in ("because", "since") else place + 1
+    yield sentence[begin:]
+
+
+def _has_verb(words: Sequence[Word]) -> bool:
+    return len(words) > 1 and any(
+        word.text in _AUXILIARY or word.stem in lx.VERBS or (word.kind == WORD and word.text.endswith("ed"))
+        for word in words
+    )
+
+
+def _begins_clause(words: Sequence[Word], place: int) -> bool:
+    word = words[place]
+    if word.text in lx.PRONOUNS or word.text in lx.BE or (word.kind == WORD and _finite(word)):
+        return True
+    if word.text not in lx.DEFINITE and word.kind != NAME and word.text not in ("a", "an"):
+        return False
+    for later in words[place + 1 : place + 5]:
+        if later.kind in (COMMA, STOP):
+            return False
+        if later.text in lx.BE or later.text in lx.MODALS or (later.kind == WORD and _finite(later)):
+            return True
+    return False
+
+
+def _finite(word: Word) -> bool:
+    """Whether a word can only be a verb with a subject: "works", "moved"."""
+    if word.stem not in lx.VERBS:
+        return False
+    return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
+
+
+def _says_something(words: Sequence[Word]) -> bool:
+    return any(
+        word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)
+        for word in words
+        if word.text not in lx.NOW and word.text not in lx.CORRECTIONS and word.text not in lx.PREPOSITIONS
+    )
+
+
+def _clause(words: Sequence[Word], speaker: str, previous: _Reading | None) -> _Reading | None:
+    """The clause that some words make, its verb read; None where they have none."""
+    clause = Clause()
+    begin, opened = _lead_in(words, clause)
+    if (
+        begin + 1 < len(words)
+        and words[begin].kind == NAME
+        and words[begin].stem in lx.VERBS
+        and _commands(words, begin)
+    ):
+        words = [*words[:begin], words[begin]._replace(kind=WORD), *words[begin + 1 :]]
+    verb = _verb_place(words, begin)
+    if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
+        clause.sourced = True
+        begin, verb = inner
+    if verb is None:
+        return None
+    head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
+    if all(word.text in _UNNAMED for word in head):
+        clause.command = previous is None
+        head = () if previous is None else previous.finish(speaker).head
+    elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
+        head = _antecedent(head[0].text, previous.finish(speaker))
+    clause.head = head
+    place, must = read_predicate(words, verb, clause)
+    return _Reading(clause, words, place, opened, must)
+
+
+def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
+    """Where the clause that somebody says begins, and its verb: "Mika says the code is 4471"."""
+    begin = verb + 1
+    if begin < len(words) and words[begin].text == "i" and words[verb].stem == "tell":
+        begin += 1  # "told me"
+    if begin < len(words) and words[begin].text == "that":
+        begin += 1
+    if begin >= len(words):
+        return None
+    word = words[begin]
+    if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in (NAME, IDENTIFIER):
+        return None
+    inner = _verb_place(words, begin)
+    return None if inner is None or inner == begin else (begin, inner)
+
+
+def _commands(words: Sequence[Word], begin: int) -> bool:
+    """Whether a capitalised word that may be a verb is no name: a verb that follows would be its own."""
+    return not any(
+        after.text in _AUXILIARY or (after.kind == WORD and _finite(after)) for after in words[begin + 1 : begin + 4]
+    )
+
+
+def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
+    """Where a clause begins after words that only lead in, and the times among these."""
+    opened: list[Word] = []
+    begin, size = 0, len(words)
+    while begin < size:
+        word = words[begin]
+        text = word.text
+        if text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text in lx.NOW:
+            clause.now = True
+        elif text in lx.UNREAL:
+            clause.unreal = True
+        elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (COMMA, STOP, MARK):
+            pass
+        elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
+            clause.sourced = True
+            begin += 1
+        elif text in _OPENERS or text in _SINCE or word.kind == DATE or word.kind == DAY:
+            stop = _opener(words, begin)
+            if stop is None:
+                break
+            clause.now = clause.now or text in _SINCE or any(each.text in lx.NOW for each in words[begin:stop])
+            clause.sourced = clause.sourced or text == "according"
+            opened += [each for each in words[begin:stop] if each.kind in TYPED]
+            begin = stop - 1
+        else:
+            after = _heading(words, begin, clause)
+            if after is None:
+                break
+            begin = after
+        begin += 1
+    return begin, opened
+
+
+def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
+    """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
+    for place in range(begin + 1, min(begin + 5, len(words))):
+        if words[place].kind == COMMA and words[place].text == "," and place < begin + 4 and place + 1 < len(words):
+            after = words[place + 1]
+            plain = not any(
+                each.kind in TYPED or each.text in lx.DEFINITE or each.stem in lx.VERBS for each in words[begin:place]
+            )
+            return place if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
+        if words[place].text == ":":
+            stems = {each.stem for each in words[begin:place]}
+            if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
+                return None
+            clause.corrected = clause.corrected or bool(stems & _CORRECTING)
+            return place
+    return None
+
+
+def _opener(words: Sequence[Word], begin: int) -> int | None:
+    """Where the clause begins after words that tell when, if it does within ten words."""
+    typed = words[begin].kind in TYPED
+    for place in range(begin + 1, min(begin + 10, len(words) - 1)):
+        word = words[place]
+        if word.kind == COMMA:
+            return place + 1
+        if word.text in lx.PRONOUNS:
+            return place
+        if typed and word.kind not in TYPED and word.text not in lx.PREPOSITIONS and word.text not in lx.ARTICLES:
+            return None if word.text in lx.BE else place
+        if word.text in lx.BE:
+            return None
+        if word.text in lx.DEFINITE and place > begin + 1 and words[place - 1].text not in lx.PREPOSITIONS:
+            return place
+        typed = typed or word.kind in TYPED or word.stem in _SPANS
+    return None
+
+
+def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
+    """What a pronoun stands for: a person is the subject of the clause before, something its object."""
+    said = dict(previous.chunks).get("", ())
+    personal = pronoun in ("he", "she", "they") and not any(word.text in lx.SPEAKERS for word in previous.head)
+    if said and previous.relation in _GETS and not personal:
+        return (*previous.head, *said)
+    if said and not personal and (previous.relation != "be" or previous.negated):
+        return said
+    return previous.head
+
+
+def _verb_place(words: Sequence[Word], begin: int) -> int | None:
+    """The place of the first word of the verb, or of the ":" or "'s" that stands for one."""
+    relative = False
+    before = ""
+    possessive = None
+    for place in range(begin, len(words)):
+        word = words[place]
+        text, kind = word.text, word.kind
+        if kind in (WORD, UNIT):
+            if text in _AUXILIARY:
+                if not relative or not any(later.text in lx.BE for later in words[place + 1 :]):
+                    return place
+            elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:
+                if not relative and (place == begin or before in lx.PRONOUNS or _is_verb(words, place)):
+                    return place
+            elif place > begin and text in _RELATIVE:
+                relative = True
+            elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
+                return place
+        elif text == ":":
+            if begin < place < len(words) - 1:
+                return place
+        elif kind == MARK and not text:
+            text = "'s"
+            possessive = place if place > begin else possessive
+        if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
+            before = text
+    if possessive is not None:
+        return possessive
+    past = (place for place in range(begin + 1, len(words)) if _past_form(words[place]))
+    return next(past, None)
+
+
+def _past_form(word: Word) -> bool:
+    return word.kind == WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text
+
+
+def _is_verb(words: Sequence[Word], place: int) -> bool:
+    """Whether a word that may be a noun has the form or the place of a verb."""
+    word, previous = words[place], words[place - 1]
+    following = words[place + 1].text if place + 1 < len(words) else ""
+    if following in lx.BE or following in lx.MODALS or following in ("has", "had"):
+        return False
+    return (
+        word.text != word.base
+        or word.text.endswith(("s", "ed"))
+        or word.text in _SAME_PAST
+        or (previous.kind == NAME and previous.text.endswith("s"))
+        or previous.text in lx.FILLERS
+        or previous.text in lx.NOW
+        or (previous.kind == WORD and previous.text.endswith("s"))
+        or following in ("to", "from", "the", "a")
+    )

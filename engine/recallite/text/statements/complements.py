@@ -1,0 +1,357 @@
+"""What a clause says of its subject: its words by role, what it says held before, and what takes another value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recallite.text.lazy_patterns import lazily
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    WORD,
+    Word,
+    key_of,
+)
+
+# Verbs that change something only to an amount: "went up to", "came down to".
+_WEAK = frozenset(
+    ["go", "come", "bring", "cut", "set", "turn", "hand", "drop", "return", "rise", "fall", "grow", "get"]
+)
+# What a person has changed whose verb names no object.
+_MOVES = {
+    "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
+    "downgrad": "use", "chang": "use", "convert": "use",
+}  # fmt: skip
+_REPLACES = lx.stems("replace substitute trade exchange")
+_TARGETS = frozenset(("to", "into", "onto", "until"))
+_POSTPONES = lx.stems("reschedule postpone rebook")
+_HANDS = frozenset(("hand", "reassign"))
+_MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
+_RETURNS = lx.stems("send give bring take hand")
+_PUTS = lx.stems("put place leave keep store")
+_REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
+_MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
+# Whose objects and targets may become the subject.
+REWRITING = lx.CHANGES | _REPLACES | _REMAKES | _MAKES | _PUTS | _MENDS | frozenset(_MOVES)
+_ENDED = frozenset(("quit", "dump"))
+ALIKE = {
+    "resid": "live",
+    "reloc": "live",
+    "enrol": "studi",
+    "attend": "studi",
+    "join": "work",
+    "commenc": "start",
+    "begin": "start",
+}
+# Of something scheduled, named or placed, it is told what it is.
+STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
+_PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
+_DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
+_AFTER_COMMA = frozenset(("not", "instead_of"))
+_DATES = frozenset((DAY, DATE))
+_THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
+_TIMES = frozenset((CLOCK, DAY, DATE))
+_HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
+_SAYS = frozenset(
+    ("say", "says", "said", "think", "thinks", "guess", "believe", "believes", "reckon", "heard", "claims")
+)
+_IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
+_SPECIAL = (
+    _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+)  # fmt: skip
+_TELLING = _SPECIAL | _SAYS
+# What tells nothing wherever it stands.
+_SILENT = _IGNORED - (
+    lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE | _SAYS
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "as", "no_longer"}
+)  # fmt: skip
+# "That's great", "Wow, this is it": nobody can tell what is spoken of.
+_DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
+_NOTHING = frozenset(("it",))
+_LY_NOUNS = frozenset(("family", "supply", "assembly", "anomaly", "monopoly", "butterfly"))
+_OWNERS = lx.DEFINITE - {"my"}
+_NO_SUBJECT = (
+    _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
+    | {"new", "current", "latest", "have", "do", "will"}
+)  # fmt: skip
+
+
+class _Complement:
+    """The words after a verb, by role, while they are read one by one."""
+
+    def __init__(self, clause: Clause, speaker: str) -> None:
+        self.clause, self.speaker = clause, speaker
+        self.parts: list[tuple[str, list[Word]]] = [("", [])]
+        self.gone: list[Word] = []
+        self.rest: list[Word] = []
+        self.into = self.parts[0][1]
+        self.to = -1
+        self.changes = clause.relation in lx.CHANGES or (clause.change and clause.relation == "be")
+        self.replaces = clause.relation in _REPLACES
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.parts[0][1]) or len(self.parts) > 1
+
+    def begin(self, role: str) -> None:
+        self.parts.append((role, []))
+        self.into = self.parts[-1][1]
+
+    def read(self, words: Sequence[Word], at: int) -> None:
+        """Read the word at a place."""
+        word = words[at]
+        kind = word.kind
+        if kind == COMMA:
+            following = words[at + 1].text if at + 1 < len(words) else ""
+            if self.begun and following not in _AFTER_COMMA:
+                self.into = self.rest
+        elif kind in (STOP, MARK):
+            pass
+        elif self.into is self.rest and word.text in _SAYS:
+            self.clause.sourced = True
+        elif kind == WORD and word.text in _SPECIAL:
+            self.read_special(words, at)
+        else:
+            if kind == DATE:
+                if word.text.startswith("this ") or word.text == "today":
+                    self.clause.now = True
+                elif words[at - 1].text in ("a", "per"):
+                    word = word._replace(kind=WORD)
+            self.into.append(word)
+
+    def names_gone(self, text: str, *, last: bool) -> bool:
+        """Whether a preposition names what held before: "from", "out of", "off"."""
+        if text == "from":
+            return self.changes or self.clause.relation in ("be", "get")
+        return text in ("out_of", "off") and not last and (self.changes or self.clause.relation == "take")
+
+    def read_special(self, words: Sequence[Word], at: int) -> None:
+        """Read a function word, or one that tells of change."""
+        word, clause = words[at], self.clause
+        text = word.text
+        last = at + 1 == len(words) or words[at + 1].kind == STOP or words[at + 1].text in lx.NOW
+        if text in lx.NOW:
+            clause.now = True
+            clause.stopped = clause.stopped or (text == "anymore" and clause.negated)
+        elif text == "no_longer":
+            clause.negated = clause.stopped = True
+        elif text == "yet" or text == "already":
+            clause.yet = True
+        elif text == "instead":
+            clause.change = True
+        elif text == "instead_of" or (text == "not" and words[at - 1].kind == COMMA):
+            self.into = self.gone
+            clause.change = True
+            clause.corrected = clause.corrected or text == "not"
+        elif text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text == "according":
+            clause.sourced = True
+            self.into = self.rest
+        elif self.into is self.rest:
+            pass
+        elif text == "from" and not last and words[at + 1].kind in _DATES:
+            clause.now = True
+        elif self.names_gone(text, last=last):
+            self.into = self.gone
+        elif (text in _TARGETS and (self.changes or self.into is self.gone)) or (
+            text == "for" and clause.relation in _POSTPONES
+        ):
+            self.begin("to")
+            self.to = len(self.parts) - 1
+        elif self.replaces and text in ("with", "by", "for"):
+            self.gone += [each for _, some in self.parts for each in some]
+            self.parts = [("", [])]
+            self.into = self.parts[0][1]
+        elif text == "over" and clause.relation == "prefer":
+            self.into = self.gone
+        elif text in lx.ADJUNCTS and self.begun:
+            clause.now = clause.now or text == "since" or text == "as_of"
+            self.into = self.rest
+        elif text in lx.NEGATIONS:
+            if self.begun:
+                self.into.append(word)
+            else:
+                clause.negated = True
+        elif text == "of":
+            if not clause.nouns and self.into is not self.gone and all(each.kind == WORD for each in self.into):
+                clause.nouns = tuple(each.stem for each in self.into)
+        elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
+            self.parts[0][1].append(word)
+        elif (
+            (text == "left" and last)
+            or (text in _DIRECTIONS and self.changes)
+            or (text == "about" and not last and words[at + 1].kind == NUMBER)
+        ):
+            pass
+        elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
+            if self.into is not self.gone or self.gone:
+                self.begin(_PLACES.get(text, text))
+        elif text in lx.DEFINITE or text == "i":
+            clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
+            if text != "the":
+                self.into.append(word._replace(stem=self.speaker) if text in ("my", "i") else word)
+        elif text == "the":
+            clause.definite = clause.definite or not self.parts[0][1]
+
+
+def read_complement(
+    words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
+) -> None:
+    """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
+    said = _Complement(clause, speaker)
+    for at in range(place, len(words)):
+        word = words[at]
+        # Most words only stand for themselves, or for nothing: read without a call, a text takes a third less.
+        if word.kind == WORD:
+            text = word.text
+            if text not in _TELLING:
+                said.into.append(word)
+            elif text not in _SILENT:
+                said.read(words, at)
+        elif word.kind in _THEMSELVES:
+            said.into.append(word)
+        else:
+            said.read(words, at)
+    parts, verb = said.parts, clause.relation
+    if said.replaces and not said.gone:
+        said.gone += parts[0][1]
+        parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
+    if verb == "renam" and clause.passive:
+        said.gone += clause.head
+    if said.changes and said.to >= 0 and parts[said.to][1]:
+        parts = _changed(said, clause)
+    else:
+        parts = _made(parts, clause)
+    done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
+    back = parts[0][1]
+    if verb in _RETURNS and len(back) > 1 and back[-1].text == "back" and not clause.negated:
+        clause.ends = done
+        parts[0] = ("", back[:-1])
+    else:
+        clause.ends = verb in lx.ENDS and not clause.negated and done
+    if clause.passive and clause.relation in STANDING:
+        clause.relation = "be"
+    elif not clause.passive:
+        clause.relation = ALIKE.get(clause.relation, clause.relation)
+    clause.subject = subject_of(clause.head, speaker)
+    clause.chunks = _chunks(parts, opened)
+    stated: list[str] = []
+    timely: list[str] = []
+    for role, some in clause.chunks:
+        keys = [key_of(word) if word.value else word.stem for word in some if word.text not in _OWNERS]
+        (timely if role == "time" else stated).extend(keys)
+    clause.said = frozenset(stated)
+    clause.every = clause.said.union(timely) if timely else clause.said
+    clause.rest = tuple(said.rest)
+    clause.gone = tuple(word for word in said.gone if word.kind not in _DATES) or tuple(said.gone)
+
+
+def _changed(said: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause in which something takes another value, which becomes its subject."""
+    parts, target = said.parts, said.parts[said.to][1]
+    verb = clause.relation
+    amount = any(word.kind in TYPED for word in target)
+    handed = verb in _HANDS and all(word.kind == NAME for word in target)
+    if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
+        return parts
+    clause.change = True
+    changed = tuple(word for _, some in parts[: said.to] for word in some)
+    if verb in _HANDS and changed and not clause.passive:
+        said.gone += clause.head
+    if changed and not clause.passive:
+        clause.head, clause.relation = changed, "be"
+    elif clause.passive or verb not in _MOVES or not _personal(clause.head):
+        clause.relation = "be"
+    else:
+        clause.relation = _MOVES[verb]
+    return [("" if clause.relation == "be" else "in", target), *parts[said.to + 1 :]]
+
+
+def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause that may say that something was made so: "made the repository public"."""
+    said = parts[0][1]
+    if clause.passive or not said:
+        return parts
+    if clause.relation in _REMAKES and len(parts) > 1:
+        clause.head, clause.relation, clause.change = tuple(said), "be", True
+        return parts[1:]
+    if clause.relation in _MAKES and len(said) > 1 and said[-1].text in lx.STATUS:
+        clause.head, clause.relation, clause.change = tuple(said[:-1]), "be", True
+        return [("", said[-1:]), *parts[1:]]
+    if clause.relation in _PUTS and (clause.change or clause.now) and len(parts) > 1 and parts[1][0] == "in":
+        clause.head, clause.relation = tuple(said), "be"
+        return parts[1:]
+    if clause.relation in _MENDS and (clause.past or clause.perfect):
+        clause.head, clause.passive = tuple(said), True
+        return [("", []), *parts[1:]]
+    if clause.relation == "turn":
+        clause.relation, clause.change = "be", True
+    return parts
+
+
+def _chunks(
+    parts: Sequence[tuple[str, list[Word]]], opened: Sequence[Word]
+) -> tuple[tuple[str, tuple[Word, ...]], ...]:
+    found: dict[str, list[Word]] = {}
+    for role, words in parts:
+        for each in words:
+            word, into = each, role
+            if word.kind == NUMBER and role == "in" and into not in found:
+                # "at 3" is a time, "at 61,000" an amount.
+                timely = not word.unit and _HOUR.fullmatch(word.value) is not None
+                clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
+                word = word._replace(kind=CLOCK, value=clock) if timely else word
+                into = "time" if timely else ""
+            elif word.kind in _TIMES:
+                into = "time"
+            elif word.text == "one" and len(words) > 1 and word is not words[-1]:
+                word = word._replace(kind=NUMBER, value="1")
+            found.setdefault(into, []).append(word)
+    if opened:
+        found.setdefault("time", []).extend(opened)
+    return tuple((role, tuple(some)) for role, some in found.items() if some)
+
+
+def _personal(head: Sequence[Word]) -> bool:
+    """Whether somebody is the subject, not something."""
+    return any(
+        word.kind == NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in head
+    ) and not any(word.stem in lx.ATTRIBUTES for word in head)
+
+
+def _adverbial(word: Word) -> bool:
+    """Whether a word before the verb is an adverb: "suddenly"."""
+    return word.kind == WORD and len(word.text) > 5 and word.text.endswith("ly") and word.text not in _LY_NOUNS
+
+
+def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
+    """Stems of what the words of a subject speak of."""
+    if head and head[-1].text in _DEICTIC:
+        return _NOTHING
+    if len(head) > 1 and _adverbial(head[-1]):
+        head = head[:-1]
+    found = set()
+    for word in head:
+        text = word.text
+        if text == "i" or text == "my":
+            found.add(speaker)
+        elif text in lx.POSSESSIVES:
+            if text != "our":
+                found.add(lx.POSSESSIVES[text])
+        elif word.kind in TYPED:
+            found.add(word.value + word.unit)
+        elif word.stem and text not in _NO_SUBJECT:
+            found.add(word.value or word.stem)
+    return frozenset(found)

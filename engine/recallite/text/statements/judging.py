@@ -1,0 +1,184 @@
+"""How a new statement stands to an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from recallite.text.normalise import text_key
+from recallite.text.statements.changes import apart, compare
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.doubts import doubt, spelled_alike
+from recallite.text.statements.likelihood import chance_replaced
+from recallite.text.statements.relations import SEVERAL
+from recallite.text.statements.statement import Statement
+from recallite.text.statements.verdict import Finding, Outcome, Verdict
+from recallite.text.statements.words import TYPED, key_of
+
+_ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
+FILE = Path(__file__).with_name("confidence.json")
+"""How often each rule is right, as `recallite_models.training.statements` counted."""
+_UNRATED = 0.7
+# The least confidence of what the fit is sure of: that which policies ask for by default.
+_SURE = 0.8
+# Where the surest rules find that a value was replaced, the fit has to hold it only for likely.
+_CERTAIN, _LIKELY = 0.97, 0.6
+_TOO = frozenset(("too", "also"))
+_MOST_CLAUSES = 2
+_MOST_ADDED = 3
+_NOTHING: frozenset[str] = frozenset()
+_ENDS = frozenset(("no longer holds", "has ended", "was called off"))
+
+
+def judge(
+    new: Statement,
+    old: Statement,
+    *,
+    cosine: Callable[[], float | None] | float | None,
+    later: bool,
+    several: frozenset[str] = SEVERAL,
+) -> Verdict:
+    """The verdict on two statements of the same scope and kind.
+
+    The rules decide; where they find nothing, a fit on pairs may (`likelihood`).
+
+    `cosine`: of their vectors, where both have one, or what gives it if it is needed; `later`: whether `new` begins to
+    hold at or after `old`; `several`: the stems of relations that may hold several values.
+    """
+    rules = judge_by_rules(new, old, later=True, several=several)
+    if rules.outcome == "same":
+        return rules if spelled_alike(new.text, old.text) else Verdict("independent", _UNRATED, "spelled otherwise")
+    only_adds = several != SEVERAL and _added(new, old, several - SEVERAL)
+    chance = None if only_adds else chance_replaced(new, old, rules, cosine)
+    sure = chance is not None and (
+        chance.sure or (rules.confidence >= _CERTAIN and chance.value >= _LIKELY and rules.outcome == "supersedes")
+    )
+    if rules.outcome != "supersedes" and not sure:
+        return rules
+    reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
+    doubted = doubt(new, old)
+    if doubted is not None:
+        return Verdict(doubted.outcome, _UNRATED, f"{reason}, but {doubted.reason}")
+    if not later:
+        return Verdict("contradicts", _UNRATED, f"{reason}, but began earlier")
+    if _of_two_sources(new, old):
+        return Verdict("contradicts", _UNRATED, f"{reason}; of two sources")
+    if chance is None:
+        return rules
+    # What a rule finds is among the evidence of the fit, which doubts it in a tenth of such pairs, and is mostly right.
+    confidence = max(chance.value, _SURE) if sure else min(chance.value, _UNRATED)
+    return Verdict("supersedes", round(confidence, 3), reason)
+
+
+def _added(new: Statement, old: Statement, more: frozenset[str]) -> bool:
+    """Whether both say one of `more` relations, which hold several values."""
+    return any(
+        one.relation == other.relation and one.relation in more and not one.stopped and not one.gone
+        for one in new.clauses
+        for other in old.clauses
+    )
+
+
+def _of_two_sources(new: Statement, old: Statement) -> bool:
+    """Whether two say it, and neither of the other. Who is not named is another than who is."""
+    if new.speaker == old.speaker:
+        return False
+    named = {stem for clause in new.clauses for stem in clause.subject if stem != new.speaker}
+    named |= {stem for clause in old.clauses for stem in clause.subject if stem != old.speaker}
+    return new.speaker not in named and old.speaker not in named
+
+
+def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
+    """What the rules alone say of two statements."""
+    if new.text == old.text and new.speaker == old.speaker:
+        return Verdict("same", 1.0, "the same text")
+    if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
+        return Verdict("same", 0.97, "the same text but for its case and marks")
+    if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
+        return Verdict("same", 0.97, "says the same")
+    best: Finding | None = None
+    pairs = [(clause, former) for clause in new.clauses for former in old.clauses if not apart(clause, former)]
+    mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject) if pairs else _NOTHING
+    for clause, former in pairs:
+        changed = any(_tells_change(other) for other in new.clauses if other is not clause)
+        found = compare(clause, former, several, changed, mentioned)
+        if found is not None and (best is None or _order(found) > _order(best)):
+            best = found
+    if best is None:
+        return Verdict("independent", 0.9, "both may hold")
+    return _verdict(best, new, old, later)
+
+
+def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Verdict:
+    """The verdict on two texts of which two clauses were compared."""
+    alone = len(old.clauses) == 1 and old.whole and not old.question
+    if found.outcome == "contradicts":
+        if alone and len(new.clauses) <= _MOST_CLAUSES:
+            return _rated("contradicts", found.reason)
+        return Verdict("independent", 0.8, "the older one says more")
+    # What ended has ended with all that was added to it.
+    added = sum(word.kind not in TYPED for word in old.clauses[0].rest)
+    adds = added > (_MOST_ADDED if found.reason in _ENDS else 0)
+    if not alone or adds:
+        if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
+            return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
+        return Verdict("independent", 0.7, "the older one says more")
+    if not later:
+        return Verdict("contradicts", 0.7, f"{found.reason}, but began earlier")
+    return _rated("supersedes", found.reason)
+
+
+def _rated(outcome: Outcome, reason: str) -> Verdict:
+    return Verdict(outcome, confidences()[outcome].get(reason, _UNRATED), reason)
+
+
+@cache
+def confidences() -> dict[str, dict[str, float]]:
+    """How often what a rule says is right, by outcome and reason."""
+    return msgspec.json.decode(FILE.read_bytes(), type=_Fitted).confidences
+
+
+class _Fitted(msgspec.Struct):
+    confidences: dict[str, dict[str, float]]
+
+
+def _order(found: Finding) -> tuple[int, bool]:
+    return (_ORDER.index(found.outcome), found.cued)
+
+
+def _tells_change(clause: Clause) -> bool:
+    return bool(clause.stopped or clause.ends or clause.change or clause.corrected or clause.gone or clause.past)
+
+
+def _same(new: Statement, old: Statement) -> bool:
+    """Whether two texts of one clause say the same."""
+    if not (len(new.clauses) == len(old.clauses) == 1 and new.whole and old.whole) or new.question or old.question:
+        return False
+    one, other = new.clauses[0], old.clauses[0]
+    if one.relation != other.relation or _form(one) != _form(other) or one.gone or other.gone:
+        return False
+    if not one.chunks and one.relation in ("be", "have"):
+        return False
+    said = [{role: [key_of(word) for word in words] for role, words in each.chunks} for each in (one, other)]
+    if one.subject == other.subject and said[0] == said[1]:
+        return True
+    return one.relation == "be" and one.subject == other.every and other.subject == one.every
+
+
+def _another(new: Statement, old: Statement) -> bool:
+    """Whether one says "too" of what the other says: it is another one."""
+    return _adds(new) != _adds(old)
+
+
+def _adds(statement: Statement) -> bool:
+    return any(word.text in _TOO for word in statement.words)
+
+
+def _form(clause: Clause) -> tuple[object, ...]:
+    return (
+        clause.negated, clause.past, clause.plan, clause.former, clause.unreal, clause.stopped, clause.ends,
+        clause.command, clause.rest,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.relations import SEVERAL
+from recallite.text.statements.statement import Statement
+from recallite.text.statements.traits import traits_of
+from recallite.text.statements.words import IDENTIFIER, NAME, TYPED, Word
+
+MAX_KEYS = 8
+MAX_FRAMES = 3
+# In bits: "work" has 5, "dentist" 12. LoCoMo's turns meet 7 others that share a key (median).
+_LEAST_WEIGHT = 6.0
+_MOST_WORDS, _MOST_SUBJECTS = 4, 2
+# "New wifi password: kestrel9" is no clause.
+_LONGEST_FRAGMENT = 16
+
+
+def keys_of(statement: Statement) -> tuple[int, ...]:
+    """Signed 64-bit hashes: statements that share one may be about the same thing. () for long texts and junk.
+
+    They are of the frames, of the subject where it is no person alone, of each of the rarest words, and of what common
+    words are about with who is spoken of. Of 870 statements that replaced another, 92 of 100 share a key with it;
+    pairs of rare words and the rarest one alone made it 62.
+    """
+    if not statement.clauses and not 0 < len(statement.words) <= _LONGEST_FRAGMENT:
+        return ()
+    found: dict[str, None] = {}
+    for clause in statement.clauses[:2]:
+        for frame, _ in _slots(clause, None):
+            found[f"frame {frame}"] = None
+        about = clause.subject - _SPEAKERS
+        if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
+            found[f"about {' '.join(sorted(about))}"] = None
+    traits = traits_of(statement)
+    rare = sorted((-weight, key) for key, weight in traits.weights.items() if _names_one(key, weight))
+    for _, key in rare[:_MOST_WORDS]:
+        found[f"word {key}"] = None
+    spoken = sorted(traits.headed)[:2] or [statement.speaker if traits.first else ""]
+    for subject in sorted(traits.subjects)[:_MOST_SUBJECTS]:
+        for person in spoken:
+            found[f"subject {person} {subject}"] = None
+    return tuple(map(_hash64, list(found)[:MAX_KEYS]))
+
+
+def _names_one(key: str, weight: float) -> bool:
+    """Whether a word is rare enough to be looked for alone, and no number or time."""
+    return weight >= _LEAST_WEIGHT and not key[0].isdigit()
+
+
+def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
+    """Frame and value as unsigned 32-bit hashes, at most `MAX_FRAMES`: the same frame with another value states the
+    same thing with another value. `several`: the stems of relations that may hold several values, which have none.
+    """
+    if statement.question:
+        return ()
+    slots = (slot for clause in statement.clauses if not _doubtful(clause) for slot in _slots(clause, several))
+    return tuple((_hash32(frame), _hash32(value)) for frame, value in dict(slots).items())[:MAX_FRAMES]
+
+
+def _doubtful(clause: Clause) -> bool:
+    return clause.unreal or clause.former or clause.command or clause.negated or clause.plan
+
+
+def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
+    """What a clause gives a value, and the value, where it is one of which there is one at a time.
+
+    `several` None: also where there may be several.
+    """
+    subject = clause.subject
+    if not subject or subject <= lx.UNRESOLVED:
+        return
+    about = "|".join(sorted(subject))
+    relation = clause.relation
+    for role, words in clause.chunks:
+        if several is not None and not _exclusive(clause, role, words, several):
+            continue
+        nouns = clause.nouns
+        value = [word for word in words if word.stem not in nouns]
+        said = " ".join(sorted(word.value + word.unit if word.value else word.stem for word in value))
+        if said:
+            yield f"{about} {relation} {role} {' '.join(nouns)}", said
+        return
+
+
+def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: frozenset[str]) -> bool:
+    """Whether the subject has one such value at a time."""
+    relation, subject = clause.relation, clause.subject
+    if clause.nouns:
+        return not lx.SEVERAL_NOUNS.intersection(clause.nouns) and not clause.plan
+    if relation == "be":
+        if lx.SEVERAL_NOUNS & subject and not subject & lx.ATTRIBUTES:
+            return False
+        if subject & lx.ATTRIBUTES or role == "time":
+            return True
+        valued = all(word.kind in TYPED or word.kind in (NAME, IDENTIFIER) for word in words)
+        return valued and (len(subject) > 1 or role != "")
+    if relation in several:
+        return False
+    if clause.passive:
+        return role in ("by", "in", "to", "with")
+    if clause.past and relation not in lx.LASTING:
+        return clause.change
+    return relation in lx.EXCLUSIVE or relation in lx.LASTING
+
+
+_SPEAKERS = frozenset(("i", "we"))
+
+
+def _hash64(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _hash32(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")

@@ -1,8 +1,0 @@
-"""How to install what a feature needs."""
-
-from __future__ import annotations
-
-
-def install_command(extra: str) -> str:
-    """The command that installs an extra, from a checkout: `recollect` on PyPI is another project."""
-    return f"pip install '.[{extra}]' in a checkout of Recollect"

@@ -1,1 +1,0 @@
-"""Recollect as the store, session or memory of agent frameworks: a module for each, which imports its package."""

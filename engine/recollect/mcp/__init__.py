@@ -1,1 +1,0 @@
-"""The Model Context Protocol: memory for any agent host. `recollect mcp` starts the server."""

@@ -1,1 +1,0 @@
-"""The HTTP API: memories for any language, and the page that shows them. `recollect serve` starts it."""

@@ -1,0 +1,226 @@
+"""What the kernels take, in groups that belong together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U32, U64
+
+
+class Lists(NamedTuple):
+    """The best rows of each query by vector and by keyword: rows int64 (q, k), values float32 (q, k).
+
+    Of query i only the first counts[i], int64 (q,), are read; a list names each row once.
+    """
+
+    vector_rows: I64
+    cosines: F32
+    vector_counts: I64
+    keyword_rows: I64
+    bm25: F32
+    keyword_counts: I64
+
+
+class Codes(NamedTuple):
+    """Queries float32 (q, d) of unit length, and the int8 vectors of all records.
+
+    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on, or, where both are empty, vector
+    r if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,). A measured
+    cosine of query i never exceeds ceilings[i], float32 (q,).
+    """
+
+    queries: F32
+    ceilings: F32
+    first_place: I64
+    parts: I32
+    codes: I8
+    scales: F32
+
+
+class Tokens(NamedTuple):
+    """1-bit codes, as `sketch` makes them, of the tokens of queries and of vectors: what reranking compares.
+
+    Query i has the tokens queries[offsets[i]:offsets[i + 1]], uint64 (t, w), with the shares weights float32 (t,); the
+    offsets are int64 (q + 1,). Vector p has codes[starts[p]:starts[p + 1]], w words a token: starts int64
+    (places + 1,), codes uint64 (all words,). Two codes that differ in h of `width` bits have the similarity
+    1 - 2 h / width.
+    """
+
+    queries: U64
+    weights: F32
+    offsets: I64
+    starts: I64
+    codes: U64
+    width: int
+
+
+class Sketches(NamedTuple):
+    """Sketches by place in blocks, uint64 (blocks, words, 16), and those of the queries (q, words).
+
+    limits int64 (steps + 1,): the greatest Hamming distance at which a cosine may still reach i / steps.
+    """
+
+    queries: U64
+    sketches: U64
+    limits: I64
+
+
+class Postings(NamedTuple):
+    """Postings in shared buffers, and the slices of them that each query reads: see `recallite_kernels.lexical`."""
+
+    rows: I32
+    counts: U8
+    starts: I64
+    ends: I64
+    idf: F32
+    slice_offsets: I64
+    lengths: F32
+    average_length: float
+    k1: float
+    b: float
+
+
+class Graph(NamedTuple):
+    """Chains, links and sources by row; an empty mask allows every row.
+
+    previous and following int32 (n,) are the rows before and after in the same source; sources int32 (n,); -1 for
+    none. Links are linked lists: heads int32 (n,), empty without links, is the index of a row's first link, nexts int32
+    (e,) that of the next one, -1 for none; targets int32 (e,) is the linked row, -1 for a removed link; strengths
+    float32 (e,).
+    """
+
+    previous: I32
+    following: I32
+    sources: I32
+    heads: I32
+    nexts: I32
+    targets: I32
+    strengths: F32
+    mask: U8
+
+
+NEVER = 2**63 - 1
+"""A time that does not come."""
+
+
+class Records(NamedTuple):
+    """By row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32.
+
+    moments, moments_until int64 (n,): when what the record tells happened, from and until before, in microseconds;
+    NEVER for a moment or an open end. resolved uint8 (n,): 1 where that was found in the text; such a record is of the
+    time at which it was created as well. speakers int32 (n, 2): the numbers of the first and the last word of its
+    context where that is a name, -1 for none; empty where no record has any.
+    """
+
+    keys: I64
+    created_at: I64
+    importance: F32
+    moments: I64
+    moments_until: I64
+    resolved: U8
+    speakers: I32
+
+
+class Mentions(NamedTuple):
+    """What the queries name of records; with empty offsets nothing.
+
+    Query i names the words names[name_offsets[i]:name_offsets[i + 1]], int32, and the times from begins to ends, int64
+    in microseconds, of span_offsets[i]:span_offsets[i + 1]. fades int64: how long after its end a time still counts,
+    less and less.
+    """
+
+    names: I32
+    name_offsets: I64
+    begins: I64
+    ends: I64
+    fades: I64
+    span_offsets: I64
+
+
+class Forest(NamedTuple):
+    """Complete binary trees of one depth d, each with n = 2^d - 1 nodes in order of breadth.
+
+    Node i asks whether feature nodes[tree, i], uint8 (trees, n), is above thresholds[tree, i], float64 (trees, n): then
+    2 i + 2 follows, else 2 i + 1. Leaves are float64 (trees, n + 1). A threshold of infinity always goes left.
+    """
+
+    nodes: U8
+    thresholds: F64
+    leaves: F64
+
+
+class Weighed(NamedTuple):
+    """The records that are weighed as answers: of query i those from offsets[i] to offsets[i + 1].
+
+    By record: rows int64 (m,), signals float64 (signals, m), lengths float32 (m,) in words, and ranks float64 (m,), how
+    many candidates score more. By query: words float64 (q,), how many count, and unknown float64 (q,), the summed IDF
+    of those that no record contains. `records` is how many the store has.
+    """
+
+    offsets: I64
+    rows: I64
+    signals: F64
+    lengths: F32
+    ranks: F64
+    words: F64
+    unknown: F64
+    records: float
+
+
+class WordSlices(NamedTuple):
+    """The postings of the words of some queries.
+
+    Query i has the words from word_offsets[i] to word_offsets[i + 1], int64 (q + 1,), idf float32 (w,) by word, and the
+    slices rows[starts[s]:ends[s]], rows int32 ascending in each, from slice_offsets[i] to slice_offsets[i + 1];
+    words[s], int64, is the word of slice s.
+    """
+
+    rows: I32
+    starts: I64
+    ends: I64
+    words: I64
+    slice_offsets: I64
+    idf: F32
+    word_offsets: I64
+
+
+class Statements(NamedTuple):
+    """What candidates state: of query i those from offsets[i] to offsets[i + 1], best first; offsets int64 (q + 1,).
+
+    frames uint32 (m, s) are hashes of the things that a candidate gives a value, 0 for none, and values uint32 (m, s)
+    those of the values. moments int64 (m,): when it began to hold; keys int64 (m,), no two of
+    a query alike, break ties: the greater is later.
+    """
+
+    offsets: I64
+    frames: U32
+    values: U32
+    moments: I64
+    keys: I64
+
+
+class Asked(NamedTuple):
+    """The time that each query is about: what began latest at or before moments int64 (q,) is asked for.
+
+    Where former uint8 (q,) is 1, what something else has replaced.
+    """
+
+    moments: I64
+    former: U8
+
+
+NO_VECTORS = Codes(
+    np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
+    np.empty((0, 0), np.int8), np.empty(0, np.float32),
+)  # fmt: skip
+NO_TOKENS = Tokens(
+    np.empty((0, 0), np.uint64), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.empty(0, np.uint64), 1,
+)  # fmt: skip
+NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0, 16), np.uint64), np.empty(0, np.int64))
+NO_MENTIONS = Mentions(
+    np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.empty(0, np.int64),
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""Compiling in a process of its own, which fills the cache: this one then loads each kernel in milliseconds.
+
+In a thread the compiler holds the interpreter's lock most of the time, and calls of LLVM up to a second long: meanwhile
+a recall waited for both. The process ends with this one, whatever ends it: it reads a pipe that no one writes to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_MAIN = "from recallite_kernels.numba_backend._compile import main; main()"
+_AS_HERE = ("path", "dont_write_bytecode", "pycache_prefix")  # of `sys`
+
+
+class CompilerProcess:
+    """A process that compiles some kernels, one after another, into the cache of this user."""
+
+    def __init__(self, interpreter: str, kernels: Sequence[str]) -> None:
+        # Isolated, and with the paths of this process: the same numba, whatever the environment says.
+        same = "; ".join(f"sys.{name} = {getattr(sys, name)!r}" for name in _AS_HERE)
+        self._process = subprocess.Popen(
+            [interpreter, "-I", "-c", f"import sys; {same}; {_MAIN}", *kernels],
+            bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+
+    def compiled(self) -> Iterator[str]:
+        """Each kernel as soon as it is in the cache; ends early if the process does."""
+        assert self._process.stdout is not None
+        try:
+            for line in self._process.stdout:
+                yield line.decode().strip()
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """End the process, if it still runs, and wait for that."""
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+
+    def forget(self) -> None:
+        """In a process that has forked: leave it to the parent."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.returncode = 0
+
+
+def interpreter() -> str | None:
+    """A Python interpreter to compile with; None in a frozen program or in one that embeds Python."""
+    program = sys.executable
+    if getattr(sys, "frozen", False) or not program or "python" not in Path(program).name.lower():
+        return None
+    return program

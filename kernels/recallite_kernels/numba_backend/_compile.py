@@ -1,0 +1,73 @@
+"""The program that compiles kernels into the cache: see `recallite_kernels.compiler_process`.
+
+Alone in its process it may do what a library must not: it has numba optimise each kernel once, with all that it calls,
+and not each helper as well, and it collects no garbage. That takes half the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+from typing import Any
+
+from numba.core import codegen
+
+from recallite_kernels import cache
+from recallite_kernels.numba_backend import _jit
+
+_codegen: Any = codegen  # without types of its own
+
+# Recalls go first where cores are few.
+_NICENESS = 5
+# Compiled to be called, not to be linked into other code: numba's own runtime.
+_RUNTIME = "nrt"
+
+
+def main() -> None:
+    """Compile the kernels that are named as arguments, and print each name when the kernel is in the cache."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    gc.disable()
+    if hasattr(os, "nice"):
+        with contextlib.suppress(OSError):
+            os.nice(_NICENESS)
+    kept_in, _ = cache.create()
+    if kept_in is None:
+        return
+    called = {_RUNTIME}
+    _leave_helpers(called)
+    kernels = {kernel.name: kernel for kernel in _jit.KERNELS}
+    for name in sys.argv[1:]:
+        called.add(kernels[name].library)
+        if not kernels[name].load(kept_in):  # another process may have compiled it
+            kernels[name].compile(kept_in)
+        print(name, flush=True)
+
+
+def _leave_helpers(called: set[str]) -> None:
+    """Have numba make machine code of these libraries only; others stay as they are, to be linked into them."""
+    library, processor = _codegen.JITCodeLibrary, _codegen.JITCPUCodegen
+    finalize, set_env = library.finalize, processor.set_env
+
+    def finalize_if_called(self: Any) -> None:
+        if self.name in called:
+            finalize(self)
+            return
+        for other in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(other._reload_init)
+            self._final_module.link_in(other._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def set_env_if_there(self: Any, name: str, environment: Any) -> None:
+        if self._engine.is_symbol_defined(name):
+            set_env(self, name, environment)
+
+    library.finalize, processor.set_env = finalize_if_called, set_env_if_there
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)

@@ -1,0 +1,182 @@
+"""How a kernel is declared, compiled, cached and called.
+
+Every kernel has one explicit signature, so exactly one specialisation exists. Arrays it only reads are declared
+read-only, which accepts writable ones too. The contract has checked types before, so the compiled entry point is
+called directly, past the dispatcher: that saves type resolution on every call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import numba
+from numba import extending
+from numba.core import compiler, registry, runtime, serialize, types
+
+from recallite_kernels import signals
+from recallite_kernels.arguments import (
+    Asked,
+    Codes,
+    Forest,
+    Graph,
+    Lists,
+    Mentions,
+    Postings,
+    Records,
+    Sketches,
+    Statements,
+    Tokens,
+    Weighed,
+    WordSlices,
+)  # fmt: skip
+from recallite_kernels.cache import Cache
+from recallite_kernels.signals import RankParameters
+
+# Parts of numba without types of their own.
+_compiler: Any = compiler
+_types: Any = types
+_runtime: Any = runtime
+_serialize: Any = serialize
+
+# All fastmath flags. Reassociation lets float32 sums vectorise; without "nnan" and "ninf", since those would remove the
+# tests for NaN. float64 kernels use none: their results, and so their ties, are those of the definition to the bit.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+# Kernels allocate nothing, so that Numba has no references to count.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+# Nothing but kernels calls helpers: without wrappers that take Python objects they compile in half the time.
+_HELPER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
+
+
+def _reads(dtype: Any, ndim: int) -> Any:
+    return types.Array(dtype, ndim, "C", readonly=True)
+
+
+def _writes(dtype: Any, ndim: int) -> Any:
+    return types.Array(dtype, ndim, "C")
+
+
+I64, F32, F64 = types.int64, types.float32, types.float64
+F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
+F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
+I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
+U64_1, U64_2, U64_3 = _reads(types.uint64, 1), _reads(types.uint64, 2), _reads(types.uint64, 3)
+U32_2 = _reads(types.uint32, 2)
+I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
+    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.int32, 2), _reads(types.uint8, 1),
+    _reads(types.uint8, 2), _reads(types.uint16, 2),
+)  # fmt: skip
+OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
+OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
+OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
+OUT_U64_2 = _writes(types.uint64, 2)
+OUT_I8_2, OUT_I32, OUT_U8 = _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1)
+OUT_U16, OUT_U16_2 = _writes(types.uint16, 1), _writes(types.uint16, 2)
+
+LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
+CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
+SKETCHES = _types.NamedTuple([U64_2, U64_3, I64_1], Sketches)
+TOKENS = _types.NamedTuple([U64_2, F32_1, I64_1, I64_1, U64_1, I64], Tokens)
+POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
+GRAPH = _types.NamedTuple([I32_1, I32_1, I32_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)
+RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I64_1, U8_1, I32_2], Records)
+MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
+FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
+WEIGHED = _types.NamedTuple([I64_1, I64_1, F64_2, F32_1, F64_1, F64_1, F64_1, F64], Weighed)
+WORD_SLICES = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, F32_1, I64_1], WordSlices)
+STATEMENTS = _types.NamedTuple([I64_1, U32_2, U32_2, I64_1, I64_1], Statements)
+ASKED = _types.NamedTuple([I64_1, U8_1], Asked)
+PARAMETERS = _types.NamedTuple(
+    [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters
+)
+
+
+def named(group: type, *each: Any) -> Any:
+    """The type of a group of arguments."""
+    return _types.NamedTuple(each, group)
+
+
+class Kernel:
+    """A JIT function with one signature; `call` is its compiled entry point once it is loaded or compiled.
+
+    It is named as the function of `recallite_kernels.protocol.Backend` that calls it.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Any, fast: bool) -> None:
+        self.name = function.__name__.strip("_")
+        self.library = function.__qualname__  # numba's name for its code
+        self.call: Callable[..., Any] = self._not_loaded
+        self._function, self._signature, self._fast = function, signature, fast
+        self._result: Any = None  # keeps the machine code alive
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it can be called."""
+        return self._result is not None
+
+    def load(self, cache: Cache | None) -> bool:
+        """Load it from the cache; whether it was there."""
+        stored = cache.read(self.name) if cache else None
+        if stored is not None:
+            context = _context()
+            try:
+                compiled_for, payload = pickle.loads(stored)
+                if compiled_for == context.codegen().magic_tuple():
+                    self._ready(_compiler.CompileResult._rebuild(context, *payload))
+            except Exception:  # a damaged file is compiled again, whatever is wrong with it
+                self._result = None
+        return self.loaded
+
+    def compile(self, cache: Cache | None) -> None:
+        """Compile it and store it in the cache."""
+        context = _context()
+        dispatcher = numba.njit(self._function, fastmath=FAST if self._fast else False, **_OPTIONS)
+        dispatcher.compile(self._signature)
+        result = dispatcher.overloads[self._signature.args]
+        if cache:
+            cache.write(self.name, _serialize.dumps((context.codegen().magic_tuple(), result._reduce())))
+        self._ready(result)
+
+    def _ready(self, result: Any) -> None:
+        self._result, self.call = result, result.entry_point
+
+    def _not_loaded(self, *arguments: Any) -> Any:
+        raise RuntimeError(f"kernel {self.name} is not loaded")
+
+
+def _context() -> Any:
+    # All that loading machine code needs. The context's own refresh takes 0.2 s to declare every type and function to
+    # the compiler, which compiling does anyway.
+    context: Any = registry.cpu_target.target_context
+    _runtime.rtsys.initialize(context)
+    return context
+
+
+KERNELS: list[Kernel] = []
+
+# Both backends share these functions: they are compiled into the kernels that call them.
+for _formula in vars(signals).values():
+    if inspect.isfunction(_formula) and _formula.__module__ == signals.__name__:
+        extending.register_jitable(**_HELPER)(_formula)
+
+
+def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Callable[[Callable[..., Any]], Kernel]:
+    """Declare a kernel; nothing is compiled until `compile`."""
+
+    def declare(function: Callable[..., Any]) -> Kernel:
+        KERNELS.append(Kernel(function, returns(*arguments), fast))
+        return KERNELS[-1]
+
+    return declare
+
+
+def exact(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`helper` for the float64 kernels, without fastmath."""
+    return numba.njit(function, **_HELPER)  # type: ignore[no-any-return]
+
+
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that kernels call; compiled into them."""
+    return numba.njit(function, fastmath=FAST, **_HELPER)  # type: ignore[no-any-return]

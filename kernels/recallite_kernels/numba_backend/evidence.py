@@ -1,0 +1,118 @@
+"""Evidence and what it gives, JIT, in float64 without fastmath."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recallite_kernels.arguments import Weighed, WordSlices
+from recallite_kernels.contract import F64, I64, U8
+from recallite_kernels.numba_backend import _jit
+from recallite_kernels.numba_backend._jit import exact, kernel
+from recallite_kernels.numba_backend.lexical import find_row
+from recallite_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits
+
+COSINE, BM25, SIMILARITY, SPEAKER = COMPARED
+
+
+def assess(
+    signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
+    parameters: RankParameters,
+) -> tuple[F64, F64, I64, U8]:  # fmt: skip
+    m = len(weighed.rows)
+    evidence, confidence = np.empty((len(EVIDENCE), m)), np.empty(m)
+    reasons, met = np.empty(m, np.int64), np.zeros(len(slices.idf), np.uint8)
+    _assess.call(
+        signals, offsets, weighed, slices, weights, word_weights, parameters, evidence, confidence, reasons, met
+    )
+    return evidence, confidence, reasons, met
+
+
+@exact
+def best_two(values: Any, first: Any, stop: Any) -> Any:
+    """The best and the second best; 0 for one that is missing."""
+    if stop == first:
+        return 0.0, 0.0
+    best, second = values[first], -np.inf
+    for i in range(first + 1, stop):
+        if values[i] > best:
+            best, second = values[i], best
+        elif values[i] > second:
+            second = values[i]
+    return best, (second if stop - first > 1 else 0.0)
+
+
+@exact
+def other_than(own: Any, two: Any) -> Any:
+    """The best, or the second best for the best itself."""
+    return two[1] if own >= two[0] else two[0]
+
+
+@exact
+def mean_measured(values: Any, first: Any, stop: Any) -> Any:
+    """The mean of those that are not 0."""
+    total, count = 0.0, 0
+    for i in range(first, stop):
+        if values[i] != 0.0:
+            total += values[i]
+            count += 1
+    return total / count if count > 0 else 0.0
+
+
+@exact
+def covered_by(row: Any, query: Any, slices: Any, met: Any) -> Any:
+    """The summed IDF of the query's words that a row contains; marks them."""
+    covered = 0.0
+    for s in range(slices.slice_offsets[query], slices.slice_offsets[query + 1]):
+        if find_row(slices.rows, slices.starts[s], slices.ends[s], row) < slices.ends[s]:
+            covered += np.float64(slices.idf[np.uintp(slices.words[s])])
+            met[np.uintp(slices.words[s])] = 1
+    return covered
+
+
+@kernel(
+    _jit.F64_2, _jit.I64_1, _jit.WEIGHED, _jit.WORD_SLICES, _jit.F64_2, _jit.F64_1, _jit.PARAMETERS,
+    _jit.OUT_F64_2, _jit.OUT_F64, _jit.OUT_I64, _jit.OUT_U8,
+)  # fmt: skip
+def _assess(
+    signals: Any, offsets: Any, weighed: Any, slices: Any, weights: Any, word_weights: Any, parameters: Any,
+    evidence: Any, confidence: Any, reasons: Any, met: Any,
+) -> None:  # fmt: skip
+    own, kinds = weighed.signals, evidence.shape[0]
+    for query in range(offsets.shape[0] - 1):
+        first, stop = offsets[query], offsets[query + 1]
+        cosines = best_two(signals[COSINE], first, stop)
+        bm25 = best_two(signals[BM25], first, stop)
+        similarities = best_two(signals[SIMILARITY], first, stop)
+        mean = mean_measured(signals[SIMILARITY], first, stop)
+        speakers = best_two(signals[SPEAKER], first, stop)
+        mass = weighed.unknown[query]
+        for word in range(slices.word_offsets[query], slices.word_offsets[query + 1]):
+            mass += np.float64(slices.idf[word])
+        for i in range(weighed.offsets[query], weighed.offsets[query + 1]):
+            mine = own[COSINE, i], own[BM25, i], own[SIMILARITY, i], own[SPEAKER, i]
+            other = (
+                other_than(mine[0], cosines), other_than(mine[1], bm25), other_than(mine[2], similarities),
+                other_than(mine[3], speakers),
+            )  # fmt: skip
+            covered = covered_by(weighed.rows[i], query, slices, met)
+            values = evidence_of(
+                mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
+                weighed.words[query], mean, weighed.records,
+            )  # fmt: skip
+            bare = own[COSINE, i] == 0.0
+            logit = 0.0
+            for at in range(len(values)):
+                evidence[at, i] = values[at]
+                logit += values[at] * (word_weights[at] if bare else weights[query, at])
+            logit += word_weights[kinds] if bare else weights[query, kinds]
+            confidence[i] = 1.0 / (1.0 + np.exp(-logit))
+            every = (
+                own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i], own[6, i], own[7, i], own[8, i],
+                own[9, i], own[10, i], own[11, i],
+            )  # fmt: skip
+            reasons[i] = reason_bits(every, bm25[0] if bm25[0] > 0 else 1.0, parameters)
+
+
+assert len(SIGNALS) == 12  # `every` names each

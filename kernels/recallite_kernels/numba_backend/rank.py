@@ -1,0 +1,294 @@
+"""The kernel of a recall, JIT: all steps, query by query, in one call without the GIL.
+
+It allocates nothing: with arrays of its own Numba counted references in 1,400 places, which took a quarter to a half
+more time, and twice as long to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recallite_kernels.arguments import NEVER, NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
+from recallite_kernels.contract import F32, F64, I64, U8
+from recallite_kernels.numba_backend import _jit
+from recallite_kernels.numba_backend._jit import exact, kernel
+from recallite_kernels.numba_backend._prefetch import prefetch
+from recallite_kernels.numba_backend._sort import order_by_score, sort_whole
+from recallite_kernels.numba_backend.candidates import join, merge, neighbours_of_best
+from recallite_kernels.numba_backend.graph import activate
+from recallite_kernels.numba_backend.late_interaction import fill_rerank
+from recallite_kernels.numba_backend.lexical import bm25_constants, fill_bm25
+from recallite_kernels.numba_backend.vectors import fill_cosines, first_of, parts_of
+from recallite_kernels.signals import (
+    DAY_US,
+    SIGNALS,
+    RankParameters,
+    date_signal,
+    later_signals,
+    rank_fusion,
+    weighted_fusion,
+)
+
+ROWS = len(SIGNALS)
+
+
+class Scratch(NamedTuple):
+    """Memory for one query of at most c candidates, t slots of sources and r neighbours: int64, float32 and float64
+    (k, c), slots int64 (t,), best of a source float64 (t, 3), marks uint8 (2 t,), neighbours int64 (2, r), and counts
+    of bytes int64 (256,).
+    """
+
+    whole: I64
+    single: F32
+    double: F64
+    slots: I64
+    best: F64
+    marks: U8
+    beside: I64
+    counts: I64
+
+
+SCRATCH = _jit.named(
+    Scratch,
+    _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_U8, _jit.OUT_I64_2,
+    _jit.OUT_I64,
+)  # fmt: skip
+
+
+class Ranked(NamedTuple):
+    """Where results go: offsets int64 (q + 1,), rows and order int64 (q c,), signals float64 (q c, signals)."""
+
+    offsets: I64
+    rows: I64
+    order: I64
+    signals: F64
+
+
+RANKED = _jit.named(Ranked, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2)
+
+
+def rank_candidates(
+    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
+    rerank: F64, mentions: Mentions, tokens: Tokens,
+) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
+    queries, listed = len(lists.vector_counts), lists.vector_rows.shape[1] + lists.keyword_rows.shape[1]
+    # Every link is in the lists of both its ends.
+    room = (4 + 2 * len(graph.targets) // max(len(graph.previous), 1)) * min(parameters.expansion_depth, listed)
+    while True:
+        scratch, found = _scratch(listed + room, room), _ranked(queries, listed + room)
+        needed = _rank_candidates.call(
+            lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found
+        )
+        if needed < 0:
+            return None
+        if needed <= room:
+            m = found.offsets[queries]
+            return found.offsets, found.rows[:m], np.ascontiguousarray(found.signals[:m].T), found.order[:m]
+        room = needed
+
+
+def _scratch(candidates: int, room: int) -> Scratch:
+    table = 1 << (2 * candidates).bit_length()
+    return Scratch(
+        np.empty((5, candidates), np.int64), np.empty((4, candidates), np.float32), np.empty((8, candidates)),
+        np.empty(table, np.int64), np.empty((table, 3)), np.empty(2 * table, np.uint8), np.empty((2, room), np.int64),
+        np.empty(256, np.int64),
+    )  # fmt: skip
+
+
+def _ranked(queries: int, candidates: int) -> Ranked:
+    m = queries * candidates
+    return Ranked(
+        np.empty(queries + 1, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.empty((m, ROWS), np.float64)
+    )
+
+
+@exact
+def ask_for(rows: Any, codes: Any, graph: Any, records: Any, mentions: Any) -> None:
+    """Ask for what is read of each candidate, before it is read."""
+    by_vector = codes.queries.shape[0] > 0
+    for i in range(np.uintp(rows.shape[0])):
+        row = np.uintp(rows[i])
+        if by_vector and codes.parts.shape[0] > 0:
+            prefetch(codes.first_place, row)
+            prefetch(codes.parts, row)
+        prefetch(graph.previous, row)
+        prefetch(graph.following, row)
+        prefetch(graph.heads, row)
+        prefetch(graph.sources, row)
+        prefetch(records.keys, row)
+        prefetch(records.created_at, row)
+        prefetch(records.importance, row)
+        if mentions.names.shape[0] > 0:
+            prefetch(records.speakers, np.uintp(2) * row)
+        if mentions.begins.shape[0] > 0:
+            prefetch(records.moments, row)
+            prefetch(records.moments_until, row)
+            prefetch(records.resolved, row)
+
+
+@exact
+def measure(query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings: Any, lengths: Any, spare: Any) -> Any:
+    """Fill in the signals that are NaN; False where a record's vectors are out of range."""
+    if codes.queries.shape[0] == 0:
+        for i in range(rows.shape[0]):
+            if cosine[i] != cosine[i]:
+                cosine[i] = np.float32(0.0)
+    else:
+        places = codes.codes.shape[0]
+        for i in range(rows.shape[0]):
+            first, count = first_of(codes, rows[i]), parts_of(codes, rows[i])
+            if count != 0 and (count < 0 or first < 0 or first > places - count):
+                return False
+        fill_cosines(query, rows, codes, cosine)
+    fill_bm25(postings, query, lengths, rows, bm25, spare)
+    return True
+
+
+@exact
+def fuse(rows: Any, cosine: Any, bm25: Any, codes: Any, keys: Any, parameters: Any, scratch: Any, fused: Any) -> None:
+    """Write the fused score of each candidate."""
+    m = rows.shape[0]
+    if parameters.rrf_k >= 0:
+        by_cosine, by_bm25 = scratch.double[1, :m], scratch.double[2, :m]
+        for i in range(m):
+            by_cosine[i], by_bm25[i] = np.float64(cosine[i]), np.float64(bm25[i])
+        for signal in range(2):
+            order_by_score(scratch.double[1 + signal], keys, rows, scratch.whole[3 + signal, :m], scratch.whole[2])
+        rank_fusion(by_cosine, by_bm25, scratch.whole[3, :m], scratch.whole[4, :m], parameters, fused)
+        return
+    measured = codes.queries.shape[0] > 0
+    greatest = 0.0
+    for i in range(m):
+        greatest = max(greatest, np.float64(bm25[i]))
+    for i in range(m):
+        share = np.float64(bm25[i]) / greatest if greatest > 0 else 0.0
+        has_vector = 1.0 if measured and parts_of(codes, rows[i]) != 0 else 0.0
+        fused[i] = weighted_fusion(np.float64(cosine[i]), share, has_vector, parameters)
+
+
+@exact
+def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any,
+           mentions: Any, scratch: Any) -> Any:  # fmt: skip
+    """The candidates of one query in `scratch`: how many, -1 where a row or a place is out of range, at which index of
+    its arrays, and how many neighbours the best have. Rows ascend; fused scores are `scratch.double[0]`.
+    """
+    keys, whole, single, beside = records.keys, scratch.whole, scratch.single, scratch.beside[0]
+    lengths, count = bm25_constants(postings), 0
+    n = keys.shape[0]
+    m = join(lists, query, n, whole[2], whole[3], scratch.counts, whole[0], single[0], single[1])
+    if m < 0:
+        return -1, 0, 0
+    fused = scratch.double[0]
+    # In a loop, so that measuring and fusing are compiled once.
+    for widened in range(2):
+        rows, cosine, bm25 = whole[widened, :m], single[2 * widened, :m], single[2 * widened + 1, :m]
+        ask_for(rows, codes, graph, records, mentions)
+        if not measure(query, rows, cosine, bm25, codes, postings, lengths, whole[2]):
+            return -1, 0, 0
+        fuse(rows, cosine, bm25, codes, keys, parameters, scratch, fused)
+        best = min(parameters.expansion_depth, m)
+        if widened == 1 or best == 0:
+            return m, widened, count
+        count = neighbours_of_best(rows, fused, graph, scratch.double[1, :best], whole[2, :best], beside)
+        if count < 0 or count > beside.shape[0]:
+            return min(count, 0), 0, count
+        sort_whole(beside[:count], scratch.beside[1], scratch.counts, 0, n)
+        m = merge(rows, cosine, bm25, beside[:count], whole[1], single[2], single[3])
+    return -1, 0, 0
+
+
+@exact
+def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
+    """Whether a query names the speaker of a record, and how well its time fits."""
+    speaker, date = 0.0, 0.0
+    if mentions.name_offsets.shape[0] > 0:
+        if records.speakers.shape[0] > 0:
+            first, last = records.speakers[row, 0], records.speakers[row, 1]
+            for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
+                if mentions.names[place] == first or mentions.names[place] == last:
+                    speaker = 1.0
+        if mentions.span_offsets[query] == mentions.span_offsets[query + 1]:
+            return speaker, date
+        moment, until = np.float64(records.moments[row]), records.moments_until[row]
+        lasting = 0.0 if until == NEVER else np.float64(until) - moment
+        told = np.float64(records.created_at[row]) if records.resolved[row] == 1 else moment
+        for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
+            begin, end = np.float64(mentions.begins[place]), np.float64(mentions.ends[place])
+            fade = np.float64(mentions.fades[place])
+            date = max(date, date_signal(moment, lasting, begin, end, fade))
+            if told != moment:
+                date = max(date, date_signal(told, 0.0, begin, end, fade))
+    return speaker, date
+
+
+@exact
+def score(query: Any, rows: Any, cosine: Any, bm25: Any, graph: Any, records: Any, parameters: Any, mentions: Any,
+          scratch: Any, signals: Any) -> Any:  # fmt: skip
+    """Write all signals of one query's candidates; False where a chain or a link leaves the records."""
+    m = rows.shape[0]
+    created_at, importance, double = records.created_at, records.importance, scratch.double
+    fused, added, positive = double[0, :m], double[1, :m], double[2, :m]
+    by_chain, by_link, best_three, neighbourhood = double[3, :m], double[4, :m], double[5, :m], double[6, :m]
+    for i in range(m):
+        fused[i] += added[i]
+        positive[i] = max(fused[i], 0.0)
+        signals[i, SIGNALS.rerank] = added[i]
+        by_chain[i], by_link[i], best_three[i], neighbourhood[i] = 0.0, -1.0, 0.0, 1.0
+    if parameters.neighbor_weight > 0 or parameters.source_weight > 0:
+        reached = by_chain, by_link, best_three, neighbourhood
+        if not activate(rows, positive, graph, parameters.near, parameters.far, scratch, reached):
+            return False
+    for i in range(m):
+        row = rows[i]
+        age_days = (np.float64(parameters.clock) - np.float64(created_at[row])) / DAY_US
+        speaker, date = mentioned(query, row, records, mentions)
+        values = later_signals(
+            fused[i], by_chain[i], by_link[i], best_three[i], neighbourhood[i], age_days, np.float64(importance[row]),
+            speaker, date, parameters,
+        )  # fmt: skip
+        signals[i, SIGNALS.speaker], signals[i, SIGNALS.date] = speaker, date
+        signals[i, SIGNALS.cosine], signals[i, SIGNALS.bm25] = np.float64(cosine[i]), np.float64(bm25[i])
+        signals[i, SIGNALS.fused] = fused[i]
+        for at in range(len(values)):
+            signals[i, SIGNALS.spread + at] = values[at]
+    return True
+
+
+@kernel(
+    _jit.LISTS, _jit.CODES, _jit.POSTINGS, _jit.GRAPH, _jit.RECORDS, _jit.PARAMETERS, _jit.F64_1,
+    _jit.MENTIONS, _jit.TOKENS, SCRATCH, RANKED, returns=_jit.I64,
+)  # fmt: skip
+def _rank_candidates(
+    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
+    tokens: Any, scratch: Any, found: Any,
+) -> Any:  # fmt: skip
+    """The neighbours that there must be room for, or -1 where a row or a place is out of range."""
+    needed, all_rows, order, signals = 0, found.rows, found.order, found.signals
+    found.offsets[0] = 0
+    for q in range(lists.vector_counts.shape[0]):
+        m, at, count = gather(q, lists, codes, postings, graph, records, parameters, mentions, scratch)
+        if m < 0:
+            return -1
+        needed = max(needed, count)
+        if needed > scratch.beside.shape[1]:
+            continue
+        first = found.offsets[q]
+        stop = first + m
+        rows, cosine, bm25 = scratch.whole[at, :m], scratch.single[2 * at, :m], scratch.single[2 * at + 1, :m]
+        own, added, totals = signals[first:stop], scratch.double[1, :m], scratch.double[7, :m]
+        for i in range(m):
+            all_rows[first + i] = rows[i]
+            added[i] = rerank[first + i] if first + i < rerank.shape[0] else 0.0
+            own[i, SIGNALS.similarity] = 0.0
+        if tokens.offsets.shape[0] > 0 and not fill_rerank(q, rows, codes, tokens, parameters, scratch, own):
+            return -1
+        if not score(q, rows, cosine, bm25, graph, records, parameters, mentions, scratch, own):
+            return -1
+        for i in range(m):
+            totals[i] = own[i, SIGNALS.score]
+        order_by_score(totals, records.keys, rows, order[first:stop], scratch.whole[2])
+        found.offsets[q + 1] = stop
+    return needed

@@ -1,0 +1,142 @@
+"""Vector kernels, JIT: rescoring and quantisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recallite_kernels.contract import F32, I8, I64, U16
+from recallite_kernels.numba_backend import _jit
+from recallite_kernels.numba_backend._heap import push, sort_best_first
+from recallite_kernels.numba_backend._jit import helper, kernel
+from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
+
+GREATEST = np.float32(np.finfo(np.float32).max)
+AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took 0.7 of the time
+
+
+def quantize_int8(vectors: F32) -> tuple[I8, F32]:
+    codes = np.empty(vectors.shape, np.int8)
+    scales = np.empty(len(vectors), np.float32)
+    _quantize_int8.call(vectors, codes, scales)
+    return codes, scales
+
+
+def rescore_shortlist(
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+) -> tuple[I64, F32]:
+    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    histogram = np.empty(int(distances.max(initial=0)) + 1 if rows.shape[1] > size else 0, np.int64)
+    _rescore_shortlist.call(queries, codes, scales, rows, distances, size, histogram, cosines, found)
+    return found, cosines
+
+
+# Without fastmath: a reciprocal instead of the division would round some codes differently.
+@kernel(_jit.F32_2, _jit.OUT_I8_2, _jit.OUT_F32)
+def _quantize_int8(vectors: Any, codes: Any, scales: Any) -> None:
+    n, d = vectors.shape
+    for i in range(n):
+        greatest = np.float32(0.0)
+        finite = True
+        for j in range(d):
+            magnitude = abs(vectors[i, j])
+            finite &= magnitude <= GREATEST
+            greatest = max(greatest, magnitude)
+        scale = np.float32(greatest / np.float64(127.0))
+        inverse = 1.0 / np.float64(scale) if scale > 0 else 0.0
+        if not finite:
+            scale, inverse = np.float32(np.nan), 0.0
+        scales[i] = scale
+        for j in range(d):
+            code = np.rint(np.float64(vectors[i, j]) * inverse)
+            codes[i, j] = np.int8(min(127.0, max(-127.0, code))) if finite else np.int8(0)
+
+
+@helper
+def dot_int8(query: Any, codes: Any, row: Any) -> Any:
+    dot = np.float32(0.0)
+    for j in range(query.shape[0]):
+        dot += query[j] * np.float32(codes[row, j])
+    return dot
+
+
+@kernel(
+    _jit.F32_2, _jit.I8_2, _jit.F32_1, _jit.I64_2, _jit.U16_2, _jit.I64, _jit.OUT_I64, _jit.OUT_F32_2,
+    _jit.OUT_I64_2, fast=True,
+)  # fmt: skip
+def _rescore_shortlist(
+    queries: Any, codes: Any, scales: Any, rows: Any, distances: Any, size: Any, histogram: Any,
+    heap_scores: Any, heap_rows: Any,
+) -> None:  # fmt: skip
+    k = heap_rows.shape[1]
+    for q in range(queries.shape[0]):
+        # Views made once: each takes 0.15 microseconds in a loop.
+        query, best_scores, best_rows = queries[q], heap_scores[q], heap_rows[q]
+        # The nearest of each block of the scan are side by side: the limit is that of all of them.
+        limit, ties = np.int64(65535), size
+        if rows.shape[1] > size:
+            histogram[:] = 0
+            for at in range(rows.shape[1]):
+                histogram[np.uintp(distances[q, at])] += 1
+            below = 0
+            for value in range(histogram.shape[0]):
+                limit, ties = np.int64(value), size - below
+                below += histogram[value]
+                if below >= size:
+                    break
+        held = 0
+        finite = True
+        own_rows, own_distances, many = rows[q], distances[q], np.uintp(rows.shape[1])
+        for at in range(many):
+            if at + np.uintp(AHEAD) < many:
+                prefetch_row(codes, own_rows[at + np.uintp(AHEAD)])
+                prefetch(scales, np.uintp(own_rows[at + np.uintp(AHEAD)]))
+            row = own_rows[at]
+            distance = np.int64(own_distances[at])
+            if distance > limit or (distance == limit and ties <= 0):
+                continue
+            ties -= distance == limit
+            score = dot_int8(query, codes, np.uintp(row)) * scales[np.uintp(row)]
+            finite &= abs(score) <= GREATEST
+            score = min(np.float32(1.0), max(np.float32(-1.0), score))
+            held = push(best_scores, best_rows, held, k, score, row)
+        sort_best_first(best_scores, best_rows, held)
+        if held and not finite:
+            best_scores[0] = np.float32(np.nan)
+
+
+@helper
+def first_of(codes: Any, row: Any) -> Any:
+    """The place of a record's first vector."""
+    return codes.first_place[row] if codes.first_place.shape[0] else np.int64(row)
+
+
+@helper
+def parts_of(codes: Any, row: Any) -> Any:
+    """How many vectors a record has."""
+    return np.int64(codes.parts[row]) if codes.parts.shape[0] else np.int64(row < codes.codes.shape[0])
+
+
+@helper
+def fill_cosines(of_query: Any, rows: Any, of_records: Any, cosines: Any) -> None:
+    """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
+    query, ceiling = of_records.queries[of_query], of_records.ceilings[of_query]
+    codes, scales = of_records.codes, of_records.scales
+    ahead, many = np.uintp(0), np.uintp(rows.shape[0])
+    for at in range(many):
+        while ahead < many and ahead < at + np.uintp(AHEAD):
+            if cosines[ahead] != cosines[ahead] and parts_of(of_records, np.uintp(rows[ahead])):
+                prefetch_row(codes, first_of(of_records, np.uintp(rows[ahead])))
+            ahead += np.uintp(1)
+        if cosines[at] == cosines[at]:  # known
+            continue
+        row = np.uintp(rows[at])
+        first, parts = first_of(of_records, row), parts_of(of_records, row)
+        best = np.float32(-1.0) if parts else np.float32(0.0)
+        finite = True
+        for place in range(np.uintp(first), np.uintp(first + parts)):
+            score = dot_int8(query, codes, place) * scales[place]
+            finite &= abs(score) <= GREATEST
+            best = max(best, min(np.float32(1.0), score))
+        cosines[at] = min(best, ceiling) if finite else np.float32(np.nan)

@@ -1,0 +1,109 @@
+"""The registry of kernels: each is a method of `Backend`, and a function of that name in a module of both backends.
+
+The JIT backend has the Python one's function where NumPy takes about as long.
+
+Arguments are already checked: masks are never None (an empty one allows every row), queries of a cosine are unit
+vectors or zero. Both backends give the same results; None instead of one means NaN, infinity, an index out of range or
+rows out of order.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from recallite_kernels.arguments import (
+    Asked,
+    Codes,
+    Forest,
+    Graph,
+    Lists,
+    Mentions,
+    Postings,
+    Records,
+    Sketches,
+    Statements,
+    Tokens,
+    Weighed,
+    WordSlices,
+)  # fmt: skip
+from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
+from recallite_kernels.signals import RankParameters
+
+_MODULES = (
+    "vectors",
+    "hamming",
+    "lexical",
+    "pooling",
+    "rank",
+    "score_bounds",
+    "ranking",
+    "forest",
+    "evidence",
+    "changes",
+)
+
+
+class Backend(Protocol):
+    def sketch(self, vectors: F32) -> U64 | None: ...
+    def quantize_int8(self, vectors: F32) -> tuple[I8, F32]: ...
+    def hamming_shortlist(
+        self, queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
+    ) -> tuple[I64, U16] | None: ...
+    def rescore_shortlist(
+        self, queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+    ) -> tuple[I64, F32]: ...
+    def cosine_top_k(self, queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
+    def pool_tokens(self, codes: I8, scales: F32, token_ids: I64, offsets: I64) -> F32: ...
+
+    def bm25_top_k(
+        self, postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool
+    ) -> tuple[I64, F32, I64] | None: ...
+    def bm25_for_rows(self, postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None: ...
+    def word_coverage(
+        self, rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64,
+        candidates: I64,
+    ) -> tuple[F64, U8]: ...  # fmt: skip
+    def allowed_in_slices(self, rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None: ...
+    def invert(
+        self, term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
+    ) -> tuple[I32, I64, I32, U8]: ...
+
+    def rank_candidates(
+        self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records,
+        parameters: RankParameters, rerank: F64, mentions: Mentions, tokens: Tokens,
+    ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
+    def score_bound_candidates(
+        self, offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches,
+        mask: U8, records: Records, parameters: RankParameters,
+    ) -> tuple[I64, I64] | None: ...  # fmt: skip
+
+    def reciprocal_rank_fusion(self, ranks: I64, weights: F64, k: float) -> F64: ...
+    def decay(self, ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64: ...
+    def maximal_marginal_relevance(
+        self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
+    ) -> I64: ...
+    def rank_by_forest(
+        self, signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
+        parameters: RankParameters, depth: int,
+    ) -> tuple[F64, F64, I64, F64]: ...  # fmt: skip
+    def assess(
+        self, signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
+        parameters: RankParameters,
+    ) -> tuple[F64, F64, I64, U8]: ...  # fmt: skip
+    def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
+
+
+NAMES = tuple(name for name in vars(Backend) if not name.startswith("_"))
+
+
+def functions_of(package: str) -> dict[str, Callable[..., Any]]:
+    """The functions that `Backend` names, from the modules of a backend's package."""
+    modules = [importlib.import_module(f"{package}.{name}") for name in _MODULES]
+    found = {name: each for module in modules for name, each in vars(module).items() if _is_own(module, each)}
+    return {name: found[name] for name in NAMES if name in found}
+
+
+def _is_own(module: Any, each: Any) -> bool:
+    return callable(each) and getattr(each, "__module__", None) == module.__name__

@@ -1,0 +1,88 @@
+"""Changes in Python: candidates are looked up by frame, and most queries have no frame twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from recallite_kernels.arguments import Asked, Statements
+from recallite_kernels.contract import I64
+
+
+def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
+    order = np.concatenate(
+        [np.arange(stop - start) for start, stop in pairwise(statements.offsets.tolist())] or [np.empty(0, np.int64)]
+    ).astype(np.int64)
+    leads = np.full(len(order), -1, np.int64)
+    for query, (start, stop) in enumerate(pairwise(statements.offsets.tolist())):
+        own = slice(start, stop)
+        stated = _stated(statements.frames[own].tolist(), statements.values[own].tolist())
+        members = _members(stated)
+        if all(len(each) == 1 for each in members.values()):
+            continue
+        began = list(zip(statements.moments[own].tolist(), statements.keys[own].tolist(), strict=True))
+        leads[own] = own_leads = [_lead(place, stated, members, began) for place in range(stop - start)]
+        first: list[tuple[int, ...]]
+        if asked.former[query]:
+            first = [(lead >= 0, *at) for lead, at in zip(own_leads, began, strict=True)]
+        else:
+            until = int(asked.moments[query])
+            first = [(True, *at) if at[0] <= until else (False, -at[0], -at[1]) for at in began]
+        order[own] = _ordered(stated, members, first)
+    return order, leads
+
+
+def _stated(frames: list[list[int]], values: list[list[int]]) -> list[dict[int, set[int]]]:
+    """The values that each candidate gives to each frame."""
+    every: list[dict[int, set[int]]] = []
+    for of_frames, of_values in zip(frames, values, strict=True):
+        own: dict[int, set[int]] = {}
+        for frame, value in zip(of_frames, of_values, strict=True):
+            if frame:
+                own.setdefault(frame, set()).add(value)
+        every.append(own)
+    return every
+
+
+def _members(stated: list[dict[int, set[int]]]) -> dict[int, list[int]]:
+    """The candidates that have each frame."""
+    members: dict[int, list[int]] = {}
+    for place, own in enumerate(stated):
+        for frame in own:
+            members.setdefault(frame, []).append(place)
+    return members
+
+
+def _lead(
+    place: int, stated: list[dict[int, set[int]]], members: dict[int, list[int]], began: list[tuple[int, int]]
+) -> int:
+    """The candidate that replaced all that one states."""
+    lead = -1
+    for frame, values in stated[place].items():
+        latest = max(members[frame], key=began.__getitem__)
+        if not values.isdisjoint(stated[latest][frame]):
+            return -1
+        if lead < 0 or began[latest] > began[lead]:
+            lead = latest
+    return lead
+
+
+def _ordered(
+    stated: list[dict[int, set[int]]], members: dict[int, list[int]], first: Sequence[tuple[int, ...]]
+) -> list[int]:
+    """Every candidate after those of its frames with a greater value of `first`, if it has a rival among them."""
+    order: list[int] = []
+    left = set(range(len(stated)))
+    for place in range(len(stated)):
+        if place not in left:
+            continue
+        left.remove(place)
+        for frame, values in stated[place].items():
+            ahead = [each for each in members[frame] if each in left and first[each] > first[place]]
+            if any(values.isdisjoint(stated[each][frame]) for each in ahead):
+                order += sorted(ahead, key=first.__getitem__, reverse=True)
+                left.difference_update(ahead)
+        order.append(place)
+    return order

@@ -1,0 +1,148 @@
+"""Vector kernels in NumPy; large matrices are read in blocks that fit the cache."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recallite_kernels.arguments import Codes
+from recallite_kernels.contract import F32, I8, I32, I64, U8, U16
+
+BLOCK_ROWS = 8192
+# Outside these a float32 sum of squares may have lost digits to under- or overflow.
+LEAST_SQUARE, GREATEST_SQUARE = 1e-30, 1e30
+
+
+def quantize_int8(vectors: F32) -> tuple[I8, F32]:
+    n, d = vectors.shape
+    codes = np.empty((n, d), np.int8)
+    scales = np.empty(n, np.float32)
+    for start in range(0, n, BLOCK_ROWS):
+        block = vectors[start : start + BLOCK_ROWS]
+        greatest = np.maximum(block.max(axis=1, initial=0), -block.min(axis=1, initial=0))
+        scale = (greatest / np.float64(127)).astype(np.float32)
+        scales[start : start + len(block)] = scale
+        # In float64, as the JIT, so that halves round alike. A denormal scale has few digits: clip.
+        wide = scale.astype(np.float64)
+        inverse = np.divide(1.0, wide, out=np.zeros(len(block)), where=wide > 0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = np.rint(block * inverse[:, None])
+            codes[start : start + len(block)] = np.nan_to_num(np.clip(scaled, -127, 127))
+    return codes, scales
+
+
+@np.errstate(all="ignore")
+def rescore_shortlist(
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+) -> tuple[I64, F32]:
+    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    for place, query in enumerate(queries):
+        chosen = rows[place]
+        if len(chosen) > size:
+            chosen = chosen[np.argsort(distances[place], kind="stable")[:size]]
+        chosen = np.sort(chosen)
+        scores = _dots_int8(query, codes, scales, chosen)
+        if not np.isfinite(scores).all():
+            found[place], cosines[place] = 0, np.nan
+            continue
+        scores = np.clip(scores, -1, 1)
+        order = best(scores, k)
+        found[place], cosines[place] = chosen[order], scores[order]
+    return found, cosines
+
+
+def first_of(codes: Codes, rows: I64) -> I64:
+    """The place of the first vector of each record."""
+    return codes.first_place.take(rows) if len(codes.first_place) else rows
+
+
+def parts_of(codes: Codes, rows: I64) -> I32:
+    """How many vectors each record has."""
+    return codes.parts.take(rows) if len(codes.parts) else (rows < len(codes.codes)).astype(np.int32)
+
+
+def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
+    """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
+    at = np.flatnonzero(np.isnan(cosines))
+    if not len(at):
+        return
+    wanted = rows.take(at)
+    counts, ceiling = parts_of(codes, wanted), codes.ceilings[query]
+    cosines[at] = np.minimum(np.float32(0), ceiling)
+    held = counts > 0
+    if not held.all():
+        at, counts, wanted = at[held], counts[held], wanted[held]
+        if not len(at):
+            return
+    places, several = first_of(codes, wanted), int(counts.max()) > 1
+    if several:
+        wide = counts.astype(np.int64)
+        starts = np.add.accumulate(wide) - wide
+        places = np.repeat(places - starts, wide) + np.arange(wide.sum())
+    scores = _dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+    finite = np.isfinite(scores)
+    scores = np.minimum(np.maximum(scores, np.float32(-1)), np.float32(1))
+    scores[~finite] = np.nan
+    cosines[at] = np.minimum(np.maximum.reduceat(scores, starts) if several else scores, ceiling)
+
+
+@np.errstate(all="ignore")
+def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
+    # Not a BLAS product: there the last bit of a dot depends on its place, and equal vectors would not tie.
+    dots: F32 = np.einsum("ij,j->i", codes.take(places, axis=0).astype(np.float32), query)
+    dots *= scales.take(places)
+    return dots
+
+
+def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
+    count = len(queries)
+    best_rows, best_scores = np.empty((count, 0), np.int64), np.empty((count, 0), np.float32)
+    allowed = np.flatnonzero(mask).astype(np.int64) if mask.size else np.arange(len(vectors), dtype=np.int64)
+    for start in range(0, len(allowed), BLOCK_ROWS):
+        rows = allowed[start : start + BLOCK_ROWS]
+        block = vectors[rows] if mask.size else vectors[start : start + len(rows)]
+        scores = cosines(queries, block)
+        if not np.isfinite(scores).all():
+            return None
+        # Earlier rows come first, so that an equal score of a later block never displaces them.
+        all_scores = np.concatenate([best_scores, scores], axis=1)
+        all_rows = np.concatenate([best_rows, np.broadcast_to(rows, scores.shape)], axis=1)
+        keep = min(k, all_scores.shape[1])
+        best_rows, best_scores = np.empty((count, keep), np.int64), np.empty((count, keep), np.float32)
+        for query in range(count):
+            order = best(all_scores[query], keep)
+            best_rows[query], best_scores[query] = all_rows[query][order], all_scores[query][order]
+    return best_rows, best_scores
+
+
+def best(scores: F32, k: int) -> I64:
+    """Indices of the k greatest, descending, ties by ascending index."""
+    n = len(scores)
+    k = min(k, n)
+    if k == 0:
+        return np.empty(0, np.int64)
+    chosen: NDArray[np.int64]
+    if k == n:
+        chosen = np.arange(n, dtype=np.int64)
+    else:
+        least = np.partition(scores, n - k)[n - k]
+        above = np.flatnonzero(scores > least)
+        equal = np.flatnonzero(scores == least)[: k - len(above)]
+        chosen = np.sort(np.concatenate([above, equal])).astype(np.int64, copy=False)
+    return chosen[np.argsort(-scores[chosen], kind="stable")]
+
+
+def cosines(queries: F32, block: F32) -> F32:
+    """Cosines of unit queries with the rows of a block: (rows,) for one query, (queries, rows) for many."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->i", block, block)
+        dots: F32 = queries @ block.T
+        safe = (squares > LEAST_SQUARE) & (squares < GREATEST_SQUARE)
+        if safe.all():
+            dots /= np.sqrt(squares)
+            return dots
+        scores: F32 = np.divide(dots, np.sqrt(squares), out=np.zeros_like(dots), where=safe)
+        wide = block[~safe].astype(np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        scores[..., ~safe] = (queries.astype(np.float64) @ wide.T) / np.where(norms == 0, 1.0, norms)
+    return scores

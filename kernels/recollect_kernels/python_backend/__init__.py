@@ -1,5 +1,0 @@
-"""The kernels in Python and NumPy, without a compiler; they answer until the JIT is ready."""
-
-from recollect_kernels.protocol import functions_of
-
-globals().update(functions_of(__name__))

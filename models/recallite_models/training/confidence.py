@@ -1,0 +1,266 @@
+"""Fits the confidence of a hit: python -m recallite_models.training.confidence --repositories DIR
+
+Stores of the "ranking" split, with and without the answers of their questions (`questions.py`), are asked with every
+set of signals that a query may have. For each set a logistic regression makes a chance of the evidence of the ten best
+hits. Every set of data counts alike, and so does every size of store within it; half of the questions have an answer,
+and of the others half are on the topic of the store. The weights are fitted on all; the figures are of five folds, of
+which no conversation is in two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.cached_embedder import cached
+from recallite import Memory, Settings
+from recallite.embedding import load
+from recallite.recall.confidence import FILE
+from recallite.recall.measuring import weigh_queries
+from recallite.recall.request import build_request
+from recallite_kernels import EVIDENCE
+from recallite_models.training.data import SETS, sources
+from recallite_models.training.logistic import fit_logistic
+from recallite_models.training.questions import Variant, variants
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.embedding import Embedder
+
+EMBEDDERS = ("default", "instant", "all-minilm-l6-v2")
+DATA = ("emorynlp/FriendsQA", "HIT-SCIR/Molweni", "Yale-LILY/QMSum")
+# How each set of signals is asked for. The first is how most recalls are; the others are asked of every third store.
+ASKED: dict[str, dict[str, Any]] = {
+    "tokens": {},
+    "vectors": {"rerank_weight": 0.0},
+    "meaning": {"mode": "vector"},
+    "words": {"mode": "keyword"},
+}
+# The share of each kind of question within a set of data and a size of store.
+SHARES = {"answered": 0.5, "open": 0.25, "elsewhere": 0.25}
+KEEPS = 0.95
+_FOLDS, _BINS, _EVERY = 5, 10, 3
+# More of the evidence makes an answer more likely (1), less likely (-1), or either (0).
+_DIRECTIONS = {
+    "cosine": 1, "near": 1, "coverage": 1, "bm25": 1, "similarity": 1, "length": 0, "speaker": 1, "rank": -1,
+    "other_cosine": -1, "other_bm25": -1, "other_similarity": -1, "other_speaker": -1, "records": 0, "words": 0,
+}  # fmt: skip
+# What describes the record or query alone, or other candidates, fits hits better (log loss .198 instead of .206) and
+# questions worse: answered ones were told from those of elsewhere with a mean ROC AUC of .81 instead of .85.
+_LEFT_OUT = {"length", "words", "other_cosine", "other_bm25", "other_similarity", "other_speaker"}
+# What a set of signals does not have.
+_WITHOUT = {
+    "tokens": set[str](),
+    "vectors": {"similarity", "other_similarity"},
+    "meaning": {"similarity", "other_similarity", "coverage", "bm25", "other_bm25", "words"},
+    "words": {"similarity", "other_similarity", "cosine", "near", "other_cosine"},
+}
+
+
+class Answered(NamedTuple):
+    """The hits of one question, best first: the evidence float64 (hits, evidence), and which of them answer it."""
+
+    of: tuple[str, str]
+    size: str
+    kind: str
+    evidence: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+class Figures(NamedTuple):
+    """How well chances fit.
+
+    - calibration_error, calibration_error_first: of all hits, and of the first of each question
+    - auc: the ROC AUC of the best hit, answered questions against open ones and against those of elsewhere, by set
+    - threshold: what keeps `KEEPS` of the right first hits; passed: the share of each kind of question that reaches it
+    - reliability, reliability_first: all hits and first hits by tenth of confidence
+    """
+
+    calibration_error: float
+    calibration_error_first: float
+    auc: dict[str, dict[str, float]]
+    threshold: float
+    passed: dict[str, float]
+    reliability: list[dict[str, float]]
+    reliability_first: list[dict[str, float]]
+
+
+def observe(embedder: Embedder, repositories: Path, sets: Sequence[str]) -> dict[str, list[Answered]]:
+    """The hits of every question, by set of signals."""
+    found: dict[str, list[Answered]] = {signals: [] for signals in ASKED}
+    for number, variant in enumerate(variants(repositories, sets)):
+        with Memory(":memory:", embedder=embedder, settings=Settings(token_codes=True)) as memory:
+            ids = memory.remember_many(variant.turns)
+            for signals, options in ASKED.items():
+                if signals == "tokens" or number % _EVERY == 0:
+                    found[signals] += _ask(memory, ids, variant, options)
+    return found
+
+
+def _ask(memory: Memory, ids: list[str], variant: Variant, options: dict[str, Any]) -> list[Answered]:
+    asked = [(text, {ids[place] for place in gold}, "answered" if gold else "open") for text, gold in variant.questions]
+    asked += [(text, set(), "elsewhere") for text in variant.elsewhere]
+    if not asked:
+        return []
+    weighed = weigh_queries(memory._engine, [text for text, _, _ in asked], build_request("/", "default", **options))
+    return [
+        Answered(
+            variant.of, variant.size, kind, each.evidence.T, np.array([id in gold for id in each.ids], dtype=np.bool_)
+        )
+        for (_, gold, kind), each in zip(asked, weighed, strict=True)
+        if each.ids
+    ]  # fmt: skip
+
+
+def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
+    """The weight of each question: alike for sets, then for sizes of store, then as `SHARES` has it."""
+    weights: NDArray[np.float64] = np.zeros(len(answered))
+    cells: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for place, each in enumerate(answered):
+        cells.setdefault((each.of[0], each.size), {}).setdefault(each.kind, []).append(place)
+    for (name, _), kinds in cells.items():
+        sizes = sum(other == name for other, _ in cells)
+        total = sum(SHARES[kind] for kind in kinds)
+        for kind, places in kinds.items():
+            weights[places] = SHARES[kind] / total / sizes / len(places)
+    weights /= weights.mean()
+    return weights
+
+
+def fit(answered: Sequence[Answered], signals: str) -> NDArray[np.float64]:
+    """The weight of each kind of evidence, and the bias."""
+    used = [place for place, name in enumerate(EVIDENCE._fields) if name not in _WITHOUT[signals] | _LEFT_OUT]
+    values = np.concatenate([each.evidence for each in answered])[:, used]
+    right = np.concatenate([each.right for each in answered])
+    sizes = [len(each.right) for each in answered]
+    # First hits are what most recalls are made for: with equal weights their calibration error was a third higher.
+    ranks = np.concatenate([np.arange(size) for size in sizes])
+    weights = np.repeat(weights_of(answered), sizes) / (1 + ranks)
+    directions = np.array([_DIRECTIONS[EVIDENCE._fields[place]] for place in used])
+    found = fit_logistic(values, right, weights, directions)
+    every = np.zeros(len(EVIDENCE) + 1)
+    every[[*used, len(EVIDENCE)]] = found
+    return every
+
+
+def chances(weights: NDArray[np.float64], each: Answered) -> NDArray[np.float64]:
+    """The confidence of each hit."""
+    found: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(each.evidence @ weights[:-1] + weights[-1])))
+    return found
+
+
+def held_out(answered: Sequence[Answered], signals: str) -> list[NDArray[np.float64]]:
+    """The confidence of each hit by weights that were fitted without its conversation."""
+    folds = [zlib.crc32("/".join(each.of).encode()) % _FOLDS for each in answered]
+    found: list[NDArray[np.float64]] = [np.empty(0)] * len(answered)
+    for fold in range(_FOLDS):
+        weights = fit([each for each, own in zip(answered, folds, strict=True) if own != fold], signals)
+        for place, (each, own) in enumerate(zip(answered, folds, strict=True)):
+            if own == fold:
+                found[place] = chances(weights, each)
+    return found
+
+
+def figures(answered: Sequence[Answered], found: Sequence[NDArray[np.float64]]) -> Figures:
+    """The figures of these chances."""
+    weights = weights_of(answered)
+    sizes = [len(each.right) for each in answered]
+    every, right = np.concatenate(found), np.concatenate([each.right for each in answered])
+    first = np.array([each[0] for each in found])
+    first_right = np.array([each.right[0] for each in answered])
+    best = np.array([each.max() for each in found])
+    kinds = np.array([each.kind for each in answered])
+    sets = np.array([each.of[0] for each in answered])
+    auc: dict[str, dict[str, float]] = {}
+    for name in dict.fromkeys(sets.tolist()):
+        own = (sets == name) & (kinds == "answered")
+        for kind in ("open", "elsewhere"):
+            others = (sets == name) & (kinds == kind)
+            if others.any():
+                found_auc = roc_auc(best[own], best[others], weights[own], weights[others])
+                auc.setdefault(kind, {})[name] = round(found_auc, 3)
+    order = np.argsort(first[first_right])
+    share = np.cumsum(weights[first_right][order]) / weights[first_right].sum()
+    threshold = first[first_right][order][np.searchsorted(share, 1.0 - KEEPS)]
+    passed = {
+        kind: round(float(np.average(best[kinds == kind] >= threshold, weights=weights[kinds == kind])), 3)
+        for kind in SHARES
+    }
+    bins, first_bins = reliability(every, right, np.repeat(weights, sizes)), reliability(first, first_right, weights)
+    return Figures(
+        round(calibration_error(bins), 4), round(calibration_error(first_bins), 4), auc, round(float(threshold), 4),
+        passed, bins, first_bins,
+    )  # fmt: skip
+
+
+def reliability(
+    chance: NDArray[np.float64], right: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> list[dict[str, float]]:
+    """By tenth of confidence: the share of the hits, their mean confidence and the share of right ones."""
+    tenth = np.minimum((chance * _BINS).astype(np.int64), _BINS - 1)
+    found = []
+    for place in range(_BINS):
+        own = tenth == place
+        if own.any():
+            total = weights[own].sum()
+            mean, share = (weights[own] @ values[own] / total for values in (chance, right.astype(np.float64)))
+            found.append({"share": total / weights.sum(), "confidence": mean, "right": share})
+    return [{name: round(float(value), 4) for name, value in each.items()} for each in found]
+
+
+def calibration_error(bins: Sequence[dict[str, float]]) -> float:
+    """The mean distance of confidence from the share of right hits."""
+    return sum(each["share"] * abs(each["confidence"] - each["right"]) for each in bins)
+
+
+def roc_auc(
+    above: NDArray[np.float64], below: NDArray[np.float64], weights: NDArray[np.float64], others: NDArray[np.float64]
+) -> float:
+    """How often one of `above` exceeds one of `below`, both drawn by weight; ties count half."""
+    order = np.argsort(below)
+    sorted_below, passed = below[order], np.append(0.0, np.cumsum(others[order]))
+    less, not_more = (passed[np.searchsorted(sorted_below, above, side=side)] for side in ("left", "right"))
+    return float(weights @ (less + not_more) / (2 * weights.sum() * others.sum()))
+
+
+def main() -> None:
+    """Fit the weights of every embedder and write them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repositories", type=Path, required=True, help="folder with the repositories of sources.json")
+    parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
+    parser.add_argument("--out", type=Path, default=FILE)
+    options = parser.parse_args()
+    made: dict[str, Any] = {
+        "made_by": "python -m recallite_models.training.confidence",
+        "data": {name: sources()[name]["licence"] for name in DATA},
+        "embedders": {}, "words": {}, "figures": {},
+    }  # fmt: skip
+    for name in EMBEDDERS:
+        inner = load(name)
+        embedder = cached(inner, None if options.cache is None else options.cache / name)
+        observed = observe(embedder, options.repositories, tuple(SETS))
+        embedder.flush()
+        for signals, answered in observed.items():
+            if not answered or (signals == "words" and made["words"]):
+                continue
+            weights = dict(zip((*EVIDENCE._fields, "bias"), fit(answered, signals).round(4).tolist(), strict=True))
+            kept = {key: weight for key, weight in weights.items() if weight}
+            if signals == "words":
+                made["words"] = kept
+            else:
+                made["embedders"].setdefault(inner.name, {})[signals] = kept
+            of = signals if signals == "words" else f"{inner.name}, {signals}"
+            made["figures"][of] = figures(answered, held_out(answered, signals))._asdict()
+            print(of, {key: value for key, value in made["figures"][of].items() if "reliability" not in key}, kept)
+        options.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
