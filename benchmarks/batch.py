@@ -27,8 +27,8 @@ from benchmarks.environment import describe
 from benchmarks.ray_nodes import two_nodes
 from benchmarks.tables import table
 from recallite import Memory, Settings
-from recallite.arrow import hits_table
-from recallite.batch import on_ray, recall_many, remember_files
+from recallite.bulk import on_ray, recall_many, remember_files
+from recallite.bulk.arrow import hits_table
 
 __all__ = ["WAYS", "main", "markdown", "measure"]
 

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from benchmarks import corpus
 from benchmarks.environment import describe
-from recallite.cpus import saturates_int8
 from recallite.embedding import load
+from recallite.system.cpus import saturates_int8
 
 RESULTS = Path(__file__).parent / "results" / "embedding.json"
 _LINES, _QUERIES, _TURNS, _PASSAGES = 20_000, 300, 256, 32

@@ -45,7 +45,7 @@ from benchmarks.tables import milliseconds, table
 from benchmarks.write_cost import POLICIES
 from recallite import Memory
 from recallite.embedding import load
-from recallite.exchange.copying import copy_store
+from recallite.transfer.copying import copy_store
 from tests.postgres.server import PostgresServer
 
 __all__ = ["main", "markdown", "measure"]

@@ -1,7 +1,7 @@
 """python -m benchmarks.servers [--corpus FILE] [--cache DIR]: a recall by each interface, and many clients at a time.
 
 One store of 100,000 lines, made as `recall_cost` makes its own, in a file. Each question is asked as text, in turn, in
-an order that rotates: of a `Memory` in this process; of `recallite serve` by HTTP, by `recallite.client` and by the
+an order that rotates: of a `Memory` in this process; of `recallite serve` by HTTP, by `doors.client` and by the
 Model Context Protocol at /mcp; and of `recallite mcp` over its standard input. All have to give the same ids. No
 process keeps the vectors of questions: each embeds every question itself.
 
@@ -122,7 +122,7 @@ async def _interfaces(store: Path, questions: Sequence[str]) -> dict[str, dict[s
     from mcp import StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
-    from recallite.client import Client
+    from recallite.doors.client import Client
 
     async with AsyncExitStack() as held:
         memory = held.enter_context(Memory(store, settings=_SETTINGS))
@@ -133,7 +133,7 @@ async def _interfaces(store: Path, questions: Sequence[str]) -> dict[str, dict[s
         settings = store.with_name("settings.toml")
         settings.write_text("query_cache_size = 0\n", encoding="utf-8")
         given = ["--db", str(store), "--settings", str(settings)]
-        command = ["-m", "recallite.cli", *given, "mcp", "--token-budget", "100000"]
+        command = ["-m", "recallite", *given, "mcp", "--token-budget", "100000"]
         stdio = await held.enter_async_context(
             ProtocolClient(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ)))
         )
@@ -160,7 +160,7 @@ async def _interfaces(store: Path, questions: Sequence[str]) -> dict[str, dict[s
             return ask
 
         ways = {
-            "in process": in_process, "HTTP": rest, "recallite.client": by_client,
+            "in process": in_process, "HTTP": rest, "recallite.doors.client": by_client,
             "MCP over HTTP": by_protocol(protocol), "MCP over stdio": by_protocol(stdio),
         }  # fmt: skip
         times: dict[str, list[float]] = {name: [] for name in ways}
@@ -264,8 +264,8 @@ def _serving(store: Path, *options: str) -> Iterator[str]:
 
 def _serve(store: Path, *, batch: bool) -> None:
     """Be a server until told to end; prints its address."""
-    from recallite.server.app import MemoryApi
-    from recallite.server.running import listen, server_of
+    from recallite.doors.http.app import MemoryApi
+    from recallite.doors.http.running import listen, server_of
 
     with Memory(store, settings=_SETTINGS) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
@@ -281,7 +281,7 @@ def _until_ready(url: str) -> None:
 def _started(store: Path) -> dict[str, float]:
     """Seconds until a new server has printed its address, and until it is ready."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "recallite.cli", "--db", str(store), "serve", "--port", "0"]
+    command = [sys.executable, "-m", "recallite", "--db", str(store), "serve", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

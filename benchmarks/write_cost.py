@@ -35,7 +35,7 @@ from benchmarks.environment import describe
 from benchmarks.tables import table
 from recallite import Memory
 from recallite.embedding import Embedder, load
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 __all__ = ["changed", "main", "markdown", "measure"]
 

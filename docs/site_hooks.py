@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recallite.configuration import SettingInfo
+    from recallite.model.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -62,7 +62,7 @@ def command_line() -> str:
     import typer
     from typer.cli import get_docs_for_click
 
-    from recallite.cli.app import app
+    from recallite.doors.cli.app import app
 
     command = typer.main.get_command(app)
     epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
@@ -83,23 +83,23 @@ def command_line() -> str:
 
 def settings() -> str:
     """Every setting by its key in a file."""
-    from recallite.configuration import list_settings
-    from recallite.settings import Settings
+    from recallite.model.configuration import list_settings
+    from recallite.model.settings import Settings
 
     return _settings_table(list_settings(Settings))
 
 
 def workspace_settings() -> str:
     """Every setting of a workspace by its key in a file."""
-    from recallite.configuration import list_settings
-    from recallite.workspace import WorkspaceConfig
+    from recallite.model.configuration import list_settings
+    from recallite.notes import WorkspaceConfig
 
     return _settings_table(list_settings(WorkspaceConfig))
 
 
 def environment() -> str:
     """Every environment variable that is read."""
-    from recallite.environment import VARIABLES
+    from recallite.model.environment import VARIABLES
 
     return "\n".join(
         ("| variable | meaning |", "|---|---|", *(f"| `{name}` | {doc} |" for name, doc in VARIABLES.items()))

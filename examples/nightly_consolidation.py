@@ -20,8 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from recallite import Memory
-from recallite.records import Record
-from recallite.tiers.extraction import Fact
+from recallite.agents.extraction import Fact
+from recallite.model.records import Record
 
 MARK = "learned: "
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory
-from recallite.importers import import_from
+from recallite.transfer.importers import import_from
 
 SESSIONS = {
     "billing": [

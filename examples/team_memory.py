@@ -24,15 +24,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recallite import Memory
-from recallite.client import Client
+from recallite.doors.client import Client
+from recallite.doors.http.access_tokens import Token, Tokens
 from recallite.errors import AccessDenied, NotFound
-from recallite.server.tokens import Token, Tokens
 
 
 @contextmanager
 def server(store: Path) -> Iterator[str]:
     """`recallite serve` in a process of its own, and its address."""
-    command = [sys.executable, "-m", "recallite.cli", "--db", str(store), "serve", "--port", "0", "--require-tokens"]
+    command = [
+        sys.executable,
+        "-m",
+        "recallite.doors.cli",
+        "--db",
+        str(store),
+        "serve",
+        "--port",
+        "0",
+        "--require-tokens",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         found = re.search(r"http://\S+", running.stderr.readline())

@@ -10,11 +10,11 @@ import pytest
 import recallite
 import recallite_kernels
 from recallite import Settings, WorkspaceConfig
-from recallite.configuration import Section, declared, list_settings
-from recallite.environment import VARIABLES
 from recallite.errors import InvalidInput
-from recallite.policies import Consolidation, WritePolicy
-from recallite.profiles import Profile
+from recallite.model.configuration import Section, declared, list_settings
+from recallite.model.environment import VARIABLES
+from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.profiles import Profile
 
 SECTIONS = (Settings, WorkspaceConfig, Profile, WritePolicy, Consolidation)
 

@@ -21,9 +21,9 @@ from benchmarks import isolated_process
 from benchmarks.quality.locomo import LIMIT, Conversation, read
 from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
 from recallite import Memory, Settings
+from recallite.agents.sessions import Session
 from recallite.embedding import Embedder, load
-from recallite.policies import Consolidation, WritePolicy
-from recallite.tiers.sessions import Session
+from recallite.model.policies import Consolidation, WritePolicy
 
 __all__ = ["AGENT", "ask", "evaluate"]
 

@@ -25,7 +25,7 @@ from benchmarks.agents.life import AGENT, SCOPE
 from benchmarks.dataset import Dataset
 from benchmarks.latency.figures import percentiles
 from recallite import Memory, Settings
-from recallite.policies import Consolidation, WritePolicy
+from recallite.model.policies import Consolidation, WritePolicy
 
 __all__ = ["CYCLES", "evaluate"]
 

@@ -7,9 +7,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from recallite.documents.loaded import Limits
+from recallite.documents.parser import Parser
 from recallite.errors import DocumentError
-from recallite.knowledge.loaded import Limits
-from recallite.knowledge.parser import Parser
 
 __all__ = ["evaluate"]
 

@@ -12,7 +12,7 @@ from benchmarks.documents.indexing import copied
 from benchmarks.latency.figures import percentiles
 from recallite import Workspace
 from recallite.embedding import load
-from recallite.workspace.config import SyncConfig, WorkspaceConfig
+from recallite.notes.config import SyncConfig, WorkspaceConfig
 
 __all__ = ["evaluate"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.dataset import Dataset
+from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import STOP_TERMS
-from recallite.text.tokens import tokenize
 
 __all__ = [
     "CONNECTIVITY",

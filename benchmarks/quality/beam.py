@@ -31,7 +31,7 @@ from benchmarks.quality.calibration import Asked
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank
 from benchmarks.quality.result import OpenMemory, Progress, Tally
-from recallite.records import Hits
+from recallite.model.records import Hits
 
 __all__ = ["ABSTENTION", "WHOLE_STORY", "Chat", "Update", "evaluate", "read"]
 

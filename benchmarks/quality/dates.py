@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.result import OpenMemory, Progress
-from recallite.records import Record
+from recallite.model.records import Record
 
 __all__ = ["TABLE", "evaluate", "judged", "read"]
 

@@ -34,7 +34,7 @@ from benchmarks.quality.metrics import recall_all_at_k, recall_at_k
 from benchmarks.quality.result import OpenMemory, Progress
 from benchmarks.quality.ways import WAYS
 from recallite import Memory
-from recallite.records import Hits
+from recallite.model.records import Hits
 
 __all__ = ["SIZES", "Fact", "History", "Question", "evaluate", "read"]
 

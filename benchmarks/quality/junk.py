@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.result import OpenMemory, Progress
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 __all__ = ["TABLE", "evaluate", "read"]
 

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import recall_all_at_k, recall_any_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
-from recallite.records import Hits
+from recallite.model.records import Hits
 
 __all__ = ["asked_at", "evaluate", "evidence", "history"]
 

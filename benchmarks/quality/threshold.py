@@ -33,8 +33,8 @@ from benchmarks.quality.locomo import read
 from benchmarks.quality.workspace import write_sessions
 from recallite import Workspace
 from recallite.embedding import load
-from recallite.workspace import SearchResults
-from recallite.workspace.search import MIN_CONFIDENCE, MIN_SCORE
+from recallite.notes import SearchResults
+from recallite.notes.search import MIN_CONFIDENCE, MIN_SCORE
 
 __all__ = ["evaluate", "main"]
 

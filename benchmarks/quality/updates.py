@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from benchmarks.quality import beam, longmemeval
 from benchmarks.quality.result import OpenMemory, Progress
 from benchmarks.quality.ways import WAYS
-from recallite.records import Hits
+from recallite.model.records import Hits
 
 __all__ = ["Story", "measure", "of_beam", "of_longmemeval"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 __all__ = ["WAYS", "Way"]
 

@@ -38,7 +38,7 @@ from recallite import Memory, Settings, Workspace, WorkspaceConfig
 from recallite.embedding.instant import InstantEmbedder
 from recallite.embedding.load import load, model_folder
 from recallite.errors import RecalliteError
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 from recallite_kernels import dispatch, python_backend
 from recallite_models.runtime import load_onnxruntime
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.resilience.outcome import Outcome
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError
-from recallite.workspace import WorkspaceConfig
+from recallite.notes import WorkspaceConfig
 
 __all__ = ["attack"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.vectors import VectorIndex
-from recallite.numerics import kernels
 from recallite.store.protocol import Store
+from recallite.system.numerics import kernels
 
 __all__ = ["difference"]
 

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks import isolated_process
 from benchmarks.resilience.outcome import Outcome
 from recallite import Memory, Settings, Workspace, tools
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 
 __all__ = ["attack"]
 

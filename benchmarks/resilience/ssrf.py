@@ -18,9 +18,9 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.resilience.outcome import Outcome
+from recallite.documents import fetching
+from recallite.documents.loaded import Limits
 from recallite.errors import DocumentError
-from recallite.knowledge import fetching
-from recallite.knowledge.loaded import Limits
 
 __all__ = ["attack"]
 

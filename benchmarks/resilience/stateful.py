@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.stateful_machine import StoreMachine
-from recallite.cpus import usable_cpus
+from recallite.system.cpus import usable_cpus
 
 __all__ = ["attack"]
 

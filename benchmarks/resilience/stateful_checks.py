@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.resilience.stateful_model import FIELDS, Model, Version, inside, joined
 from recallite import Memory
-from recallite.records import Record
+from recallite.model.records import Record
 
 __all__ = ["FILTERS", "check_links", "check_listed", "check_recall", "check_services", "check_versions", "same"]
 

@@ -39,7 +39,7 @@ from benchmarks.resilience.tenants import DIMENSION, HashEmbedder
 from recallite import Memory, Settings, engine
 from recallite.errors import RecalliteError
 from recallite.index import snapshot_manager
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 __all__ = ["WORDS", "StoreMachine"]
 

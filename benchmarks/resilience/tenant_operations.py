@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from recallite import Memory, tools
-from recallite.exchange.naming import name_memories
-from recallite.policies import WritePolicy
-from recallite.records import Record
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Record
+from recallite.transfer.naming import name_memories
 
 __all__ = ["Act", "Actor", "operation"]
 

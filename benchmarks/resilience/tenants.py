@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.tenant_operations import Act, Actor, operation
 from recallite import Memory, Settings
-from recallite.cpus import usable_cpus
 from recallite.errors import RecalliteError
+from recallite.system.cpus import usable_cpus
 
 __all__ = ["DIMENSION", "HashEmbedder", "attack"]
 

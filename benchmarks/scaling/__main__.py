@@ -79,7 +79,15 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
 
 def _commands(data: Dataset, store: Path) -> dict[str, float]:
     """Seconds of `recallite recall` in all, embedding included: with the index snapshot, and when it is first made."""
-    command = [sys.executable, "-m", "recallite.cli", "--db", str(store / "memory.db"), "recall", data.questions[0]]
+    command = [
+        sys.executable,
+        "-m",
+        "recallite.doors.cli",
+        "--db",
+        str(store / "memory.db"),
+        "recall",
+        data.questions[0],
+    ]
     subprocess.run(command, check=True, capture_output=True)
     seconds = {"with the snapshot": _timed(command, lambda: None)}
     snapshot = store / "memory.db-index"

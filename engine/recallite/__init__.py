@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recallite import errors as errors
-    from recallite import tools as tools
     from recallite._version import __version__ as __version__
     from recallite.aio import AsyncMemory as AsyncMemory
-    from recallite.exchange.copying import copy_store as copy_store
-    from recallite.filters import Filter as Filter
+    from recallite.doors import tools as tools
     from recallite.memory import Memory as Memory
-    from recallite.records import Hit as Hit
-    from recallite.settings import Settings as Settings
-    from recallite.workspace.aio import AsyncWorkspace as AsyncWorkspace
-    from recallite.workspace.config import WorkspaceConfig as WorkspaceConfig
-    from recallite.workspace.workspace import Workspace as Workspace
+    from recallite.model.filters import Filter as Filter
+    from recallite.model.records import Hit as Hit
+    from recallite.model.settings import Settings as Settings
+    from recallite.notes.async_workspace import AsyncWorkspace as AsyncWorkspace
+    from recallite.notes.config import WorkspaceConfig as WorkspaceConfig
+    from recallite.notes.workspace import Workspace as Workspace
+    from recallite.transfer.copying import copy_store as copy_store
 
 __all__ = [
     "AsyncMemory",
@@ -41,17 +41,18 @@ __all__ = [
     "tools",
 ]
 
+_MODULES = {"errors": "recallite.errors", "tools": "recallite.doors.tools"}
 _HOMES = {
     "AsyncMemory": "recallite.aio",
-    "AsyncWorkspace": "recallite.workspace.aio",
-    "Filter": "recallite.filters",
-    "Hit": "recallite.records",
+    "AsyncWorkspace": "recallite.notes.async_workspace",
+    "Filter": "recallite.model.filters",
+    "Hit": "recallite.model.records",
     "Memory": "recallite.memory",
-    "WorkspaceConfig": "recallite.workspace.config",
-    "Settings": "recallite.settings",
-    "Workspace": "recallite.workspace.workspace",
+    "WorkspaceConfig": "recallite.notes.config",
+    "Settings": "recallite.model.settings",
+    "Workspace": "recallite.notes.workspace",
     "__version__": "recallite._version",
-    "copy_store": "recallite.exchange.copying",
+    "copy_store": "recallite.transfer.copying",
 }
 
 
@@ -59,8 +60,8 @@ def __getattr__(name: str) -> object:
     """Load what is asked for when it is asked for: importing numpy alone takes 70 ms."""
     from importlib import import_module
 
-    if name in ("errors", "tools"):
-        return import_module(f"recallite.{name}")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'recallite' has no attribute {name!r}")

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from recallite.asynchrony import AsyncHandle, awaited
 from recallite.memory import Memory
-from recallite.services import SERVICES, Services
-from recallite.settings import Settings
+from recallite.model.settings import Settings
+from recallite.system import plugins
+from recallite.system.asynchrony import AsyncHandle, awaited
 
 if TYPE_CHECKING:
+    from recallite.agents.consolidator import AsyncConsolidator
+    from recallite.agents.episodes import AsyncEpisodes
+    from recallite.agents.experience import AsyncExperience
+    from recallite.agents.procedures import AsyncProcedures
+    from recallite.agents.semantic import AsyncSemantic
+    from recallite.agents.sessions import AsyncSessions
+    from recallite.agents.working import AsyncWorking
+    from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder
-    from recallite.llm.protocol import LanguageModel
+    from recallite.remote.model_protocol import LanguageModel
 
 
-_TWINS = [service.twin for service in SERVICES.values()]  # imported here, not while the event loop waits
-
-
-class AsyncMemory(Services, AsyncHandle[Memory]):
+class AsyncMemory(AsyncHandle[Memory]):
     """`Memory` for asyncio. Open it with `async with AsyncMemory(path) as memory:`; its methods are awaited.
 
     At most four run at a time; more wait their turn without blocking the event loop.
     """
+
+    working: AsyncWorking
+    semantic: AsyncSemantic
+    episodes: AsyncEpisodes
+    procedures: AsyncProcedures
+    sessions: AsyncSessions
+    experience: AsyncExperience
+    consolidator: AsyncConsolidator
+    knowledge: AsyncKnowledge
 
     def __init__(
         self,
@@ -34,10 +51,25 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
         language_model: LanguageModel | str | None = None,
         key: str | None = None,
     ) -> None:
-        # Not a partial: its repr would show the key.
-        super().__init__(
-            lambda: Memory(path, embedder=embedder, settings=settings, language_model=language_model, key=key)
-        )
+        def opened() -> Memory:
+            for name in plugins.names("services"):  # imported here, not while the event loop waits
+                plugins.load("services", name)
+            return Memory(path, embedder=embedder, settings=settings, language_model=language_model, key=key)
+
+        super().__init__(opened)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """The asynchronous twin of a service: the class Async… beside the class of the service."""
+            if name.startswith("_") or name not in plugins.names("services"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            kind = plugins.load("services", name)
+            twin = getattr(import_module(kind.__module__), f"Async{kind.__name__}")
+            return vars(self).setdefault(name, twin(self, attrgetter(name)))
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *plugins.names("services")}
 
     remember = awaited(Memory.remember)
     remember_many = awaited(Memory.remember_many)

@@ -13,27 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from recallite.background import Background
-from recallite.checks import now_us, shown, to_datetime
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
-from recallite.environment import language_model_address, named_embedder, named_language_model
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.fetched import SERVER_FROM, CorpusFigures
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
-from recallite.logs import logger
-from recallite.numerics import kernel_errors, kernels
-from recallite.records import Record
-from recallite.remote.address import ModelAddress
-from recallite.settings import Settings
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.environment import language_model_address, named_embedder, named_language_model
+from recallite.model.model_address import ModelAddress
+from recallite.model.records import Record
+from recallite.model.settings import Settings
 from recallite.store.opening import open_store
 from recallite.store.protocol import Reader, Store, Writer
 from recallite.store.values import Access, EmbedderRow
+from recallite.system.background import Background
+from recallite.system.logs import logger
+from recallite.system.messages import shown
+from recallite.system.numerics import kernel_errors, kernels
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
-    from recallite.llm.protocol import LanguageModel
+    from recallite.remote.model_protocol import LanguageModel
 
 
 _log = logger(__name__)
@@ -264,14 +265,14 @@ def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
         if isinstance(given, type) or not callable(getattr(given, "complete", None)):
             raise InvalidInput(
                 f"language_model {shown(given)} has no method complete(messages, *, schema=None, max_tokens=None): "
-                "give an object that has, such as recallite.llm.OpenAICompatible(base_url, model), or the name of a "
+                "give an object that has, such as recallite.remote.OpenAICompatible(base_url, model), or the name of a "
                 "model with its provider, as 'ollama/llama3.2'"
             )
         return given
     address = language_model_address() if given is None else named_language_model(given)
     if address is None:
         return None
-    from recallite.llm.client import OpenAICompatible
+    from recallite.remote.language_model import OpenAICompatible
 
     return OpenAICompatible(address=address)
 

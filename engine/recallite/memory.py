@@ -1,45 +1,77 @@
-"""Memory: the public methods. Each calls one function of `remember`, `recall` or the store."""
+"""Memory: the public methods. Each calls one function of `remember`, `recall`, the store or a wing above."""
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from types import EllipsisType, TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
-from recallite import checks
+from msgspec import structs
+
 from recallite.engine import Engine
-from recallite.environment import default_path, named_key
 from recallite.errors import InvalidInput
-from recallite.filters import Filter, FilterFields, bound_filter
-from recallite.lookups import listed
-from recallite.numerics import kernel_errors
-from recallite.policies import WritePolicy
+from recallite.model import checks
+from recallite.model.checks import check_flag
+from recallite.model.environment import default_path, named_key
+from recallite.model.filters import Filter, FilterFields, bound_filter
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Explanation, Hits, Link, NewRecord, OnExisting, Reached, Record, Shown, as_seen
+from recallite.model.reports import (
+    Audit,
+    Evaluation,
+    Exported,
+    Forgotten,
+    Imported,
+    Judged,
+    Restored,
+    ScopeCount,
+    Stats,
+    TagCount,
+    Verification,
+)
+from recallite.model.settings import Settings
 from recallite.recall import explain as explaining
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request
-from recallite.records import Explanation, Hits, NewRecord, OnExisting, Record
-from recallite.relations import Relations
 from recallite.remember import change
-from recallite.remember.pending import Progress
+from recallite.remember import links as linking
+from recallite.remember import supersession as superseding
+from recallite.remember.model_judging import judge_waiting
+from recallite.remember.pending import Progress, drain_pending, reembed
 from recallite.remember.prepare import check_ids
-from recallite.remember.supersession import row_id
+from recallite.remember.supersession import row_id, row_ids
 from recallite.remember.write import remember_batches, remember_one
-from recallite.reports import Forgotten
-from recallite.services import Services
-from recallite.settings import Settings
-from recallite.tiers import bootstrap as bootstrapping
-from recallite.tiers.bootstrap import Bootstrap
-from recallite.upkeep import Upkeep
+from recallite.system import plugins
+from recallite.system.messages import shown
+from recallite.system.numerics import kernel_errors
+from recallite.system.numerics import kernels as backend
+from recallite.system.tracing import traced
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.agents.bootstrap import Bootstrap
+    from recallite.agents.consolidator import Consolidator
+    from recallite.agents.episodes import Episodes
+    from recallite.agents.experience import Experience
+    from recallite.agents.procedures import Procedures
+    from recallite.agents.semantic import Semantic
+    from recallite.agents.sessions import Sessions
+    from recallite.agents.working import Working
+    from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
-    from recallite.llm.protocol import LanguageModel
+    from recallite.remote.model_protocol import LanguageModel
 
 
-class Memory(Services, Relations, Upkeep):
+_REFUSED_SHOWN = 5
+
+
+class Memory:
     """Long-term memory in one SQLite file, or in a schema of a PostgreSQL database.
 
     - path: a file, ":memory:", an address such as "postgresql://ada@db.example/agents?schema=notes" (it needs the extra
@@ -58,6 +90,23 @@ class Memory(Services, Relations, Upkeep):
     StoreUnreachable, StoreAccessDenied or StoreUnsupported.
     """
 
+    working: Working
+    """A few items in RAM, which a policy evicts or promotes."""
+    semantic: Semantic
+    """Lasting knowledge: records of kind "memory"."""
+    episodes: Episodes
+    """A log of events, and snapshots of sessions."""
+    procedures: Procedures
+    """Named ways to do things, and their success rates."""
+    sessions: Sessions
+    """Conversations, stored message by message."""
+    experience: Experience
+    """Which tools worked for which tasks, and what fixed which errors."""
+    consolidator: Consolidator
+    """Prunes episodes and extracts facts from them."""
+    knowledge: Knowledge
+    """Documents, searched by passage."""
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -68,7 +117,7 @@ class Memory(Services, Relations, Upkeep):
         key: str | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, Settings):
-            raise InvalidInput(f"settings is {checks.shown(settings)}: give Settings(...)")
+            raise InvalidInput(f"settings is {shown(settings)}: give Settings(...)")
         opened = default_path() if path is None else path
         chosen = settings or Settings()
         secret = named_key(chosen.key_file) if key is None else key
@@ -84,12 +133,25 @@ class Memory(Services, Relations, Upkeep):
         Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file.
         """
         if not isinstance(scope, str):  # None would give access to everything
-            raise InvalidInput(f"scope is {checks.shown(scope)}: give the path of a scope, such as '/agents/ada'")
+            raise InvalidInput(f"scope is {shown(scope)}: give the path of a scope, such as '/agents/ada'")
         handle = object.__new__(type(self))
         handle._bind(self._engine, checks.join_scopes(self._scope, scope) or "/", owner=False)
         return handle
 
-    # ── write ──────────────────────────────────────────────────────────────────────────────────────────────────
+    if not TYPE_CHECKING:  # the attributes of the class say which services have types
+
+        def __getattr__(self, name: str) -> object:
+            """The service of this name, which a package registers (see `recallite.plugin`); made once for a handle."""
+            if name.startswith("_") or name not in plugins.names("services"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            from recallite.plugin import engine_of
+
+            return vars(self).setdefault(name, plugins.load("services", name)(engine_of(self)))
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *plugins.names("services")}
+
+    # ── write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def remember(
         self,
@@ -173,7 +235,7 @@ class Memory(Services, Relations, Upkeep):
         InvalidItem names the item that stopped the stream; the batches before it are stored.
         """
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-            raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
+            raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
         return remember_batches(
             self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy,
@@ -189,6 +251,58 @@ class Memory(Services, Relations, Upkeep):
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
+    def supersede(
+        self,
+        old: str | Sequence[str],
+        new: str | Sequence[str],
+        *,
+        reason: str | None = None,
+        strength: float = 1.0,
+        at: datetime | str | None = None,
+    ) -> None:
+        """Put memories in the place of others: what is new holds from then on, and nothing is lost.
+
+        Plain recall, list and count show the superseded ones no longer; `history`, `as_of`, `held_at` and
+        `include_superseded` do, and `restore` undoes it. `old` and `new` are an id or a list of ids: every one of the
+        new stands in the place of every one of the old. `at` is the event time from which the new ones hold, by default
+        when each begins (its event_at, else created_at). `reason` and `strength` are those of the links "supersedes"
+        from the new to the old. Given again with another `reason` or `at`, these are corrected. All of it is done or
+        nothing.
+
+        When all that supersede a memory are forgotten or have expired, it is current again; if they were superseded
+        themselves, what supersedes them follows.
+
+        Raises NotFound for an unknown id, AlreadySuperseded if another memory supersedes an old one, and InvalidInput
+        for a memory that would supersede itself, for a cycle, for memories of different scopes, for episodes,
+        procedures and chunks of documents, and if a new one holds from before an old one began.
+        """
+        superseding.supersede(self._engine, old, new, reason=reason, strength=strength, at=at, base=self._scope)
+
+    def restore(self, id: str, version: int | datetime | str | None = None) -> Record:
+        """Make an earlier text, with its context and vectors, the newest version of a memory; nothing is lost.
+
+        `version` is an index into `history(id, chain=False)` (-2 is the one before the current), or a time at which it
+        was current, an aware datetime or ISO 8601 text. Tags, importance and the other fields do not change.
+
+        Without `version`, make a superseded memory current again: every supersession of it is undone. Those that it
+        supersedes itself stay superseded.
+
+        Raises NotFound for an unknown id, and InvalidInput if there is no such version, if it is the current one, if
+        there is nothing to undo, or for a procedure: use `procedures.save`.
+        """
+        return self._seen(change.restore(self._engine, id, version, base=self._scope))
+
+    def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
+        """Link two memories; recall spreads along links in both directions."""
+        linking.link(self._engine, source, target, type, strength, base=self._scope)
+
+    def unlink(self, source: str, target: str, type: str | None = None) -> int:
+        """Remove the links from one memory to another, of one type or all; returns how many there were.
+
+        Links in the other direction stay. Raises NotFound for an id that is not visible here.
+        """
+        return linking.unlink(self._engine, source, target, type, base=self._scope)
+
     def touch(self, ids: str | Iterable[str], *, expires_at: datetime | str | EllipsisType | None = ...) -> int:
         """Let memories live longer: those with `expires_after` expire so long after now.
 
@@ -197,7 +311,7 @@ class Memory(Services, Relations, Upkeep):
         """
         slide = isinstance(expires_at, EllipsisType)
         moment = None if slide else checks.check_time(expires_at, "expires_at")
-        return change.touch(self._engine, listed(ids, "ids"), moment, slide=slide, base=self._scope)
+        return change.touch(self._engine, checks.listed(ids, "ids"), moment, slide=slide, base=self._scope)
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.
@@ -228,7 +342,7 @@ class Memory(Services, Relations, Upkeep):
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
-            ids, skip = listed(id, "id"), checks.check_flag(missing_ok, "missing_ok")
+            ids, skip = checks.listed(id, "id"), checks.check_flag(missing_ok, "missing_ok")
             return change.forget(self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt)
         if filter is None:
             filter = Filter(**fields)
@@ -253,7 +367,7 @@ class Memory(Services, Relations, Upkeep):
         """
         return self._engine.store.transaction()
 
-    # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── recall ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def recall(
         self,
@@ -290,7 +404,7 @@ class Memory(Services, Relations, Upkeep):
 
         Queries with sub-queries are recalled one at a time.
         """
-        return self._recall(listed(queries, "queries", single=False), vectors, limit, options)
+        return self._recall(checks.listed(queries, "queries", single=False), vectors, limit, options)
 
     def explain(
         self,
@@ -332,9 +446,427 @@ class Memory(Services, Relations, Upkeep):
         scope of the handle.
         """
         tiers = self.semantic, self.episodes, self.procedures, self.experience
-        return bootstrapping.bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)
+        from recallite.agents.bootstrap import bootstrap
 
-    # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────
+        return bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)
+
+    # ── read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, id: str) -> Record:
+        """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
+        with self._engine.store.read() as reader:
+            return self._seen(reader.records.get(row_id(reader, id, self._scope)))
+
+    def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
+        """The memories with these ids, by id, in the order of the ids; those that are not visible here are absent."""
+        names = checks.listed(ids, "ids")
+        with self._engine.store.read() as reader:
+            found = row_ids(reader, names, self._scope)
+            records = reader.records.by_row_ids([*found.values()])
+            return {name: self._seen(records[found[name]]) for name in found}
+
+    def list(
+        self,
+        *,
+        filter: Filter | None = None,
+        order: str = "newest",
+        limit: int | None = 100,
+        offset: int = 0,
+        **fields: Unpack[FilterFields],
+    ) -> builtins.list[Record]:
+        """Memories that a filter (a `Filter`, or its fields) matches.
+
+        `order` is "newest" or "oldest", by the order of storing, "created", by `created_at`, the latest first,
+        "updated", the last changed first, or "importance".
+        """
+        order = checks.check_choice(order, "order", ("newest", "oldest", "created", "updated", "importance"))
+        chosen = bound_filter(self._scope, filter, fields)
+        most = None if limit is None else checks.check_count(limit, "limit")
+        skipped = checks.check_count(offset, "offset", minimum=0)
+        with self._engine.store.read() as reader:
+            found = reader.records.find(chosen, checks.now_us(), order=order, limit=most, offset=skipped)
+            return [*map(self._seen, found)]
+
+    def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
+        """How many memories a filter (a `Filter`, or its fields) matches."""
+        chosen = bound_filter(self._scope, filter, fields)
+        with self._engine.store.read() as reader:
+            return reader.records.count(chosen, checks.now_us())
+
+    def scopes(
+        self, scope: str = "/", *, depth: int | None = None, kinds: str | Sequence[str] | None = None
+    ) -> builtins.list[ScopeCount]:
+        """The scopes that hold memories, in `scope` and below it, by path, each with how many `count` would find in it.
+
+        With `depth`, at most so many levels below `scope`; what is deeper counts for the scope above it. With `kinds`,
+        memories of these kinds alone count.
+        """
+        most = None if depth is None else checks.check_count(depth, "depth", minimum=0)
+        path = checks.join_scopes(self._scope, scope) or "/"
+        with self._engine.store.read() as reader:
+            counts = reader.records.count_by_scope(Filter(kinds=kinds).within(path), checks.now_us())
+        found: dict[str, int] = {}
+        for each, count in counts:
+            shown = _cut(each, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"
+            found[shown] = found.get(shown, 0) + count
+        return [ScopeCount(scope=each, memories=count) for each, count in sorted(found.items())]
+
+    def tags(self, scope: str = "/") -> builtins.list[TagCount]:
+        """The tags of the memories in `scope` and below it, by name, each with how many memories have it."""
+        path = checks.join_scopes(self._scope, scope) or "/"
+        with self._engine.store.read() as reader:
+            counts = reader.records.count_by_tag(Filter().within(path), checks.now_us())
+        return [TagCount(tag=tag, memories=count) for tag, count in sorted(counts)]
+
+    def history(self, id: str, *, chain: bool = True) -> builtins.list[Record]:
+        """Every version of a memory, oldest first; the last is the current one.
+
+        With `chain` they are those of the memories that it supersedes, its own, and those of the memories that
+        supersede it, directly or through others.
+        """
+        with self._engine.store.read() as reader:
+            row_id(reader, id, self._scope)
+            return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
+
+    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
+        """The links of a memory, strongest first; direction "out", "in" or "both"."""
+        return linking.neighbors(self._engine, id, checks.listed(types, "types"), direction, base=self._scope)
+
+    def backlinks(self, id: str, *, types: Sequence[str] = ()) -> builtins.list[Link]:
+        """The links that lead to a memory, strongest first: `neighbors` with direction "in"."""
+        return linking.neighbors(self._engine, id, checks.listed(types, "types"), "in", base=self._scope)
+
+    def traverse(
+        self,
+        id: str,
+        *,
+        depth: int = 2,
+        types: Sequence[str] = (),
+        direction: str = "both",
+        limit: int | None = 100,
+    ) -> builtins.list[Reached]:
+        """The memories within `depth` links of one, breadth first: each once, nearest first, then strongest.
+
+        It follows links of `types` (none: of all) in `direction` "out", "in" or "both", and returns at most `limit`
+        (None: all). Each comes with its distance and its strength: the product of the strengths along the strongest
+        of the shortest paths. No path passes through expired memories or leaves the scope of this handle.
+
+        Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
+        """
+        found = linking.traverse(
+            self._engine, id, depth, checks.listed(types, "types"), direction, limit, base=self._scope
+        )
+        return [structs.replace(each, record=self._seen(each.record)) for each in found]
+
+    def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of memories by id, float32 (parts, dimension): one unit vector for each part of a long text.
+
+        They are those of the store's embedder; memories without one, or that are not visible here, are absent.
+        """
+        import numpy as np
+
+        names = checks.listed(ids, "ids")
+        with self._engine.store.read() as reader:
+            found = row_ids(reader, names, self._scope)
+            active = reader.vectors.active_embedder()
+            parts = {} if active is None else reader.vectors.values_of([*found.values()], active)
+        return {
+            name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[record_id]])
+            for name, record_id in found.items()
+            if record_id in parts
+        }
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The unit vectors that queries with these texts have, float32 (texts, dimension), by this memory's embedder.
+
+        Raises EmbedderMissing for a memory without one.
+        """
+        import numpy as np
+
+        asked = [checks.check_query(text) for text in checks.listed(texts, "texts", single=False)]
+        found = self._engine.embedder.queries(asked)
+        return np.stack([each.vector for each in found]) if found else np.empty((0, 0), dtype=np.float32)
+
+    def _seen(self, shown: Shown) -> Shown:
+        """A record or hit as this handle shows it."""
+        return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
+
+    # ── review ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def audit(
+        self,
+        checks: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        mend: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> Audit:
+        """Find memories that should not be stored; nothing is changed unless `mend` is True.
+
+        `checks` (all but the last two): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
+        "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
+        year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`);
+        "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
+        the place of) and "unjudged" (pairs that wait for a language model). Checks of texts are for English.
+
+        Each finding names the method that `mend` calls, or none where a person has to decide: two memories that
+        contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one
+        that stays.
+
+        Raises InvalidInput for an unknown check, for "secrets" if its extra is not installed, and for `mend` without
+        `checks`.
+        """
+        if isinstance(checks, str):
+            checks = [checks]
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        from recallite.review.audit import audit
+
+        return audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
+
+    def judge_changes(self, *, limit: int | None = None) -> Judged:
+        """Ask the language model about pairs of statements of which the rules leave open how one stands to the other.
+
+        With a language model, each write does so in the background; this waits for it. At most `limit` pairs, all by
+        default. The model says whether the newer statement supersedes the older one, contradicts it, or neither; marks
+        have the reason "language model", and `restore` undoes them.
+
+        Raises InvalidInput without a language model and LanguageModelError where it fails; the rest still waits.
+        """
+        self._whole("judge_changes")
+        most = None if limit is None else checks.check_count(limit, "limit")
+        return judge_waiting(self._engine, limit=most)
+
+    def evaluate(
+        self,
+        /,
+        questions: str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]],
+        *,
+        k: int = 10,
+        against: Mapping[str, Any] | Evaluation | None = None,
+        on_progress: Progress | None = None,
+        **options: Unpack[RecallOptions],
+    ) -> Evaluation:
+        """Ask questions whose answers are known, and report what the first `k` hits of each find and miss.
+
+        `questions` are dicts, or a file or text stream of JSON lines: `question`; `expected`, the memories to be found,
+        each by its text, a unique part of its text, its id or a unique start or end of that (none: the store has no
+        answer); and, if needed, `id` and the fields of a filter, such as `scope` or `as_of`. `options` are those of
+        `recall`. `against` are options that differ in a second run, which is compared with the first by question; or it
+        is an earlier report, as of another embedder, with which this one is compared.
+
+        An expected text that is not in the store is no miss: `Evaluation.not_stored` lists it. The store does not
+        change: hits are not counted as accesses. All questions are asked at one time; give `as_of` to have the same
+        ages in a later evaluation.
+
+        Raises InvalidInput for a bad option and a bad question, whose line it names, before any is asked.
+        """
+        from recallite.review.evaluation import evaluate
+
+        return evaluate(
+            self._engine, questions, base=self._scope, k=k, options=options, against=against, on_progress=on_progress
+        )
+
+    # ── transfer ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        filter: Filter | None = None,
+        vectors: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> int:
+        """Write memories to a file or a text stream; returns how many.
+
+        Format "jsonl" is complete (versions, links, times, access counts; vectors with `vectors`), "csv" has one row
+        per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
+        after the export has been written completely.
+        """
+        from recallite import transfer
+
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        return transfer.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
+
+    def import_(
+        self,
+        source: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str = "/",
+        batch_size: int = 1024,
+        on_progress: Progress | None = None,
+    ) -> Imported:
+        """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
+
+        The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
+        the scopes of the file. InvalidItem names the line at which the import stopped; earlier batches stay.
+
+        A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
+        links; the result does not reveal it.
+        """
+        from recallite import transfer
+
+        return transfer.import_(
+            self._engine,
+            source,
+            base=checks.join_scopes(self._scope, scope) or "/",
+            sight=self._scope,
+            format=format,
+            batch_size=checks.check_count(batch_size, "batch_size"),
+            on_progress=on_progress,
+        )
+
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        filter: Filter | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> Exported:
+        """Write memories as Markdown files for reading and editing, one file per scope and month.
+
+        `import_folder` reads them back. They contain all fields, times and links, but no closed versions and access
+        counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
+        files of another origin are always kept. Files whose memories are all gone are removed.
+        """
+        from recallite.notes import editable
+
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        place = editable.Folder(folder, create=True)
+        return editable.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
+
+    def import_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
+        """Read back the files of `export_folder`, with the edits, additions and deletions since.
+
+        Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
+        problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
+        missing, and forgotten only with `forget_missing`.
+        """
+        from recallite.notes import editable
+
+        return editable.import_folder(
+            self._engine, editable.Folder(folder), base=self._scope, overwrite=overwrite,
+            forget_missing=forget_missing, on_progress=on_progress,
+        )  # fmt: skip
+
+    # ── the file ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def path(self) -> str:
+        """The file, or ":memory:"."""
+        return self._engine.store.path
+
+    @property
+    def scope(self) -> str:
+        """The scope in the file that this handle is bound to; "/" for the whole file."""
+        return self._scope
+
+    @property
+    def settings(self) -> Settings:
+        """The settings this memory was opened with."""
+        return self._engine.settings
+
+    def stats(self) -> Stats:
+        """Counts and versions, and the state of embedder, kernels and index; a scoped handle counts its own scope."""
+        engine = self._engine
+        figures = engine.store.stats(self._scope)
+        with engine.store.read() as reader:
+            refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
+            index = engine.describe_index(reader) if self._scope == "/" else {}
+        kernels = backend.status()
+        notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
+        notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
+        if kernels.active != kernels.chosen or kernels.chosen == "python":
+            notes.append(f"kernels run in Python: {kernels.reason}")
+        if engine.background.failure is not None:
+            notes.append(f"changes are not judged by the language model: {engine.background.failure}")
+        if figures["vector_extension"] is None:
+            notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
+        encrypted = engine.store.encrypted
+        if encrypted and engine.settings.index_snapshot:
+            notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
+        if index.get("indexes") == {}:
+            notes.append(f"the server has no indexes to find candidates by: recallite --db {figures['path']} warmup")
+        searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
+        return Stats(
+            **figures,
+            encrypted=encrypted,
+            kernels=kernels.active,
+            mode="hybrid" if searchable else "keyword",
+            index=index,
+            notes=tuple(notes),
+        )
+
+    @traced("verify", lambda found: {"problems": len(found.problems)})
+    def verify(self, *, on_progress: Progress | None = None) -> Verification:
+        """Check the file, and compare everything derived with the records. Nothing is changed."""
+        self._whole("verify")
+        return self._engine.store.verify(on_progress)
+
+    @traced("rebuild", lambda found: {"problems": len(found.problems)})
+    def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
+        """Derive everything from the records again, embed records without vectors, and verify."""
+        self._whole("rebuild")
+        self._engine.store.rebuild(on_progress)
+        if self._engine.embedder.enabled:
+            drain_pending(self._engine, limit=None)
+        return self.verify()
+
+    @traced("vacuum", lambda count: {"bytes": count})
+    def vacuum(self) -> int:
+        """Return unused space to the file system; returns how many bytes."""
+        self._whole("vacuum")
+        return self._engine.store.vacuum()
+
+    @traced("backup")
+    def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
+        """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
+        self._whole("backup")
+        return self._engine.store.backup(target, on_progress)
+
+    @traced("rekey")
+    def rekey(self, key: str | None) -> None:
+        """Encrypt the file with `key`, or (None) decrypt it; all of it or nothing.
+
+        `key` is as for `Memory`. Backups keep the key they were made with. Raises StoreLocked if another process, or a
+        recall in another thread, has the file open.
+        """
+        self._whole("rekey")
+        self._engine.rekey(key)
+
+    @traced("reembed", lambda count: {"memories": count})
+    def reembed(self, *, on_progress: Progress | None = None) -> int:
+        """Embed all records with the configured embedder, or those that wait or were refused; returns how many.
+
+        It can be interrupted and resumed.
+        """
+        self._whole("reembed")
+        return reembed(self._engine, on_progress=on_progress)
+
+    def warmup(self, *, on_progress: Progress | None = None) -> dict[str, float]:
+        """Load the embedder and the index and load or compile the JIT kernels; returns the seconds each took.
+
+        `on_progress(done, total)` counts kernels.
+        """
+        return self._engine.warmup(on_progress)
+
+    def _whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreAccessDenied if this handle has a part of the file alone."""
+        from recallite.plugin import engine_of
+
+        engine_of(self).whole(verb)
 
     def close(self) -> None:
         """Close the file. A second call does nothing; a scoped handle leaves the file open."""
@@ -356,3 +888,12 @@ class Memory(Services, Relations, Upkeep):
 
 def _check_on_existing(value: object) -> OnExisting:
     return checks.check_choice(value, "on_existing", ("error", "replace", "version"))  # type: ignore[return-value]
+
+
+def _cut(scope: str, path: str, depth: int | None) -> str:
+    """`scope`, which is `path` or below it, as the scope at most `depth` levels below `path`."""
+    if depth is None:
+        return scope
+    above = "" if path == "/" else path
+    levels = scope.removeprefix(above).split("/")[1:]
+    return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"

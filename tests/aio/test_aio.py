@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.asynchrony import MAX_THREADS, AsyncHandle
 from recallite.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
 from recallite.store.sqlite.store import SqliteStore
+from recallite.system.asynchrony import MAX_THREADS, AsyncHandle
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from recallite import AsyncMemory, AsyncWorkspace, Filter, Memory
-from recallite.knowledge.documents import Ingested
-from recallite.records import Hits, Record
-from recallite.tiers.consolidator import Cycle
-from recallite.tiers.experience import Tip
-from recallite.tiers.procedures import Procedure
-from recallite.tiers.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
-from recallite.tiers.working import Added, AsyncWorking, Working, WorkingItem
-from recallite.workspace.search import SearchResults
+from recallite.agents.consolidator import Cycle
+from recallite.agents.experience import Tip
+from recallite.agents.procedures import Procedure
+from recallite.agents.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
+from recallite.agents.working import Added, AsyncWorking, Working, WorkingItem
+from recallite.documents.outcomes import Ingested
+from recallite.model.records import Hits, Record
+from recallite.notes.search import SearchResults
 
 
 def shown(memory: Memory) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.arrow import hits_table, new_records, new_records_table, record_schema, records_table
+from recallite.bulk.arrow import hits_table, new_records, new_records_table, record_schema, records_table
 from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector
-from recallite.records import NewRecord
+from recallite.model.records import NewRecord
 from recallite.remember.embedded import EmbeddedText
 from tests.memory.support import unit
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.batch import Embed, Recall, Write, embed, recall
-from recallite.batch.known import KnownIds
+from recallite.bulk import Embed, Recall, Write, embed, recall
+from recallite.bulk.known import KnownIds
 from recallite.errors import EmbedderMismatch, InvalidInput
-from recallite.policies import WritePolicy
-from recallite.records import NewRecord
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.text.secrets import has_detector
 from tests.batch.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from recallite.arrow import hit_schema, new_records, new_records_table  # noqa: E402
+from recallite.bulk.arrow import hit_schema, new_records, new_records_table  # noqa: E402
 
 INSTANT = Settings(embedder="instant")
 NOW = "2026-06-01T00:00:00Z"

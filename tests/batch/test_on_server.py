@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 from recallite import Memory, Settings
-from recallite.batch import Embed, recall_many, remember_many, write
-from recallite.batch.known import KnownIds
-from recallite.checks import is_address
-from recallite.reports import Remembered
+from recallite.bulk import Embed, recall_many, remember_many, write
+from recallite.bulk.known import KnownIds
+from recallite.model.checks import is_address
+from recallite.model.reports import Remembered
 from tests.batch.test_bulk import lines, state
 
 INSTANT = Settings(embedder="instant")

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from recallite.batch.workers import Workers
+from recallite.bulk.workers import Workers
 from recallite.errors import InvalidInput, InvalidItem, NotFound, WorkerLost
 from tests.limits import until
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recallite.cli import main, options
+from recallite.doors.cli import main, options
 from tests.limits import LAST_RESORT_SECONDS
 
 
@@ -81,7 +81,7 @@ def remember(run):
 def start(*arguments: object, db: object, **environment: str) -> subprocess.Popen[bytes]:
     """The command as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "recallite.cli", "--db", str(db), *map(str, arguments)],
+        [sys.executable, "-m", "recallite", "--db", str(db), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

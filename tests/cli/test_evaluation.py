@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from recallite.cli.evaluation import _REMEDIES
-from recallite.cli.options import EvaluationOptions, RecallOptions
+from recallite.doors.cli.evaluation import _REMEDIES
+from recallite.doors.cli.options import EvaluationOptions, RecallOptions
 from recallite.recall import explain, request
 from tests.docs.snippets import ROOT
 

@@ -8,8 +8,8 @@ import sys
 import apsw
 import pytest
 
-from recallite.cli import main
-from recallite.cli.run import exit_code
+from recallite.doors.cli import main
+from recallite.doors.cli.run import exit_code
 from recallite.errors import (
     EmbedderMismatch,
     ForkedProcess,
@@ -216,7 +216,7 @@ def test_a_wrong_environment_is_named(process):
 
 def test_a_full_disk_behind_standard_output(empty):
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "recallite.cli", "--db", str(empty), "list", "--json"]
+        command = [sys.executable, "-m", "recallite", "--db", str(empty), "list", "--json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (
         3,
@@ -247,7 +247,7 @@ def test_the_log_is_shown_on_demand(run, empty, monkeypatch):
     told = run("recall", "nothing")
     assert told.out == plain.out
     assert "INFO recallite.engine: opened " in told.err
-    assert "DEBUG recallite.tracing: recall: " in told.err
+    assert "DEBUG recallite.system.tracing: recall: " in told.err
     monkeypatch.delenv("RECALLITE_DEBUG")
     assert run("recall", "nothing") == plain
 

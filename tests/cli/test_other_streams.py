@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from recallite import Workspace, WorkspaceConfig
-from recallite.cli import main
+from recallite.doors.cli import main
 from tests.workspace.support import write
 
 

@@ -5,10 +5,10 @@ import re
 import pytest
 from msgspec import structs
 
-from recallite.cli.hits import _sentences
-from recallite.cli.options import FilterOptions, SelectOptions
-from recallite.filters import FilterFields
-from recallite.records import Explanation
+from recallite.doors.cli.hits import _sentences
+from recallite.doors.cli.options import FilterOptions, SelectOptions
+from recallite.model.filters import FilterFields
+from recallite.model.records import Explanation
 
 
 @pytest.fixture

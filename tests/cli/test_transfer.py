@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from recallite.cli import main
+from recallite.doors.cli import main
 from tests.cli.conftest import start
 
 

@@ -5,12 +5,13 @@ import re
 
 import apsw
 import pytest
+import typer
 
 import recallite
 import recallite_kernels
-from recallite.cli import output, upkeep
-from recallite.cli.app import app
-from recallite.cli.demo import MEMORIES, QUESTIONS
+from recallite.doors.cli import output, upkeep
+from recallite.doors.cli.demo import MEMORIES, QUESTIONS
+from recallite.system import plugins
 
 
 def test_stats_names_the_state(run, remember, db):
@@ -127,6 +128,10 @@ def test_demo_with_the_bundled_model(run, monkeypatch):
     assert "Why: closest in meaning; shares 'Ana', 'release'" in plain
 
 
+def is_group(command):
+    return isinstance(plugins.load("commands", command), typer.Typer)
+
+
 def test_version_and_help(run):
     assert run("--version", store=None) == (0, f"recallite {recallite.__version__}\n", "")
     shown = run("--help", store=None)
@@ -136,15 +141,15 @@ def test_version_and_help(run):
         "130",
         "RECALLITE_DB",
         "NO_COLOR",
-        *(command.name for command in app.registered_commands),
+        *plugins.names("commands"),
     ):
         assert text in shown.out
-    for command in app.registered_commands:
-        assert run(command.name, "--help").code == 0
+    for command in plugins.names("commands"):
+        assert run(command, "--help").code == 0
 
 
 def test_help_has_a_whole_line_for_every_command(run):
-    groups = [(), *((group.name,) for group in app.registered_groups)]
+    groups = [(), *((name,) for name in plugins.names("commands") if is_group(name))]
     assert ("workspace",) in groups
     for group in groups:
         commands = run(*group, "--help", store=None).out.partition("Commands:")[2].partition("Exit codes:")[0]
@@ -153,8 +158,8 @@ def test_help_has_a_whole_line_for_every_command(run):
 
 
 def test_every_command_takes_json(run):
-    for command in app.registered_commands:
-        assert "--json" in run(command.name, "--help").out, command.name
+    for command in plugins.names("commands"):
+        assert is_group(command) or "--json" in run(command, "--help").out, command
 
 
 def test_help_loads_nothing_heavy(process):
@@ -214,7 +219,7 @@ def test_judging_needs_a_language_model(run, remember):
 
 
 def test_audit_names_every_check(run):
-    from recallite.audit import CHECKS
+    from recallite.review.audit import CHECKS
 
     assert set(upkeep._REMEDIES) == {*CHECKS.values(), "link"} - {None}
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from recallite.cli import workspace
+from recallite.doors.cli import workspace
 from tests.endpoint import said, serving
 
 

@@ -7,7 +7,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.compat import reactive_agents
 from recallite.errors import InvalidInput
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 
 
 @pytest.mark.parametrize(("old", "tier"), [("1", "standard"), ("2", "enhanced")])

@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.compat import load_settings
 from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
-from recallite.profiles import PROFILES
+from recallite.model.policies import WritePolicy
+from recallite.model.profiles import PROFILES
 
 REEVE = """
 {

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import markdown_it
 
-from recallite.cli import main
+from recallite.doors.cli import main
 
 __all__ = ["PAGES", "ROOT", "Block", "blocks", "matches", "needs", "run"]
 

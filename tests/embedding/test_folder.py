@@ -13,7 +13,7 @@ import pytest
 
 import recallite_models
 from recallite.embedding import load
-from recallite.embedding.folder import read_folder
+from recallite.embedding.model_folder import read_folder
 from recallite.embedding.onnx import OnnxEmbedder
 from recallite.errors import EmbedderMissing, ModelInvalid
 from tests.embedding.token_vectors import token_vectors

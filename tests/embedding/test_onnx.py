@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 import recallite_models
 from recallite.embedding import session as sessions
-from recallite.embedding.documents import OVERLAP_TOKENS, header
 from recallite.embedding.onnx import OnnxEmbedder
 from recallite.embedding.token_codes import code_width, token_codes
-from recallite.embedding.tokens import PIECE_CHARS, TokenIds, pieces
+from recallite.embedding.token_ids import PIECE_CHARS, TokenIds, pieces
+from recallite.embedding.windows import OVERLAP_TOKENS, header
 from recallite.errors import EmbedderError, InvalidInput
 from tests.embedding.token_vectors import token_vectors
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recallite.embedding import embed_documents, load
 from recallite.embedding.cache import QueryCache
-from recallite.embedding.documents import embed_checked, header, split, starts
+from recallite.embedding.windows import embed_checked, header, split, starts
 from recallite.errors import EmbedderError, InvalidInput
 
 

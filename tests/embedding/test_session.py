@@ -9,7 +9,7 @@ import pytest
 
 import recallite_models
 from recallite.embedding import session as sessions
-from recallite.embedding.folder import read_folder
+from recallite.embedding.model_folder import read_folder
 from recallite.embedding.session import Runtime
 
 FEEDS = {"input_ids": np.array([[101, 7592, 102]], np.int64)}

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from recallite.evaluation.comparison import bootstrap_interval, compare, sign_test
-from recallite.evaluation.metrics import measure
-from recallite.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite.review.evaluation.comparison import bootstrap_interval, compare, sign_test
+from recallite.review.evaluation.metrics import measure
 from tests.evaluation import oracle
 
 

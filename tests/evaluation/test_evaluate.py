@@ -11,8 +11,8 @@ from msgspec import structs
 
 from recallite import AsyncMemory, Filter, Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.profiles import Profile
-from recallite.reports import Evaluation
+from recallite.model.profiles import Profile
+from recallite.model.reports import Evaluation
 from tests.memory.support import ONLY_STORES
 
 

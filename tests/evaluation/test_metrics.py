@@ -7,8 +7,8 @@ import random
 import pytest
 from msgspec import structs
 
-from recallite.evaluation.metrics import mean_figures, measure
-from recallite.reports import Figures
+from recallite.model.reports import Figures
+from recallite.review.evaluation.metrics import mean_figures, measure
 from tests.evaluation import oracle
 
 

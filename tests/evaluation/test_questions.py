@@ -8,8 +8,8 @@ import json
 import pytest
 
 from recallite.errors import InvalidFilter, InvalidInput
-from recallite.evaluation.questions import read_questions
-from recallite.filters import FilterFields
+from recallite.model.filters import FilterFields
+from recallite.review.evaluation.questions import read_questions
 
 GOOD = {"question": "Which fruit?", "expected": ["apple"]}
 

@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.exporters import TARGETS, export_to
-from recallite.importers import import_from
+from recallite.transfer.exporters import export_to, targets
+from recallite.transfer.importers import import_from
 
 MAPPING = {
     "text": "body", "id": "uid", "scope": "user.id", "tags": "labels", "created_at": "ts", "metadata": "info",
@@ -66,7 +66,7 @@ LOST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", sorted(targets()))
 def test_texts_move_to_another_form_and_back_with_the_loss_that_is_stated(memory, tmp_path, target):
     mapping = MAPPING if target == "jsonl" else {}
     done = export_to(memory, target, tmp_path / "out", mapping=mapping)

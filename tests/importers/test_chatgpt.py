@@ -11,7 +11,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.importers import import_from
+from recallite.transfer.importers import import_from
 
 BEGUN = 1_760_000_000.25
 
@@ -176,7 +176,7 @@ def test_bytes_that_are_not_utf_8(memory, tmp_path):
 
 
 def test_an_archive_that_unpacks_to_far_more_is_not_read_to_its_end(memory, tmp_path, monkeypatch):
-    monkeypatch.setattr("recallite.importers.archives._ALWAYS_BYTES", 1 << 20)
+    monkeypatch.setattr("recallite.transfer.importers.archives._ALWAYS_BYTES", 1 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("conversations.json", "[" + " " * (8 << 20) + "]")

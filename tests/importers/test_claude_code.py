@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import Memory
-from recallite.importers import import_from
-from recallite.importers.claude_code import _typed
+from recallite.transfer.importers import import_from
+from recallite.transfer.importers.claude_code import _typed
 
 SESSION = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recallite.importers import lines
-from recallite.importers.lines import lines_of
+from recallite.transfer.importers import lines
+from recallite.transfer.importers.lines import lines_of
 
 
 def test_lines_have_their_numbers_and_blank_ones_are_left_out(tmp_path):

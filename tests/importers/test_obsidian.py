@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.importers import import_from, notes
+from recallite.transfer.importers import import_from, notes
 
 BILLING = """\
 ---

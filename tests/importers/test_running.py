@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.importers import import_from, running
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
+from recallite.transfer.importers import import_from, running
 
 
 @pytest.fixture

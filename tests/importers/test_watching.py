@@ -13,8 +13,8 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.importers import import_from, watch_from
-from recallite.importers.claude_code import sessions
+from recallite.transfer.importers import import_from, watch_from
+from recallite.transfer.importers.claude_code import sessions
 from tests.limits import LAST_RESORT_SECONDS
 
 pytest.importorskip("watchfiles", reason="watchfiles is not installed")
@@ -142,7 +142,7 @@ def test_the_command_ends_cleanly_on_ctrl_c(path, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "recallite.cli",
+        "recallite.doors.cli",
         "--db",
         db,
         "import",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.index.tokens import TokenIndex
+from recallite.index.token_table import TokenIndex
 from recallite.store.values import TokenBlock
 from tests.memory.support import raw, scored
 from tests.memory.test_token_codes import TEXTS, TokenWords

@@ -171,7 +171,7 @@ def test_the_mcp_server_is_a_toolset_too(path):
     mcp = pytest.importorskip("pydantic_ai.mcp", reason="fastmcp is not installed", exc_type=ImportError)
     transports = pytest.importorskip("fastmcp.client.transports", reason="fastmcp is not installed")
     pytest.importorskip("mcp_types", reason="the extra mcp of Recallite is not installed")
-    command = [sys.executable, "-m", "recallite.cli", "--db", str(path), "mcp"]
+    command = [sys.executable, "-m", "recallite", "--db", str(path), "mcp"]
     toolset = mcp.MCPToolset(transports.StdioTransport(command[0], command[1:]), init_timeout=300)
     agent = Agent(scripted(("remember", {"content": "Ada drinks green tea"})), toolsets=[toolset])
 

@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from recallite.documents import fetching
+from recallite.documents.addresses import is_public
+from recallite.documents.fetching import fetch
+from recallite.documents.loaded import Limits
 from recallite.errors import DocumentError, DocumentRefused, DocumentTooLarge, DocumentUnreadable
-from recallite.knowledge import fetching
-from recallite.knowledge.addresses import is_public
-from recallite.knowledge.fetching import fetch
-from recallite.knowledge.loaded import Limits
 from tests.limits import LAST_RESORT_SECONDS
 
 LIMITS = Limits(max_bytes=10_000, seconds=LAST_RESORT_SECONDS)

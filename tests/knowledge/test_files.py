@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recallite import folders
+from recallite.documents.found_files import FoundFile, Walk, find_file, read_file
 from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recallite.knowledge.files import FoundFile, Walk, find_file, read_file
+from recallite.system import folders
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
 

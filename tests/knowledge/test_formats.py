@@ -7,12 +7,12 @@ import zipfile
 
 import pytest
 
+from recallite.documents.detecting import detect
+from recallite.documents.docx import load_docx
+from recallite.documents.html import load_html
+from recallite.documents.loaded import Limits
+from recallite.documents.plain import decode, load_text
 from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
-from recallite.knowledge.detecting import detect
-from recallite.knowledge.docx import load_docx
-from recallite.knowledge.html import load_html
-from recallite.knowledge.loaded import Limits
-from recallite.knowledge.plain import decode, load_text
 from tests.knowledge.support import pdf, word, word_bomb
 
 LIMITS = Limits(max_bytes=5_000_000, max_chars=100_000)

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from recallite import AsyncMemory, Memory, Settings
+from recallite.documents import ingesting
 from recallite.errors import (
     DocumentEncrypted,
     DocumentRefused,
@@ -17,7 +18,6 @@ from recallite.errors import (
     InvalidInput,
     NotFound,
 )
-from recallite.knowledge import ingesting
 from tests.knowledge.support import Put, encrypted, image_pdf, paragraph, pdf, word
 from tests.knowledge.test_fetching import serving
 from tests.memory.support import WordEmbedder

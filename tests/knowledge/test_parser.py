@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from recallite.documents import reader_process as worker
+from recallite.documents.loaded import Limits
+from recallite.documents.parser import Parser
+from recallite.documents.reader_process import Request
 from recallite.errors import DocumentError, DocumentTooLarge, DocumentUnreadable, ParserMissing
-from recallite.knowledge import worker
-from recallite.knowledge.loaded import Limits
-from recallite.knowledge.parser import Parser
-from recallite.knowledge.worker import Request
 from tests.knowledge.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
 from tests.limits import LAST_RESORT_SECONDS, until
 
@@ -112,8 +112,8 @@ def test_a_process_that_hangs_is_ended():
 
 
 def test_an_answer_that_is_too_long_ends_the_process(monkeypatch):
-    monkeypatch.setattr("recallite.knowledge.parser._BYTES_PER_CHAR", 0)
-    monkeypatch.setattr("recallite.knowledge.parser._OVERHEAD_BYTES", 10)
+    monkeypatch.setattr("recallite.documents.parser._BYTES_PER_CHAR", 0)
+    monkeypatch.setattr("recallite.documents.parser._OVERHEAD_BYTES", 10)
     with Parser(LIMITS) as strict, pytest.raises(DocumentTooLarge, match="its text is longer"):
         strict.load(GOOD, "a.pdf")
 
@@ -133,8 +133,8 @@ def test_closing_ends_the_process(parser):
 
 
 SCRIPT = """
-    from recallite.knowledge.loaded import Limits
-    from recallite.knowledge.parser import Parser
+    from recallite.documents.loaded import Limits
+    from recallite.documents.parser import Parser
     parser = Parser(Limits())
     print(parser.load(b"<p>from a script</p>", "a.html").text, parser._worker.process.pid, flush=True)
 """
@@ -185,7 +185,7 @@ def test_the_process_has_no_network_no_programs_and_writes_no_files():
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
     for library, kind in (("pypdfium2", "pdf"), ("selectolax.lexbor", "html"), ("mammoth", "docx")):
         for name in ("pdf", "html", "docx", "pdf_layout"):
-            monkeypatch.delitem(sys.modules, f"recallite.knowledge.{name}", raising=False)
+            monkeypatch.delitem(sys.modules, f"recallite.documents.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
         failure = worker._answer(Request(kind, GOOD, LIMITS))
         assert failure.error == "ParserMissing"

@@ -7,8 +7,8 @@ import io
 import pypdf
 import pytest
 
+from recallite.documents.pdf import load_pdf
 from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
-from recallite.knowledge.pdf import load_pdf
 from tests.knowledge.support import Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
 
 PROSE = ["The quick brown fox jumps over the lazy dog and", "runs on through the wood until the evening falls",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recallite.documents.loaded import Limits
+from recallite.documents.parser import Parser
 from recallite.errors import DocumentEncrypted, DocumentUnreadable
-from recallite.knowledge.loaded import Limits
-from recallite.knowledge.parser import Parser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("RECALLITE_TEST_PDFS") or ROOT.parent / "shared" / "eval" / "pdf")

@@ -16,9 +16,8 @@ import stamina
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.llm import OpenAICompatible
-from recallite.llm import budget as budgets
-from recallite.remote import endpoint
+from recallite.remote import OpenAICompatible, endpoint
+from recallite.remote import budget as budgets
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
 
@@ -394,7 +393,7 @@ def test_a_retry_prints_nothing(server):
     server.script = [Answer({}, 429, {"Retry-After": "0"}), said("now")]
     code = """
 import sys
-from recallite.llm import OpenAICompatible
+from recallite.remote import OpenAICompatible
 print(OpenAICompatible(sys.argv[1], "tiny").complete([{"role": "user", "content": "x"}]))
 """
     done = subprocess.run([sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True)
@@ -409,7 +408,7 @@ sys.modules[{missing!r}] = None
 from recallite import Memory
 from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderMissing, LanguageModelError
-from recallite.llm import OpenAICompatible
+from recallite.remote import OpenAICompatible
 for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderMissing)):
     try:
         make("http://127.0.0.1:9/v1", "tiny")

@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from recallite import Memory, Workspace
-from recallite.cli import main
+from recallite.doors.cli import main
 from recallite.embedding import load
-from recallite.environment import named_language_model
 from recallite.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
-from recallite.llm import OpenAICompatible
-from recallite.remote.address import ROUTED, address_of
-from recallite.workspace import EmbeddingConfig, FlushConfig, WorkspaceConfig
+from recallite.model.environment import named_language_model
+from recallite.model.model_address import ROUTED, address_of
+from recallite.notes import EmbeddingConfig, FlushConfig, WorkspaceConfig
+from recallite.remote import OpenAICompatible
 from tests.endpoint import Answer, embeddings, said
 from tests.memory.support import WordEmbedder
 
@@ -193,7 +193,7 @@ with Memory(":memory:", embedder="voyage/voyage-3", language_model="gemini/gemin
 
 
 def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr("recallite.remote.address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
     for opened in (
         lambda: Memory(tmp_path / "a.db", embedder="voyage/voyage-3"),
         lambda: Workspace(tmp_path, WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
@@ -207,7 +207,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
 
 
 def test_openai_and_ollama_need_no_router(server, monkeypatch):
-    monkeypatch.setattr("recallite.remote.address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.otherwise = embeddings()
     embedder = load(address_of("ollama/nomic-embed-text", api_base=base(server, "")))

@@ -24,11 +24,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from recallite.doors.mcp.running import http_application
+from recallite.doors.mcp.server import MemoryServer
+from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
-from recallite.mcp.running import http_application
-from recallite.mcp.server import MemoryServer
 from recallite.text.quoting import unquoted
-from recallite.tools.action import DocumentAccess
 
 ERAS = ("legacy", "auto")
 
@@ -310,7 +310,7 @@ def test_stored_text_cannot_leave_its_quotes(use, path):
     assert told(result)["results"][0]["content"] == hostile
 
 
-COMMAND = [sys.executable, "-m", "recallite.cli"]
+COMMAND = [sys.executable, "-m", "recallite"]
 
 
 def parameters(path, *arguments):
@@ -423,7 +423,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.mcp.actions import TOOLS
+    from recallite.doors.mcp.actions import TOOLS
 
     for tool in TOOLS:
         msgspec.json.schema(tool.answers)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, Settings
-from recallite.audit import CHECKS
 from recallite.errors import InvalidInput
+from recallite.review.audit import CHECKS
 from tests.memory.support import ONLY_STORES
 
 # Nothing is marked or counted when it is written.

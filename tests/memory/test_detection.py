@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, Settings
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import ONLY_STORES, PLAIN, Other, unit
 
 OSLO, BERGEN, ROME = (f"Dana lives in {place} now" for place in ("Oslo", "Bergen", "Rome"))

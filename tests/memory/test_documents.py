@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderError, InvalidInput
-from recallite.remember import documents as writing
-from recallite.remember.documents import (
+from recallite.remember import document_writing as writing
+from recallite.remember.document_writing import (
     CachePolicy,
     NewChunk,
     NewDocument,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 THURSDAY = "2023-08-17T15:30:00Z"
 

@@ -6,7 +6,8 @@ import tracemalloc
 
 import pytest
 
-from recallite import Filter, Memory, Settings, exchange
+from recallite import Filter, Memory, Settings
+from recallite import transfer as exchange
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from tests.memory.support import PLAIN, WordEmbedder
 
@@ -436,7 +437,7 @@ def test_both_ways_are_streamed(tmp_path):
 
 
 def test_an_import_beside_another_writer_skips_what_came_meanwhile(tmp_path, monkeypatch):
-    from recallite.exchange import importing
+    from recallite.transfer import importing
 
     with opened(tmp_path / "m.db") as memory, opened(tmp_path / "m.db") as other:
         real = importing.embed_rows

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from recallite import Memory, Settings, folders
+from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.exchange import to_folder
-from recallite.exchange.folder import Changed, Folder
-from recallite.exchange.markdown import Fields, parse_file, render_file
+from recallite.notes.editable.markdown import Fields, parse_file, render_file
+from recallite.notes.editable.safe_folder import Changed, Folder
+from recallite.system import folders
+from recallite.transfer import to_folder
 from tests.memory.support import STORING
 
 PLAIN = Settings(embedder="none")

@@ -13,8 +13,8 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecalliteError
-from recallite.services import SERVICES
-from recallite.workspace import Workspace, WorkspaceConfig
+from recallite.notes import Workspace, WorkspaceConfig
+from recallite.system import plugins
 
 ARRAY = np.array([1.0, 2.0])
 NO_PATHS = ["~nosuchuser/x", "a\x00b", "\ud800", "", "x" * 5_000 + ".jsonl", ARRAY, None, 7, b"x"]
@@ -150,8 +150,8 @@ def test_every_awaited_method_takes_every_argument_of_its_twin(path):
 
     async def run():
         async with AsyncMemory(path, settings=Settings(embedder="none")) as memory:
-            for service, mounted in SERVICES.items():
-                for name, method in inspect.getmembers(mounted.kind, inspect.isfunction):
+            for service in plugins.names("services"):
+                for name, method in inspect.getmembers(plugins.load("services", service), inspect.isfunction):
                     if name.startswith("_"):
                         continue
                     named = {

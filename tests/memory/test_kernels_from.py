@@ -6,7 +6,7 @@ import pytest
 
 import recallite_kernels
 from recallite import Memory, Settings
-from recallite.workspace import Workspace
+from recallite.notes import Workspace
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderMissing, InvalidInput, NotFound
-from recallite.records import Record
+from recallite.model.records import Record
 from tests.memory.support import PLAIN, state, unit
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

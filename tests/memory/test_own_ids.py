@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, InvalidVector
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import PLAIN, run_at_once, state, unit
 
 

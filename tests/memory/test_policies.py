@@ -11,8 +11,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
-from recallite.records import NewRecord
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.remember.write import remember_one
 from recallite.text.quoting import NOTICE
 from tests.memory.support import ONLY_STORES, PLAIN, Other, WordEmbedder, unit
@@ -535,7 +535,7 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
 def test_of_two_processes_that_write_a_text_at_once_one_stores_it(path):
     with Other(path) as one, Other(path) as other:
         for process in (one, other):
-            process("exec('from recallite.policies import WritePolicy as P', globals())")
+            process("exec('from recallite.model.policies import WritePolicy as P', globals())")
         for turn in range(5):
             call = f'memory.remember("text {turn}", vector=[1.0, {turn}.0], policy=P()).outcome\n'
             for process in (one, other):

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 pytest.importorskip("detect_secrets", reason="detect-secrets finds the secrets")
 

@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Workspace
 from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderError, TextRefused
-from recallite.policies import WritePolicy
-from recallite.workspace import WorkspaceConfig
+from recallite.model.policies import WritePolicy
+from recallite.notes import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.memory.support import WordEmbedder
 

@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, NotFound
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 
 

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from recallite import Memory, Settings
-from recallite.policies import WritePolicy
-from recallite.remember import threshold_search
+from recallite.model.policies import WritePolicy
+from recallite.remember import similar_records as threshold_search
 from tests.memory.support import unit
 
 

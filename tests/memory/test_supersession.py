@@ -9,9 +9,9 @@ import pytest
 from msgspec import json
 
 from recallite import AsyncMemory, Memory
-from recallite.checks import now_us, to_datetime
 from recallite.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
-from recallite.records import NewRecord
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.records import NewRecord
 from tests.memory.support import PLAIN, STORING, WordEmbedder, run_at_once
 
 JANUARY, MARCH, MAY = (f"2026-{month}-01T00:00:00Z" for month in ("01", "03", "05"))

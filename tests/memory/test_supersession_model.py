@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from recallite import Memory
-from recallite.checks import now_us, to_datetime
 from recallite.errors import InvalidInput
-from recallite.records import Record
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.records import Record
 from tests.memory.supersession_model import NEVER, Model, Statement
 from tests.memory.support import PLAIN
 

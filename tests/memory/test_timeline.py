@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.timeline import timeline
+from recallite.review.timeline import timeline
 from tests.memory.support import STORING
 
 

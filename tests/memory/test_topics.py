@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.policies import WritePolicy
-from recallite.settings import Settings
+from recallite.model.policies import WritePolicy
+from recallite.model.settings import Settings
 from tests.text.topic_pairs import DIFFERENT, SAME
 
 REPLACE = WritePolicy(merge_strategy="replace", topic_cosine=0.92)

@@ -10,7 +10,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings
 from recallite.errors import InvalidInput, NotFound
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, spawn, state, unit
 

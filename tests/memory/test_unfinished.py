@@ -11,17 +11,17 @@ import sys
 
 import pytest
 
-from recallite import locks
 from recallite.errors import InvalidInput
-from recallite.exchange.folder import Folder
-from recallite.unfinished import unfinished
+from recallite.notes.editable.safe_folder import Folder
+from recallite.system import folder_lock as locks
+from recallite.system.atomic_file import unfinished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes are otherwise there")
 
 _EXPORT_KILLED = """
 import os, signal, sys
 from recallite import Memory, Settings
-from recallite.exchange import folder
+from recallite.transfer import folder
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     if sys.argv[3] == "file":
         memory.export(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
@@ -90,7 +90,7 @@ def test_a_whole_file_has_the_mode_of_a_new_one_or_of_the_one_it_replaces(on_dis
 
 
 def test_a_part_that_was_swept_up_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    from recallite import unfinished as room
+    from recallite.system import atomic_file as room
 
     lock, calls = room.try_lock, []
 

@@ -11,7 +11,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, InvalidItem, NotFound
-from recallite.records import NewRecord
+from recallite.model.records import NewRecord
 from tests.memory.support import PLAIN, scored, state, unit
 
 EVERYTHING = {
@@ -207,7 +207,7 @@ def test_history_is_in_order_of_writing_whatever_the_clock_says(memory):
 
 
 def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
-    from recallite import checks
+    from recallite.model import checks
 
     real = checks.now_us
     stored = memory.remember("zero")

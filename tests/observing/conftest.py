@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from recallite import tracing
+from recallite.system import tracing
 
 
 @pytest.fixture

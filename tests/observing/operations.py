@@ -9,7 +9,7 @@ from typing import Any
 
 from recallite import Memory, Settings
 from recallite.errors import EncryptionMissing, InvalidInput, LanguageModelError, NotFound, RecalliteError
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import WordEmbedder
 
 WORD = "Zyxomma"

@@ -200,7 +200,7 @@ def test_nothing_is_shown_unless_the_program_asks():
 SERVER = """
 import logging, sys
 sys.stderr = sys.stdout
-from recallite.cli.logs import debug_log, server_log
+from recallite.doors.cli.logs import debug_log, server_log
 with debug_log():
     server_log()
     for name in ("recallite.engine", "another"):
@@ -225,7 +225,7 @@ def test_a_server_shows_warnings_and_the_errors_of_others_and_with_debug_more(de
 
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
     """The level is asked before anything is put together."""
-    from recallite import tracing
+    from recallite.system import tracing
 
     monkeypatch.setattr(tracing, "_telemetry_now", lambda: None)
     caplog.set_level(logging.INFO, logger="recallite")

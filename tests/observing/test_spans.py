@@ -174,7 +174,7 @@ def test_a_provider_that_is_set_late_gets_the_spans_from_then_on():
 def test_a_span_that_is_not_sampled_passes_that_on(memory, traced, monkeypatch):
     from opentelemetry.sdk.trace import TracerProvider, sampling
 
-    from recallite import tracing
+    from recallite.system import tracing
 
     provider = TracerProvider(sampler=sampling.ParentBased(sampling.ALWAYS_OFF))
     telemetry = tracing._telemetry._replace(tracer=provider.get_tracer("tests"))

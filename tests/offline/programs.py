@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from recallite import AsyncMemory, Memory, Settings, Workspace
-from recallite.projection.layout import LEAST_FOR_UMAP
-from recallite.projection.memory_map import MemoryMap
-from recallite.remote.address import address_of
-from recallite.remote.service import EndpointError, service_at
+from recallite.model.model_address import address_of
+from recallite.remote.json_service import EndpointError, service_at
+from recallite.review.map.layout import LEAST_FOR_UMAP
+from recallite.review.map.memory_map import MemoryMap
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.
 # A loaded machine needs longer for a document than its default allows.
@@ -132,12 +132,12 @@ def commands() -> None:
         ["workspace", "search", "-w", "notes", "What replaced Redis?"],
         ["demo"],
     ):
-        command = [sys.executable, "-m", "recallite.cli", "--db", "agent.db", *arguments]
+        command = [sys.executable, "-m", "recallite", "--db", "agent.db", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
 
 def compiling() -> None:
     """The kernels compiled for the first time, into the user's cache directory."""
-    command = [sys.executable, "-m", "recallite.cli", "--db", "agent.db", "warmup"]
+    command = [sys.executable, "-m", "recallite", "--db", "agent.db", "warmup"]
     subprocess.run(command, capture_output=True, check=True)

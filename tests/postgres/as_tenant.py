@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import recallite.engine
 from recallite.errors import InvalidInput
+from recallite.plugin import EngineHandle
 from recallite.store.opening import open_store
-from recallite.upkeep import Upkeep
 from tests.postgres import in_place_of_files
 from tests.postgres.in_place_of_files import pytest_unconfigure  # noqa: F401
 
@@ -38,9 +38,10 @@ def _opened(path, *, key=None, **settings):
 
 def _whole(self, verb):
     if not self._owner:
-        raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self._scope}")
+        raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self.scope}")
+    return self
 
 
 def pytest_configure(config):
     recallite.engine.open_store = _opened
-    Upkeep._whole = _whole
+    EngineHandle.whole = _whole

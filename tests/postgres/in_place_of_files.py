@@ -13,7 +13,7 @@ import os
 import pytest
 
 import recallite.engine
-from recallite.checks import is_address
+from recallite.model.checks import is_address
 from recallite.store.opening import open_store
 from tests.postgres.server import PostgresServer
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from recallite.checks import is_address
 from recallite.errors import InvalidInput
+from recallite.model.checks import is_address
 from recallite.store.postgres import address as module
 from recallite.store.postgres.address import parse_address
 
@@ -108,7 +108,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
 
 def test_to_tell_an_address_from_a_file_loads_no_psycopg():
     code = (
-        "import sys; from recallite.checks import is_address; import recallite.store.opening; "
+        "import sys; from recallite.model.checks import is_address; import recallite.store.opening; "
         "assert is_address('postgresql://h/a'); print([name for name in sys.modules if name.startswith('psycopg')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

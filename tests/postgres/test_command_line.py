@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recallite import Workspace
-from recallite.cli import main
+from recallite.doors.cli import main
 from recallite.errors import InvalidInput
-from recallite.workspace import WorkspaceConfig
+from recallite.notes import WorkspaceConfig
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `post
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
 from recallite import Memory
-from recallite.cli.run import run
+from recallite.doors.cli.run import run
+from recallite.doors.http.access_tokens import Tokens
+from recallite.doors.tenants import Tenants
 from recallite.errors import (
     AccessDenied,
     AlreadyExists,
@@ -22,9 +24,7 @@ from recallite.errors import (
     StoreError,
     StoreUnsupported,
 )
-from recallite.server.tokens import Tokens
 from recallite.store.postgres import migrating
-from recallite.tenants import Tenants
 from tests.memory.support import WordEmbedder
 
 _numbers = itertools.count(1)

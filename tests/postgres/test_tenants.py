@@ -13,9 +13,9 @@ import psycopg
 from psycopg import errors, sql
 
 from recallite import Memory
-from recallite.server.tokens import Tokens
+from recallite.doors.http.access_tokens import Tokens
+from recallite.doors.tenants import Tenants
 from recallite.store.postgres.tenant_schema import FUNCTIONS, HIDDEN, RULES
-from recallite.tenants import Tenants
 from tests.memory.support import WordEmbedder
 
 SECRET = "zanzibar"

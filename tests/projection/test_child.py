@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.projection import child as starting
-from recallite.projection.child import Child, MapFailed
-from recallite.projection.memory_map import MemoryMap
-from recallite.projection.worker import Job
+from recallite.review.map import child as starting
+from recallite.review.map.child import Child, MapFailed
+from recallite.review.map.map_process import Job
+from recallite.review.map.memory_map import MemoryMap
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.memory.support import WordEmbedder
 from tests.projection.support import grouped
 
 # A child that computes for ever, once it has its vectors.
 ENDLESS = starting._BOOT.replace(
-    "from recallite.projection.worker",
-    "import time, recallite.projection.layout as layout; layout.lay_out = lambda vectors, method, told: "
-    "(told('layout', 0.5), time.sleep(10**6)); from recallite.projection.worker",
+    "from recallite.review.map.map_process",
+    "import time, recallite.review.map.layout as layout; layout.lay_out = lambda vectors, method, told: "
+    "(told('layout', 0.5), time.sleep(10**6)); from recallite.review.map.map_process",
 )
 
 
@@ -81,8 +81,8 @@ def test_a_map_that_fails_leaves_the_one_before(grown, monkeypatch):
     assert found.wait()
     placed = len(found.points())
     broken = starting._BOOT.replace(
-        "from recallite.projection.worker",
-        "import recallite.projection.layout as layout; layout.lay_out = None; from recallite.projection.worker",
+        "from recallite.review.map.map_process",
+        "import recallite.review.map.layout as layout; layout.lay_out = None; from recallite.review.map.map_process",
     )
     monkeypatch.setattr(starting, "_BOOT", broken)
     found.start("pca")
@@ -105,8 +105,8 @@ def test_the_store_is_not_read_while_the_map_is_computed(grown, monkeypatch):
 PARENT = f"""
 import sys, time
 import numpy as np
-from recallite.projection import child as starting
-from recallite.projection.worker import Job
+from recallite.review.map import child as starting
+from recallite.review.map.map_process import Job
 starting._BOOT = {ENDLESS!r}
 child = starting.Child()
 if sys.argv[1] == "reading":
@@ -145,7 +145,7 @@ def test_a_stopped_child_is_not_started():
 
 CONFINED = """
 import os, socket, subprocess, sys
-from recallite.projection.worker import _confine
+from recallite.review.map.map_process import _confine
 cache, outside = sys.argv[1:]
 _confine(cache)
 open(os.path.join(cache, "compiled"), "w").close()

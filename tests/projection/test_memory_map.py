@@ -11,9 +11,9 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.projection import memory_map
-from recallite.projection.child import Child
-from recallite.projection.memory_map import MemoryMap
+from recallite.review.map import memory_map
+from recallite.review.map.child import Child
+from recallite.review.map.memory_map import MemoryMap
 from recallite.store.map_file import POINT
 from recallite.store.sqlite.keys import ciphers_version
 from tests.conftest import PLAIN

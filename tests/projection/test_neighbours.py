@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite.projection import neighbours
-from recallite.projection.layout import lay_out
-from recallite.projection.neighbours import nearest_neighbours, principal_components
+from recallite.review.map import neighbours
+from recallite.review.map.layout import lay_out
+from recallite.review.map.neighbours import nearest_neighbours, principal_components
 
 
 def units(count, dimension=16, seed=1):

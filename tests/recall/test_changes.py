@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import unit
 
 OSLO, BERGEN, TRONDHEIM = (f"Dana lives in {place}" for place in ("Oslo", "Bergen", "Trondheim"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.profiles import PROFILES
+from recallite.model.profiles import PROFILES
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
 from recallite_kernels import EVIDENCE
 from tests.memory.support import PLAIN, unit

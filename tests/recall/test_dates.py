@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.recall.dates import spans_of
-from recallite.text.tokens import query_terms
+from recallite.text.index_terms import query_terms
 
 # A Thursday.
 ASKED = datetime(2023, 8, 17, 15, 30, tzinfo=UTC)

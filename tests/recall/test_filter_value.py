@@ -8,8 +8,8 @@ import pytest
 
 from recallite import Filter, Memory
 from recallite.errors import InvalidFilter, InvalidInput
-from recallite.filters import Comparison, FilterFields, Not
-from recallite.profiles import Profile, ProfileChoices
+from recallite.model.filters import Comparison, FilterFields, Not
+from recallite.model.profiles import Profile, ProfileChoices
 from tests.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

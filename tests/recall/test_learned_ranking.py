@@ -7,7 +7,7 @@ import pytest
 
 import recallite_kernels as kernels
 from recallite import Memory
-from recallite.profiles import PROFILES, Profile
+from recallite.model.profiles import PROFILES, Profile
 from recallite.recall import learned_ranking
 from recallite.recall.candidates import SIGNALS
 from recallite.recall.features import FEATURES

@@ -10,8 +10,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
-from recallite.profiles import PROFILES
+from recallite.model.policies import WritePolicy
+from recallite.model.profiles import PROFILES
 from tests.memory.support import PLAIN, WordEmbedder, scored
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
-from recallite.records import Hit, Hits
+from recallite.model.records import Hit, Hits
 from tests.memory.support import ONLY_STORES, PLAIN, run, scored, state, unit
 
 TURNS = [

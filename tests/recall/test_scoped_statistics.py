@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from recallite import Memory, Settings, checks
+from recallite import Memory, Settings
+from recallite.model import checks
 from tests.memory.support import unit
 
 _WORDS = [f"word{place}" for place in range(60)]

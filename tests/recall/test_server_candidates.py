@@ -9,9 +9,9 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from recallite.recall import server_candidates
-from recallite.remember import threshold_search
+from recallite.remember import similar_records as threshold_search
 from tests.memory.support import ONLY_STORES, unit
 
 RECORDS = 400

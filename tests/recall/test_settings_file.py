@@ -8,8 +8,8 @@ import pytest
 
 from recallite import Settings
 from recallite.errors import InvalidInput
-from recallite.policies import Consolidation, WritePolicy
-from recallite.profiles import PROFILES
+from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.profiles import PROFILES
 from tests.memory.support import run
 
 OURS = """

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from recallite import AsyncMemory, Memory
+from recallite.doors.tools import call
 from recallite.errors import InvalidInput
 from recallite.recall.select import RELEVANT_SHARE
-from recallite.tools import call
 from tests.memory.support import PLAIN, scored
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

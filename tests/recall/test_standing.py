@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recallite import AsyncMemory, Memory, Settings
-from recallite.profiles import Profile
+from recallite.model.profiles import Profile
 from tests.memory.support import PLAIN, raw
 
 DIMENSION = 8

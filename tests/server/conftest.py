@@ -25,7 +25,7 @@ def http(url):
 
 @pytest.fixture
 def client(url):
-    from recallite.client import Client
+    from recallite.doors.client import Client
 
     with Client(url) as opened:
         yield opened

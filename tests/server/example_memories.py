@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from recallite import Memory
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 
 _NOW = datetime(2026, 9, 21, 18, 30, tzinfo=UTC)
 # Day of storing before `_NOW`, scope, kind, importance, tags, text.

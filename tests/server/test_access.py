@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory
+from recallite.doors.http.access_tokens import Tokens
+from recallite.doors.operations import OPERATIONS
 from recallite.errors import InvalidInput, NotFound
-from recallite.server.operations import OPERATIONS
-from recallite.server.tokens import Tokens
 from tests.memory.support import PLAIN
 from tests.server.serving import serving
 
@@ -125,7 +125,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
 
 
 def test_names_of_a_proxy_need_tokens(on_disk):
-    from recallite.server.running import serve
+    from recallite.doors.http.running import serve
 
     with pytest.raises(InvalidInput, match="token create"):
         serve(on_disk, names=["memory.example.org"])

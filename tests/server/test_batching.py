@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory, Settings
-from recallite.client import Client
+from recallite.doors.client import Client
+from recallite.doors.http.batching import RecallBatcher
 from recallite.errors import InvalidInput
-from recallite.server.batching import RecallBatcher
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving
 

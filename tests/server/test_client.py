@@ -12,17 +12,17 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Filter, Memory, errors
-from recallite.client import AsyncClient, Client
-from recallite.records import NewRecord
-from recallite.server.tokens import Tokens
-from recallite.timeline import timeline
-from recallite.version_diffs import version_diffs
+from recallite.doors.client import AsyncClient, Client
+from recallite.doors.http.access_tokens import Tokens
+from recallite.model.records import NewRecord
+from recallite.review.timeline import timeline
+from recallite.review.version_diffs import version_diffs
 from tests.limits import LAST_RESORT_SECONDS
 from tests.server.serving import serving
 
 
 def test_every_operation_is_a_method(client):
-    from recallite.server.operations import OPERATIONS
+    from recallite.doors.operations import OPERATIONS
 
     own = {"mend", "forget_one"}
     of_services = {

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recallite.server.request_checks import Limits
+from recallite.doors.http.request_checks import Limits
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving
 
@@ -153,7 +153,7 @@ def test_what_a_memory_says_of_its_files_stays_in_the_log(small, on_disk, http, 
 
 
 def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
-    from recallite.server import connections
+    from recallite.doors.http import connections
 
     monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
     silent, half, large = connected(small), connected(small), connected(small)

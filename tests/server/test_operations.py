@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.server.operations import OPERATIONS
+from recallite.doors.operations import OPERATIONS
 
 # What works on the whole file or in this process alone, or is served in another form.
 ELSEWHERE = {
@@ -246,7 +246,7 @@ def test_the_timeline_and_the_versions_of_a_memory(http, on_disk):
 
 
 def test_the_map_is_computed_once_and_shows_a_token_its_scope(path):
-    from recallite.server.tokens import Tokens
+    from recallite.doors.http.access_tokens import Tokens
     from tests.limits import until
     from tests.memory.support import WordEmbedder
     from tests.server.serving import serving

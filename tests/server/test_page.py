@@ -14,8 +14,8 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import expect
 
 from recallite import Memory
-from recallite.server.tokens import Grant, Tokens
-from recallite.version_diffs import version_diffs
+from recallite.doors.http.access_tokens import Grant, Tokens
+from recallite.review.version_diffs import version_diffs
 from tests.server.browsing import Tab, chromium
 from tests.server.example_memories import fill
 from tests.server.serving import serving
@@ -296,7 +296,7 @@ def test_the_state_names_what_the_store_holds_and_what_recall_costs(open_at, sit
 
 
 def test_the_map_is_computed_and_its_points_are_memories(open_at, site, monkeypatch):
-    monkeypatch.setattr("recallite.projection.memory_map.umap_installed", lambda: False)  # which takes 10 s to load
+    monkeypatch.setattr("recallite.review.map.memory_map.umap_installed", lambda: False)  # which takes 10 s to load
     page = open_at("/map")
     page.get_by_role("button", name="Compute the map").click()
     canvas = page.locator("canvas.map")

@@ -12,7 +12,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from recallite.server.tokens import Tokens
+from recallite.doors.http.access_tokens import Tokens
 from tests.limits import LAST_RESORT_SECONDS
 from tests.server.serving import serving
 

@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.cli.run import run
+from recallite.doors.cli.run import run
+from recallite.doors.http.access_tokens import Tokens
+from recallite.doors.http.running import listen
 from recallite.errors import InvalidInput
-from recallite.server.running import listen
-from recallite.server.tokens import Tokens
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN
 
@@ -31,7 +31,7 @@ def running(*arguments):
     """The address that a server printed, and its process."""
     environment = {**os.environ, "RECALLITE_EMBEDDER": "none", "BROWSER": BROWSER}
     with subprocess.Popen(
-        [sys.executable, "-m", "recallite.cli", *arguments], stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "recallite", *arguments], stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         try:
             line = process.stderr.readline()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidText
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 from tests.memory.support import PLAIN
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)

@@ -142,7 +142,7 @@ def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("code", "kind"), [(28, StoreFull), (122, StoreFull), (13, StoreReadOnly), (24, StoreError)])
 def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, kind):
-    from recallite import unfinished
+    from recallite.system import atomic_file as unfinished
 
     def refuse(path, *arguments, **options):
         raise OSError(code, os.strerror(code), path)

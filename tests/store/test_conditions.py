@@ -1,4 +1,4 @@
-"""Filters use the indexes of the columns that they compare, and an operator is one function of `recallite.filters`."""
+"""Filters use the indexes of the columns that they compare, and an operator is one function of `model.filters`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from recallite import Filter, Memory, filters
-from recallite.filters import And, Comparison, Expression
+from recallite import Filter, Memory
+from recallite.model import filters
+from recallite.model.filters import And, Comparison, Expression
 from tests.memory.support import PLAIN
 
 

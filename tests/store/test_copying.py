@@ -10,13 +10,13 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings, copy_store
+from recallite.doors.tenants import Tenants
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
-from recallite.exchange import copying
 from recallite.store.opening import open_store
 from recallite.store.sql.copied_tables import TABLES
 from recallite.store.sqlite.keys import ciphers_version
-from recallite.tenants import Tenants
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
+from recallite.transfer import copying
 from tests.memory.support import raw, scored
 from tests.store.full import fill
 

@@ -252,7 +252,7 @@ def test_the_command_line(locked, tmp_path):
 
     def run(*arguments, **environment):
         return subprocess.run(
-            [sys.executable, "-m", "recallite.cli", "--db", locked, *arguments], capture_output=True, text=True,
+            [sys.executable, "-m", "recallite", "--db", locked, *arguments], capture_output=True, text=True,
             env={**os.environ, "RECALLITE_EMBEDDER": "none", **environment},
         )  # fmt: skip
 

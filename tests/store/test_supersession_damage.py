@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.opening import open_store
 from recallite.store.supersession_values import Sought, Supersession
 from recallite.text.statements import keys_of, statement_of

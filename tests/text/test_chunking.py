@@ -6,8 +6,8 @@ import pytest
 
 from recallite.errors import InvalidInput
 from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts
-from recallite.text.chunking import lines as lines_module
-from recallite.text.chunking import markdown as markdown_module
+from recallite.text.chunking import line_numbers as lines_module
+from recallite.text.chunking import markdown_sections as markdown_module
 from tests.text.chunks import check, token_starts
 
 LARGE = ChunkSize(1000, 100)

@@ -9,26 +9,26 @@ from datetime import UTC, datetime
 
 import pytest
 
+from recallite.agents.error_patterns import error_pattern
+from recallite.documents.chunks import stated_by
+from recallite.documents.detecting import detect
+from recallite.documents.html import load_html
+from recallite.documents.plain import load_text
 from recallite.errors import RecalliteError
-from recallite.exchange import markdown
-from recallite.exchange.exporting import _on_one_line
-from recallite.exchange.files import Lines
-from recallite.exchange.lines import parse
-from recallite.knowledge.chunks import stated_by
-from recallite.knowledge.detecting import detect
-from recallite.knowledge.html import load_html
-from recallite.knowledge.plain import load_text
+from recallite.notes.flushing import _said, _without_empty_headings
+from recallite.notes.snippets import cut_snippet
 from recallite.recall.decomposition import split_question
 from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
 from recallite.text.contrast import Statement, other_subject
+from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash, text_key
 from recallite.text.quotes import Quotation
 from recallite.text.quoting import quoted, unquoted, without_quotes
-from recallite.text.tokens import tokenize
 from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
-from recallite.tiers.error_patterns import error_pattern
-from recallite.workspace.flushing import _said, _without_empty_headings
-from recallite.workspace.snippets import cut_snippet
+from recallite.transfer import markdown
+from recallite.transfer.exporting import _on_one_line
+from recallite.transfer.formats import Lines
+from recallite.transfer.line_types import parse
 
 from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns

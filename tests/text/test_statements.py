@@ -21,7 +21,7 @@ from recallite.text.statements import (
     several_valued,
     statement_of,
 )
-from recallite.text.statements.changes import apart, compare
+from recallite.text.statements.clause_changes import apart, compare
 
 
 def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, None), later: bool = True) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recallite.text.normalise import normalized
 from recallite.text.statements import frames_of, framing_statement_of, judge, keys_of, statement_of
-from recallite.text.statements import words as reading
+from recallite.text.statements import statement_words as reading
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
 _WORDS = """

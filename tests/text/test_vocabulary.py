@@ -3,8 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recallite.text.tokens import tokenize
 from recallite.text.vocabulary import PATH, share_of
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from importlib import import_module
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.asynchrony import AsyncService, awaited
-from recallite.cli.app import app
+from recallite.agents.service_base import Service
+from recallite.agents.sessions import AsyncSession, Session
 from recallite.errors import NotFound, StoreClosed
-from recallite.services import SERVICES, Mounted, Services
-from recallite.tiers.service import Service
-from recallite.tiers.sessions import AsyncSession, Session
-from recallite.tools.offering import TOOLS
+from recallite.system import plugins
+from recallite.system.asynchrony import AsyncService, awaited
 from tests.memory.support import PLAIN
 
 
@@ -60,13 +60,20 @@ class AsyncGreetings(AsyncService[Greetings]):
     greet = awaited(Greetings.greet)
 
 
+SERVICES = {name: plugins.load("services", name) for name in plugins.names("services")}
+
+
+def twin_of(kind):
+    return getattr(import_module(kind.__module__), f"Async{kind.__name__}")
+
+
 def public(kind):
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize(
     ("kind", "twin"),
-    [*((mounted.kind, mounted.twin) for mounted in SERVICES.values()), (Session, AsyncSession)],
+    [*((kind, twin_of(kind)) for kind in SERVICES.values()), (Session, AsyncSession)],
     ids=[*SERVICES, "session"],
 )
 def test_the_async_twin_of_a_service_has_its_names_and_signatures(kind, twin):
@@ -82,43 +89,29 @@ def test_the_async_twin_of_a_service_has_its_names_and_signatures(kind, twin):
 def test_each_handle_has_each_service_once():
     awaits = AsyncMemory(":memory:", settings=PLAIN)
     with Memory(":memory:", settings=PLAIN) as memory:
-        for name, mounted in SERVICES.items():
-            assert type(getattr(memory, name)) is mounted.kind
-            assert type(getattr(awaits, name)) is mounted.twin
-            typed = f"Mounted[{mounted.kind.__name__}, {mounted.twin.__name__}]"
-            assert Services.__annotations__[name] == typed
+        for name, kind in SERVICES.items():
+            assert type(getattr(memory, name)) is kind
+            assert type(getattr(awaits, name)) is twin_of(kind)
+            assert Memory.__annotations__[name] == kind.__name__
+            assert AsyncMemory.__annotations__[name] == twin_of(kind).__name__
             assert getattr(memory, name) is getattr(memory, name)
             assert getattr(memory, name) is not getattr(memory.scoped("/"), name)
-            assert getattr(Memory, name) is getattr(AsyncMemory, name) is mounted
+            assert name in dir(memory)
+            assert name in dir(awaits)
 
 
-def test_a_service_is_added_by_one_line():
-    class More:
-        greetings: Mounted[Greetings, AsyncGreetings] = Mounted(f"{__name__}:Greetings")
-
-    class Extended(More, Memory):
-        pass
-
-    class AsyncExtended(More, AsyncMemory):
-        pass
-
-    with Extended(":memory:", settings=PLAIN) as memory:
+def test_a_registered_service_is_an_attribute(monkeypatch):
+    entry = EntryPoint("greetings", f"{__name__}:Greetings", "recallite.services")
+    monkeypatch.setattr(plugins, "_registered", lambda: {"services": {"greetings": [entry]}})
+    with Memory(":memory:", settings=PLAIN) as memory:
         assert memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
 
     async def live():
-        async with AsyncExtended(":memory:", settings=PLAIN) as memory:
+        async with AsyncMemory(":memory:", settings=PLAIN) as memory:
             assert await memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
 
     asyncio.run(live())
-
-
-def test_tools_and_commands_of_services_are_offered():
-    offered = {name: service for name, service in SERVICES.items() if service.tool or service.commands}
-    assert set(offered) == {"episodes", "procedures", "sessions", "experience", "knowledge"}
-    groups = {group.name: group.typer_instance for group in app.registered_groups}
-    for name, service in offered.items():
-        assert service.commands is groups[name]
-        assert service.tool is None or TOOLS[service.tool.name] is service.tool
+    plugins._load.cache_clear()
 
 
 def test_what_is_read_without_awaiting_says_that_it_is_not_open():

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from recallite import Memory, Settings
+from recallite.agents.consolidator import Consolidator, Cycle
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 from recallite.store.sql.tiers import SqlConsolidations
-from recallite.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -402,7 +402,7 @@ def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path, monkeypatch):
 _LOGS = """
 import sys
 from recallite import Memory, Settings
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 settings = Settings(
     embedder="none", durability="normal", busy_timeout_ms=900_000, consolidation=Consolidation()
 )

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from recallite import Memory
+from recallite.agents.episodes import EVENT_TYPES
 from recallite.errors import InvalidInput, NotFound
-from recallite.tiers.episodes import EVENT_TYPES
 from tests.memory.support import PLAIN, state
 
 

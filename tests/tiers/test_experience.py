@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
+from recallite.agents.error_patterns import error_pattern, similarity_of
 from recallite.errors import InvalidInput
-from recallite.tiers.error_patterns import error_pattern, similarity_of
 from tests.memory.support import PLAIN, raw, run_at_once, state
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, NotFound
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from tests.memory.support import PLAIN, state, unit
 
 

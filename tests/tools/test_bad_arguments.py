@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import AsyncMemory, tools
+from recallite.doors.tools.offering import TOOLS
+from recallite.doors.tools.schema import required, tag
 from recallite.errors import InvalidInput
-from recallite.tools.offering import TOOLS
-from recallite.tools.schema import required, tag
 
 WRITE = {"action": "write", "content": "x"}
 

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from recallite import tools
+from recallite.doors.tools.offering import TOOLS
+from recallite.doors.tools.schema import properties, tag
 from recallite.errors import InvalidInput
-from recallite.tools.offering import TOOLS
-from recallite.tools.schema import properties, tag
 
 ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
@@ -81,8 +81,8 @@ def test_an_unknown_shape_is_refused():
 def test_the_tools_load_neither_a_compiler_nor_a_model():
     code = """
 import sys
-import recallite.tools
-recallite.tools.schemas()
+import recallite.doors.tools
+recallite.doors.tools.schemas()
 print(sorted({"numba", "onnxruntime", "httpx2"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

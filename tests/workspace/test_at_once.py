@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from recallite import Workspace
-from recallite.workspace import workspace as facade
+from recallite.notes import workspace as facade
 from tests.memory.support import WordEmbedder, run_at_once, spawn
 from tests.workspace.support import config, dump, dump_afresh, write
 

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.workspace.config import (
+from recallite.notes.config import (
     CacheConfig,
     ChunkingConfig,
     EmbeddingConfig,

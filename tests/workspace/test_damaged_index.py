@@ -15,9 +15,9 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import RecalliteError, StoreCorrupt, StoreError, StoreReadOnly
+from recallite.notes.opening import move_aside, moved_aside
 from recallite.store.sqlite import connection as connecting
 from recallite.store.sqlite.damage import proven_damage
-from recallite.workspace.opening import move_aside, moved_aside
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, dump, index_all, write
 

@@ -10,11 +10,14 @@ import threading
 import msgspec
 import pytest
 
-from recallite import Workspace, folders
+from recallite import Workspace
 from recallite.errors import InvalidInput
-from recallite.workspace import chunks, files
-from recallite.workspace.files import FileProblem, Selection, Unreadable, decode, problem_of, read_file
-from recallite.workspace.status import unread
+from recallite.notes import note_chunks as chunks
+from recallite.notes import note_files as files
+from recallite.notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
+from recallite.notes.status import unread
+from recallite.system import folders
+from recallite.text.decoding import decode
 from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import config, counts, dump, index_all, write
 

@@ -11,12 +11,12 @@ import stamina
 
 from recallite import Memory
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.exchange.folder import Folder
-from recallite.llm import OpenAICompatible
-from recallite.remote.address import PROVIDERS
+from recallite.model.model_address import PROVIDERS
+from recallite.notes import FlushConfig, Workspace, WorkspaceConfig
+from recallite.notes.editable.safe_folder import Folder
+from recallite.notes.flushing import new_facts
+from recallite.remote import OpenAICompatible
 from recallite.text.quoting import quoted
-from recallite.workspace import FlushConfig, Workspace, WorkspaceConfig
-from recallite.workspace.flushing import new_facts
 from tests.endpoint import Answer, said, serving
 from tests.llm.conftest import NAMES
 
@@ -148,7 +148,7 @@ def test_what_recall_quoted_is_not_even_asked_about(workspace, server):
     ],
 )
 def test_what_is_known_is_left_out_whole(text, known, left):
-    from recallite.workspace.flushing import line_keys
+    from recallite.notes.flushing import line_keys
 
     assert new_facts(text, line_keys(known)) == left
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.errors import EmbedderError, InvalidInput, StoreReadOnly
-from recallite.workspace import RawSearchRow, Workspace, WorkspaceConfig
-from recallite.workspace.snippets import cut_snippet, highlight
+from recallite.notes import RawSearchRow, Workspace, WorkspaceConfig
+from recallite.notes.snippets import cut_snippet, highlight
 from tests.memory.support import WordEmbedder
 
 KEYWORD = {"query": {"strategy": "keyword"}}

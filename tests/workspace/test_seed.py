@@ -23,7 +23,7 @@ from recallite.compat.memweave import (
     TemporalDecayConfig,
 )
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.llm import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from tests.endpoint import said, serving
 from tests.memory.support import WordEmbedder
 

@@ -10,12 +10,12 @@ import pytest
 
 import recallite_models
 from recallite import Workspace, WorkspaceConfig
-from recallite.checks import now_us
 from recallite.errors import InvalidInput, StoreClosed, StoreReadOnly
+from recallite.model.checks import now_us
+from recallite.notes import opening, sync
+from recallite.notes import workspace as facade
+from recallite.notes.config import CacheConfig, EmbeddingConfig
 from recallite.store.sql.documents import SqlDocuments
-from recallite.workspace import opening, sync
-from recallite.workspace import workspace as facade
-from recallite.workspace.config import CacheConfig, EmbeddingConfig
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import (
     LONG_AGO_NS,

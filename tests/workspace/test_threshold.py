@@ -8,8 +8,8 @@ import pytest
 
 from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
-from recallite.workspace import RawSearchRow, WorkspaceConfig
-from recallite.workspace.search import MIN_CONFIDENCE
+from recallite.notes import RawSearchRow, WorkspaceConfig
+from recallite.notes.search import MIN_CONFIDENCE
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, write
 

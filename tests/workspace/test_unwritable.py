@@ -13,8 +13,8 @@ import pytest
 
 from recallite import Workspace, WorkspaceConfig
 from recallite.errors import StoreCorrupt, StoreFull, StoreReadOnly
+from recallite.notes import workspace as facade
 from recallite.store.sqlite.faults import translated
-from recallite.workspace import workspace as facade
 from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import index_all, write
 

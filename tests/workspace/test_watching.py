@@ -9,7 +9,8 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import InvalidInput
-from recallite.workspace import files, watching
+from recallite.notes import note_files as files
+from recallite.notes import watching
 from tests.limits import until
 from tests.workspace.support import config, write
 

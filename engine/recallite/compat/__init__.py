@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from recallite.compat.dialects import DIALECTS, own_table, with_file_keys
-from recallite.configuration import check_keys
 from recallite.errors import InvalidInput
-from recallite.settings import Settings
-from recallite.settings_files import read_table, with_path
+from recallite.model.configuration import check_keys
+from recallite.model.settings import Settings
+from recallite.model.settings_files import read_table, with_path
 
 __all__ = ["load_settings"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from recallite.checks import shown
-from recallite.configuration import check_keys
 from recallite.errors import InvalidInput
+from recallite.model.configuration import check_keys
+from recallite.system.messages import shown
 
 
 class Dialect(NamedTuple):

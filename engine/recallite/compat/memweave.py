@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recallite.workspace.aio import AsyncWorkspace as MemWeave
-from recallite.workspace.config import (
+from recallite.notes.async_workspace import AsyncWorkspace as MemWeave
+from recallite.notes.config import (
     CacheConfig,
     ChunkingConfig,
     EmbeddingConfig,
@@ -15,8 +15,8 @@ from recallite.workspace.config import (
     TemporalDecayConfig,
     VectorConfig,
 )
-from recallite.workspace.config import WorkspaceConfig as MemoryConfig
-from recallite.workspace.strategies import RawSearchRow
+from recallite.notes.config import WorkspaceConfig as MemoryConfig
+from recallite.notes.strategies import RawSearchRow
 
 __all__ = [
     "CacheConfig",

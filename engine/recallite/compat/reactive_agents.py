@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from recallite.policies import Consolidation
-from recallite.settings import Settings
+from recallite.model.policies import Consolidation
+from recallite.model.settings import Settings
 
 _TIERS = {"1": "standard", "2": "enhanced"}
 

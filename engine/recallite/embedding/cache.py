@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.embedding.documents import embed_checked, embed_tokens_checked
 from recallite.embedding.protocol import Embedder, QueryTokens, TokenEmbedder
+from recallite.embedding.windows import embed_checked, embed_tokens_checked
 
 if TYPE_CHECKING:
     import numpy as np

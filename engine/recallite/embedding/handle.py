@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import EmbedderMissing, RecalliteError
-from recallite.logs import logger
+from recallite.system.logs import logger
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +121,7 @@ class EmbedderHandle:
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
         """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
-        from recallite.embedding.documents import embed_document_tokens, embed_documents
+        from recallite.embedding.windows import embed_document_tokens, embed_documents
 
         if not self._token_codes:
             return embed_documents(self.get(), texts, contexts), ()

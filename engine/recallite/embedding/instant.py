@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recallite.embedding.documents import OVERLAP_TOKENS, check_contexts, header, starts
-from recallite.embedding.folder import REINSTALL, check_size, verify
+from recallite.embedding.model_folder import REINSTALL, check_size, verify
 from recallite.embedding.protocol import Embedded, Progress, QueryTokens
-from recallite.embedding.tokens import int64_array
-from recallite.embedding.words import WordIds
+from recallite.embedding.token_ids import int64_array
+from recallite.embedding.windows import OVERLAP_TOKENS, check_contexts, header, starts
+from recallite.embedding.word_cache import WordIds
 from recallite.errors import EmbedderMissing, ModelInvalid
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class InstantEmbedder:
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:
         import numpy as np
 
-        from recallite.numerics import kernel_errors, kernels
+        from recallite.system.numerics import kernel_errors, kernels
 
         table = self._table
         offsets = np.zeros(len(rows) + 1, np.int64)

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from recallite.checks import shown
 from recallite.embedding.protocol import Embedder
-from recallite.environment import named_embedder
 from recallite.errors import EmbedderMissing, InvalidInput, ModelInvalid, RecalliteError
-from recallite.remote.address import ModelAddress
+from recallite.model.environment import named_embedder
+from recallite.model.model_address import ModelAddress
+from recallite.system import plugins
+from recallite.system.messages import shown
 
 _INSTANT = "instant"
 
@@ -21,24 +22,22 @@ _INSTANT = "instant"
 def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     """The embedder that `spec` means.
 
-    None or "default" is the bundled model; a bundled model's name, "instant" being the one without a network; a
-    folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or as a `ModelAddress`,
-    to which no request is sent yet; or an object with the `Embedder` protocol, which is checked and returned.
+    None or "default" is the bundled model; a name that a package registers in the group `recallite.embedders`, as the
+    bundled models are; a folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or
+    as a `ModelAddress`, to which no request is sent yet; or an object with the `Embedder` protocol, which is checked
+    and returned.
     `queries_first` means that the first call will embed a single query.
     Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """
     if isinstance(spec, str):
         spec = named_embedder(spec)
+    if isinstance(spec, str) and (name := _registered(spec)) is not None:
+        return _checked(plugins.load("embedders", name)(queries_first=queries_first))
     if spec is None or isinstance(spec, (str, os.PathLike)):
-        folder = model_folder(spec)
-        if isinstance(spec, str) and spec.lower() == _INSTANT:
-            from recallite.embedding.instant import InstantEmbedder
-
-            return InstantEmbedder(folder, model_folder(None) / "tokenizer.json")
         from recallite.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(folder, queries_first=queries_first)
+        return OnnxEmbedder(model_folder(spec), queries_first=queries_first)
     from recallite.embedding.remote import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
@@ -46,6 +45,13 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     if isinstance(spec, RemoteEmbedder):  # asking what it is would send a request
         return cast(Embedder, spec)
     return _checked(spec)
+
+
+def _registered(spec: str) -> str | None:
+    """The name as it is registered; None for "default" and for what no package registers."""
+    if spec.lower() == "default":
+        return None
+    return next((name for name in plugins.names("embedders") if name.lower() == spec.lower()), None)
 
 
 def model_folder(spec: str | os.PathLike[str] | None) -> Path:

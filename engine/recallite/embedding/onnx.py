@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recallite.embedding.documents import OVERLAP_TOKENS, check_contexts, header, starts
-from recallite.embedding.folder import read_folder
+from recallite.embedding.model_folder import read_folder
 from recallite.embedding.protocol import Embedded, Progress, QueryTokens
 from recallite.embedding.session import BATCH_TOKENS, Runtime, runtime
-from recallite.embedding.tokens import TokenIds
+from recallite.embedding.token_ids import TokenIds
+from recallite.embedding.windows import OVERLAP_TOKENS, check_contexts, header, starts
 from recallite.errors import EmbedderError, ModelInvalid
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from recallite.checks import fault_text
 from recallite.embedding.load import model_folder
-from recallite.embedding.tokens import int64_array, pieces
-from recallite.embedding.words import WORD, WordCache, folded
+from recallite.embedding.token_ids import int64_array, pieces
+from recallite.embedding.word_cache import WORD, WordCache, folded
 from recallite.errors import EmbedderError, RecalliteError
+from recallite.system.messages import fault_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from recallite.checks import check_count, check_finite
 from recallite.errors import EmbedderError, EmbedderMissing, TextRefused
-from recallite.extras import install_command
-from recallite.remote.address import ModelAddress
+from recallite.model.checks import check_count, check_finite
+from recallite.model.model_address import ModelAddress
 from recallite.remote.breaker import Breaker
+from recallite.system.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class RemoteEmbedder:
             "breaker": Breaker(clock=clock),
         }
         try:
-            from recallite.remote.service import service_at
+            from recallite.remote.json_service import service_at
 
             self._service = service_at(address, **options)
         except ImportError as missing:
@@ -142,7 +142,7 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str]) -> list[_Item]:
         """The vectors of one request: one for each text, none empty."""
-        from recallite.remote.service import CONTENT_REFUSED, EndpointError
+        from recallite.remote.json_service import CONTENT_REFUSED, EndpointError
 
         body: dict[str, Any] = {"model": self._address.model, "input": texts}
         try:

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recallite.cpus import preemptions, saturates_int8, usable_cpus
-from recallite.embedding.folder import ModelFolder, verify
+from recallite.embedding.model_folder import ModelFolder, verify
 from recallite.errors import EmbedderError, EmbedderMissing, ModelInvalid
-from recallite.parallel import run_tasks
+from recallite.system.cpus import preemptions, saturates_int8, usable_cpus
+from recallite.system.parallel import run_tasks
 from recallite_models.runtime import load_onnxruntime
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallite.numerics import kernels
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

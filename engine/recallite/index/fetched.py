@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.index.bulk import aligned
 from recallite.index.corpus_statistics import CorpusStatistics
+from recallite.index.loading import aligned
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
-from recallite.numerics import kernels
 from recallite.store.values import TermBlock
+from recallite.system.numerics import kernels
 from recallite.text.record_words import MOST, NAME
 from recallite.text.vocabulary import share_of
 

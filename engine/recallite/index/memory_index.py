@@ -13,17 +13,17 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput
-from recallite.index import bulk
-from recallite.index.bulk import aligned
+from recallite.index import loading as bulk
 from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.kept_values import Kept, KeptValues
 from recallite.index.lexical import LexicalIndex
+from recallite.index.loading import aligned
 from recallite.index.locks import ReadWriteLock
 from recallite.index.table import RecordTable, RowFilter
 from recallite.index.threshold_search import VectorBlock
-from recallite.index.tokens import TokenIndex
+from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader
 from recallite.store.values import Change, Commit, EmbedderRow, LinkBlock

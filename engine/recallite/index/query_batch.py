@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.numerics import kernels
-from recallite.parallel import run_tasks
 from recallite.store.values import NEVER
+from recallite.system.numerics import kernels
+from recallite.system.parallel import run_tasks
 from recallite.text.vocabulary import share_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from recallite.parallel import run_tasks
 from recallite.store.protocol import Reader
+from recallite.system.parallel import run_tasks
 
 Range = tuple[int, int]
 

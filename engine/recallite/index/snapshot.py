@@ -30,8 +30,8 @@ import numpy as np
 from msgspec import Struct
 
 from recallite.index.growable import Growable
-from recallite.parallel import run_tasks
 from recallite.store.values import Commit
+from recallite.system.parallel import run_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from recallite.errors import RecalliteError
 from recallite.index import snapshot
-from recallite.logs import logger
 from recallite.store.protocol import Reader
 from recallite.store.values import SnapshotIdentity
+from recallite.system.logs import logger
 
 if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex

@@ -13,7 +13,7 @@ import numpy as np
 
 from recallite.index.table import RowFilter
 from recallite.index.vectors import Shortlist, cosines_of_pairs, farthest_sketch
-from recallite.parallel import run_tasks
+from recallite.system.parallel import run_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

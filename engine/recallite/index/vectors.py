@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
-from recallite.numerics import distinct, kernels
-from recallite.parallel import blocks
+from recallite.system.numerics import distinct, kernels
+from recallite.system.parallel import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from recallite import tools
-from recallite.checks import check_count, check_name, check_scope
+from recallite.doors import tools
 from recallite.errors import NotFound
 from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
 from recallite.memory import Memory
+from recallite.model.checks import check_count, check_name, check_scope
 
 with needed("agent-framework"):
     from agent_framework import (
@@ -98,7 +98,7 @@ class RecalliteContextProvider(OnMemory, ContextProvider):
     - scope: what is recalled and written is in it. A function gets the `AgentSession` and returns it, so that each user
       has a scope: `scope=lambda session: f"/users/{session.state['user']}"`
     - limit: how many memories are recalled for a run; 0 recalls none
-    - tool: whether the model gets the tool `memory` of `recallite.tools`, confined to the scope
+    - tool: whether the model gets the tool `memory` of `recallite.doors.tools`, confined to the scope
     - remember_inputs: whether the texts of the user are remembered after a run, each as a memory
     """
 

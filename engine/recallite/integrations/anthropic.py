@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from recallite.errors import InvalidInput
 from recallite.integrations.common import in_thread, needed
-from recallite.workspace import SearchResults, Workspace, WorkspaceConfig
+from recallite.notes import SearchResults, Workspace, WorkspaceConfig
 
 with needed("anthropic"):
     from anthropic import beta_async_tool, beta_tool

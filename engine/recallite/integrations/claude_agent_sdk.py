@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recallite.checks import shown
+from recallite.agents.session_messages import plain_text
+from recallite.agents.sessions import SessionInfo
 from recallite.errors import InvalidInput, NotFound
 from recallite.integrations.common import OnMemory, needed, scope_segment
 from recallite.memory import Memory
-from recallite.records import Record
-from recallite.tiers.messages import plain_text
-from recallite.tiers.sessions import SessionInfo
+from recallite.model.records import Record
+from recallite.system.messages import shown
 
 with needed("claude-agent-sdk"):
     import anyio.to_thread

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from msgspec import structs
 
-from recallite.checks import MAX_QUERY_CHARS, shown
+from recallite.doors.tools import as_text
 from recallite.errors import InvalidInput
-from recallite.extras import install_command
 from recallite.memory import Memory
-from recallite.policies import WritePolicy
+from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.policies import WritePolicy
+from recallite.system.extras import install_command
+from recallite.system.messages import shown
 from recallite.text.quoting import NOTICE
-from recallite.tools import as_text
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from recallite.checks import check_scope
 from recallite.errors import InvalidItem, InvalidVector, NotFound
-from recallite.filters import FilterFields
 from recallite.integrations.common import OnMemory, as_given, in_thread, needed
 from recallite.memory import Memory
+from recallite.model.checks import check_scope
+from recallite.model.filters import FilterFields
+from recallite.model.records import Hit, Record
 from recallite.recall.request import MAX_LIMIT
-from recallite.records import Hit, Record
 
 with needed("crewai"):
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError

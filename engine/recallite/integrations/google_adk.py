@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from recallite.checks import MAX_QUERY_CHARS, check_count, shown
 from recallite.errors import InvalidInput
 from recallite.integrations.common import OnMemory, in_thread, needed, scope_segment
 from recallite.memory import Memory
-from recallite.records import Hit, NewRecord, Record
+from recallite.model.checks import MAX_QUERY_CHARS, check_count
+from recallite.model.records import Hit, NewRecord, Record
+from recallite.system.messages import shown
 
 with needed("google-adk"):
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from recallite import tools
-from recallite.checks import MAX_QUERY_CHARS
+from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.integrations.common import needed, scope_segment
 from recallite.memory import Memory
-from recallite.records import Hit
+from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.records import Hit
 
 with needed("hermes"):
     from agent.memory_provider import MemoryProvider
@@ -54,7 +54,7 @@ class RecalliteProvider(MemoryProvider):
     A profile and a user are a scope, as `/hermes/default/users/telegram/7`. A chat without a user has one too, as
     `/hermes/default/chats/telegram/7`; a session without either is in `/hermes/default`, and sees what is below it. A
     session is a session of the memory, with the messages of its turns; what the user said is also a memory. Subagents
-    and cron jobs read, and write nothing. The tool `recallite_memory` is `memory` of `recallite.tools`.
+    and cron jobs read, and write nothing. The tool `recallite_memory` is `memory` of `recallite.doors.tools`.
     """
 
     def __init__(self) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 
-from recallite.checks import shown
 from recallite.errors import InvalidFilter, InvalidInput, NotFound
 from recallite.integrations.common import OnMemory, as_given, in_thread, needed
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.memory import Memory
-from recallite.records import Hit, Record
+from recallite.model.records import Hit, Record
+from recallite.system.messages import shown
 
 with needed("langchain"):
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun

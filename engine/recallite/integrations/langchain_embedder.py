@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from recallite import checks
 from recallite.embedding.protocol import Embedded, Progress
 from recallite.errors import EmbedderMismatch, InvalidVector, TextRefused
 from recallite.integrations.common import needed
 from recallite.memory import Memory
+from recallite.model import checks
 
 with needed("langchain"):
     from langchain_core.embeddings import Embeddings

@@ -11,9 +11,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from recallite.checks import MAX_QUERY_CHARS, shown
 from recallite.errors import InvalidInput
-from recallite.filters import Filter
 from recallite.integrations.common import OnMemory, as_given, in_thread, needed
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.integrations.langgraph_items import (
@@ -29,7 +27,10 @@ from recallite.integrations.langgraph_items import (
 )  # fmt: skip
 from recallite.integrations.sweeping import Sweeper
 from recallite.memory import Memory
-from recallite.records import Hit, Record
+from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.filters import Filter
+from recallite.model.records import Hit, Record
+from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from recallite.checks import shown
 from recallite.errors import InvalidFilter, InvalidInput
 from recallite.integrations.common import needed
+from recallite.system.messages import shown
 
 with needed("langgraph"):
     from langgraph.store.base import IndexConfig, MatchCondition, PutOp, get_text_at_path, tokenize_path

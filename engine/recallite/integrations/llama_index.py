@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recallite.checks import MAX_QUERY_CHARS
 from recallite.integrations.common import OnMemory, in_thread, needed
 from recallite.memory import Memory
-from recallite.records import Hit
+from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.records import Hit
 
 with needed("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Self
 
 import recallite
-from recallite.checks import shown
+from recallite.agents.session_messages import plain_text
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.integrations.common import OnMemory, in_thread
 from recallite.integrations.mem0_values import (
@@ -27,9 +27,9 @@ from recallite.integrations.mem0_values import (
     scope_of,
     where_of,
 )
-from recallite.logs import logger
-from recallite.records import Record
-from recallite.tiers.messages import plain_text
+from recallite.model.records import Record
+from recallite.system.logs import logger
+from recallite.system.messages import shown
 
 __all__ = ["AsyncMemory", "Memory"]
 

@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime
 from hashlib import md5
 from typing import Any
 
-from recallite.checks import shown
 from recallite.errors import InvalidInput
 from recallite.integrations.common import scope_segment
-from recallite.records import Hit, Record
+from recallite.model.records import Hit, Record
+from recallite.system.messages import shown
 
 ENTITIES = ("user_id", "agent_id", "run_id")
 IDENTITY = (*ENTITIES, "actor_id")

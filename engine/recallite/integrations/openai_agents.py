@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from recallite import tools
-from recallite.checks import check_count, check_name, check_scope, shown
+from recallite.agents.session_messages import plain_text
+from recallite.agents.sessions import Session
+from recallite.doors import tools
 from recallite.errors import InvalidInput, NotFound
 from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
 from recallite.memory import Memory
-from recallite.tiers.messages import plain_text
-from recallite.tiers.sessions import Session
+from recallite.model.checks import check_count, check_name, check_scope
+from recallite.system.messages import shown
 
 with needed("openai-agents"):
     from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem
@@ -90,7 +91,7 @@ class RecalliteSession(OnMemory):
 
 
 def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:
-    """The tool `memory` of `recallite.tools`: with it an agent writes, recalls and removes memories of `scope`.
+    """The tool `memory` of `recallite.doors.tools`: with it an agent writes, recalls and removes memories of `scope`.
 
     What the model gets wrong is in the answer to it; an error of the store ends the run.
     """

@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from recallite.checks import check_scope, shown
+from recallite.doors.mcp.actions import INSTRUCTIONS, TOOLS, ServerTool
+from recallite.doors.tools import as_text
+from recallite.doors.tools.action import Call, DocumentAccess
+from recallite.doors.tools.calling import execute
+from recallite.doors.tools.schema import properties, required
 from recallite.errors import InvalidInput
 from recallite.integrations.common import OnMemory, in_thread, needed
-from recallite.mcp.actions import INSTRUCTIONS, TOOLS, ServerTool
 from recallite.memory import Memory
-from recallite.tools import as_text
-from recallite.tools.action import Call, DocumentAccess
-from recallite.tools.calling import execute
-from recallite.tools.schema import properties, required
+from recallite.model.checks import check_scope
+from recallite.system.messages import shown
 
 with needed("pydantic-ai"):
     from pydantic_ai import ModelRetry, RunContext, ToolDefinition

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from recallite.checks import check_query
-from recallite.recall.changes import NOW, asked_of
+from recallite.model.checks import check_query
+from recallite.recall.change_order import NOW, asked_of
 from recallite.recall.request import Request
 from recallite.text.stories import as_story
 

@@ -15,14 +15,14 @@ import numpy as np
 from msgspec import Struct, structs
 
 from recallite.index.query_batch import Found, QueryCodes
-from recallite.numerics import kernels
 from recallite.recall.score_bounds import ExactTop, add_score_bound_candidates
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
 
 
 SIGNALS = kernels.SIGNALS

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from recallite.numerics import kernels
 from recallite.recall.candidates import SIGNALS, Candidates, rank_parameters
-from recallite.recall.evidence import said_in, weigh
+from recallite.recall.query_evidence import said_in, weigh
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.query import Words
 
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from recallite.checks import check_query, fault_text, shown
 from recallite.engine import Engine
-from recallite.logs import logger
+from recallite.model.checks import check_query
 from recallite.recall.candidates import SIGNALS, Candidates
+from recallite.system.logs import logger
+from recallite.system.messages import fault_text, shown
+from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import STOP_TERMS
-from recallite.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

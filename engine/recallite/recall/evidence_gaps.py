@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from recallite.recall.dates import names_time
+from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import QUESTION_TERMS
-from recallite.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from recallite.index.query_batch import QueryBatch

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from recallite.checks import check_query
 from recallite.engine import Engine
-from recallite.filters import Filter
+from recallite.model.checks import check_query
+from recallite.model.filters import Filter
+from recallite.model.records import Explanation, Hit
 from recallite.recall.adaptive import adapt
 from recallite.recall.candidates import SIGNALS, measure
 from recallite.recall.confidence import Judge
 from recallite.recall.decomposition import SubQueries, decompose
 from recallite.recall.features import FEATURES, rank_by_forest
 from recallite.recall.hits import signals_by_name
+from recallite.recall.hops import has_steps
 from recallite.recall.learned_ranking import DEPTH, contributions, load_ranking
 from recallite.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits, recall_queries
 from recallite.recall.query import Words, find_words, words_in_vocabulary
 from recallite.recall.select import RELEVANT_SHARE, omits_superseded, threshold, without_superseded
-from recallite.recall.steps import has_steps
 from recallite.recall.view import open_view
-from recallite.records import Explanation, Hit
 from recallite.store.protocol import Reader
 
 if TYPE_CHECKING:

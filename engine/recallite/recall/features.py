@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.numerics import kernels
 from recallite.recall.candidates import Candidates, rank_parameters
-from recallite.recall.evidence import unknown_mass
+from recallite.recall.query_evidence import unknown_mass
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.query import Words
 
 

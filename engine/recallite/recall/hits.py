@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallite.checks import optional_datetime, to_datetime
 from recallite.index.memory_index import MemoryIndex
-from recallite.match_reasons import CHANGE_BIT, reasons_of
-from recallite.numerics import kernels
+from recallite.model.checks import optional_datetime, to_datetime
+from recallite.model.match_reasons import CHANGE_BIT, reasons_of
+from recallite.model.records import Former, Hit, SourceRef
 from recallite.recall.candidates import SIGNALS, Candidates, rank_parameters
-from recallite.records import Former, Hit, SourceRef
 from recallite.store.protocol import Reader
 from recallite.store.supersession_values import FormerRow
 from recallite.store.values import Found
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.request import Request
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recallite.index.query_batch import QueryCodes
-from recallite.text.tokens import placed_terms
+from recallite.text.index_terms import placed_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

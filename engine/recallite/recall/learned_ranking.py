@@ -17,15 +17,15 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from recallite.numerics import kernels
 from recallite.recall.candidates import SIGNALS, Candidates
 from recallite.recall.features import FEATURES, rank_by_forest
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.query import Words
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.numerics import kernels
 from recallite.recall.candidates import Candidates, rank_parameters
 from recallite.recall.decomposition import SubQueries
-from recallite.recall.evidence import said_in, weigh
 from recallite.recall.features import rank_by_forest
 from recallite.recall.pipeline import Group, embed_queries, search
 from recallite.recall.query import Words, find_words
+from recallite.recall.query_evidence import said_in, weigh
 from recallite.recall.view import open_view
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from recallite.checks import check_query
 from recallite.engine import Engine
 from recallite.errors import ConnectionLost
-from recallite.filters import Filter
 from recallite.index.query_batch import IndexView, QueryBatch
-from recallite.parallel import run_tasks, threads
+from recallite.model.checks import check_query
+from recallite.model.filters import Filter
+from recallite.model.records import Hits
 from recallite.recall.adaptive import adapt_all
 from recallite.recall.candidates import Candidates, gather, share
-from recallite.recall.changes import NOW, asked_of, order_changes
+from recallite.recall.change_order import NOW, asked_of, order_changes
 from recallite.recall.confidence import Judge
 from recallite.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recallite.recall.evidence_gaps import find_gaps
 from recallite.recall.hits import Replaced, ScoredHit, fit_budget, in_time_order, load_hits, score_hits
+from recallite.recall.hops import follow, has_steps
 from recallite.recall.late_interaction import query_codes
 from recallite.recall.learned_ranking import ranking_for, reorder
 from recallite.recall.newest_value import newest_first
@@ -37,12 +38,11 @@ from recallite.recall.query import Queries, Words, find_words, given_vectors, pr
 from recallite.recall.record_loader import RecordLoader
 from recallite.recall.request import Request
 from recallite.recall.select import available, choose, exact_top
-from recallite.recall.standing import bring_standing
-from recallite.recall.steps import follow, has_steps
+from recallite.recall.standing_hits import bring_standing
 from recallite.recall.view import apart, open_view
-from recallite.records import Hits
 from recallite.store.protocol import Reader
-from recallite.tracing import span
+from recallite.system.parallel import run_tasks, threads
+from recallite.system.tracing import span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.checks import check_query
 from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
 from recallite.index.lexical import QueryTerms
+from recallite.model.checks import check_query
+from recallite.model.vector_checks import check_vector
 from recallite.recall.dates import Span, spans_of
 from recallite.store.values import EmbedderRow
+from recallite.text.index_terms import query_terms
 from recallite.text.stopwords import STOP_TERMS
-from recallite.text.tokens import query_terms
-from recallite.vector_checks import check_vector
 
 if TYPE_CHECKING:
     import numpy as np

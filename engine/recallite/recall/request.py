@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from recallite import checks
 from recallite.errors import InvalidInput
-from recallite.filters import Filter, FilterFields, bound_filter
-from recallite.profiles import Profile, ProfileChoices, resolve_profile
+from recallite.model import checks
+from recallite.model.filters import Filter, FilterFields, bound_filter
+from recallite.model.profiles import Profile, ProfileChoices, resolve_profile
+from recallite.system.messages import shown
 
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
@@ -137,7 +138,7 @@ def build_request(
         del options["min_score"]
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     if group_by is not None and not (isinstance(group_by, str) and group_by == "source"):
-        raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
+        raise InvalidInput(f"group_by is {shown(group_by)}: 'source' or None")
     if spread_over is not None:
         checks.check_choice(spread_over, "spread_over", ("time", "source"))
         if group_by is not None and spread_over == "source":

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.index.query_batch import Found
-from recallite.numerics import kernels
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.candidates import Candidates
 
 

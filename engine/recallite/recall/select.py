@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.numerics import kernels
 from recallite.recall.candidates import SIGNALS, Candidates
 from recallite.recall.score_bounds import ExactTop
 from recallite.store.values import TermBlock
+from recallite.system.numerics import kernels
 from recallite.text.record_words import TAG_ONLY
 from recallite.text.standing import ANSWERING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.query_batch import QueryBatch
-    from recallite.profiles import Profile
+    from recallite.model.profiles import Profile
     from recallite.recall.record_loader import RecordLoader
     from recallite.recall.request import Request
 

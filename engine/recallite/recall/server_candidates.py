@@ -13,11 +13,11 @@ import numpy as np
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.filters import And, Comparison, Filter
 from recallite.index.fetched import index_of
 from recallite.index.lexical import K1, B
 from recallite.index.memory_index import Selection
 from recallite.index.query_batch import IndexView
+from recallite.model.filters import And, Comparison, Filter
 from recallite.recall.query import Queries, Words, check_comparable, find_words
 from recallite.recall.record_loader import RecordLoader, StandingRows
 from recallite.recall.request import Request

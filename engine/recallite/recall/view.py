@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recallite.engine import Engine
-from recallite.filters import Versions
 from recallite.index.memory_index import MemoryIndex, Selection
 from recallite.index.query_batch import IndexView
 from recallite.index.table import RowFilter
+from recallite.model.filters import Versions
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.record_loader import RecordLoader, StandingRows
 from recallite.recall.request import Request

@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from recallite.checks import now_us, to_datetime
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
-from recallite.policies import WritePolicy
-from recallite.records import Contradiction, Link, OnExisting, Outcome, Record
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
 from recallite.remember.detection import NOTHING, Detected, Detection, Known, Relation, begins_at, stated_at
 from recallite.remember.embed import embedder_of, insert_rows
-from recallite.remember.judging import start_judging
 from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
+from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
 from recallite.remember.replacing import replace_record
-from recallite.remember.threshold_search import ThresholdMatches, index_of, threshold_search
+from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.store.protocol import Writer
 from recallite.store.supersession_values import Judgement, Standpoint, Supersession
 from recallite.store.values import LinkRow, Row

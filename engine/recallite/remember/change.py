@@ -9,23 +9,24 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from recallite import checks
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.filters import Filter
-from recallite.policies import WritePolicy
-from recallite.records import Record
+from recallite.model import checks
+from recallite.model.filters import Filter
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Record
+from recallite.model.reports import Forgotten
 from recallite.remember.dating import resolve_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.prepare import check_context, check_expiry, uuid7
 from recallite.remember.supersession import row_id, row_ids, settle_change, undo
-from recallite.reports import Forgotten
 from recallite.store.protocol import Writer
 from recallite.store.values import CHUNK_KIND, Row
+from recallite.system.messages import shown
+from recallite.system.tracing import traced
 from recallite.text.normalise import content_hash
 from recallite.text.record_words import written_words
-from recallite.tracing import traced
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
@@ -92,7 +93,7 @@ def check_owned(record: Record, changed: Collection[str]) -> None:
     """Refuse changes of parts of a procedure or document, which are changed as a whole."""
     if record.kind == CHUNK_KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
         raise InvalidInput(
-            f"{record.id} is a chunk of {checks.shown(record.source)}, whose {of_chunk[0]} comes from that document: "
+            f"{record.id} is a chunk of {shown(record.source)}, whose {of_chunk[0]} comes from that document: "
             "change the document and ingest or index it again"
         )
     refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == _PROCEDURE else []
@@ -191,7 +192,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
     last = len(ids) - 1
     if isinstance(version, int) and not isinstance(version, bool):
         if not -len(ids) <= version <= last:
-            raise InvalidInput(f"version is {checks.shown(version)}: history has the versions 0 to {last}")
+            raise InvalidInput(f"version is {shown(version)}: history has the versions 0 to {last}")
         place = version % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
@@ -201,12 +202,12 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
             if each.valid_from <= moment and (each.valid_to is None or each.valid_to > moment)
         ]
         if not stood:
-            raise InvalidInput(f"version is {checks.shown(str(version))}: no version was current then; see history()")
+            raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
         place = stood[-1]
     else:
-        raise InvalidInput(f"version is {checks.shown(version)}: give a place in history(), from 0, or a time")
+        raise InvalidInput(f"version is {shown(version)}: give a place in history(), from 0, or a time")
     if place == last:
-        raise InvalidInput(f"version {checks.shown(version)} is the current one")
+        raise InvalidInput(f"version {shown(version)} is the current one")
     return ids[place]
 
 
@@ -290,7 +291,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "pinned":
                 columns[name] = checks.check_flag(value, name)
             case _:
-                raise InvalidInput(f"update has no field {checks.shown(name)}: use {', '.join(_CHANGEABLE)}")
+                raise InvalidInput(f"update has no field {shown(name)}: use {', '.join(_CHANGEABLE)}")
     return columns, tags
 
 

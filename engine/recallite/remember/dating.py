@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.policies import WritePolicy
+from recallite.model.policies import WritePolicy
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.text.dates.stated import stated_interval
 

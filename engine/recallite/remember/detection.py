@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from recallite.checks import now_us, to_datetime
-from recallite.policies import WritePolicy
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.policies import WritePolicy
 from recallite.store.protocol import Writer
 from recallite.store.supersession_values import Sought, Standpoint, StatementCandidate, beginning, telling
 from recallite.store.values import EmbedderRow, Row
 from recallite.text.statements import Statement, Verdict, judge, several_valued, statement_of
-from recallite.text.statements.records import sought_keys, stored_keys
+from recallite.text.statements.stored_keys import sought_keys, stored_keys
 from recallite.text.topics import same_topic
-from recallite.whose import whose
+from recallite.text.whose import whose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.checks import fault_text
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
+from recallite.model.vector_checks import check_vectors
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.supersession import supersede_named
 from recallite.store.protocol import Writer
 from recallite.store.values import EmbedderRow, Parts, Row
-from recallite.vector_checks import check_vectors
+from recallite.system.messages import fault_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from recallite import checks
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.filters import Filter
-from recallite.records import Link, Reached
+from recallite.model import checks
+from recallite.model.filters import Filter
+from recallite.model.records import Link, Reached
 from recallite.remember.supersession import row_id
 from recallite.store.values import Direction, LinkRow
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from recallite.checks import now_us
-from recallite.policies import WritePolicy
+from recallite.model.checks import now_us
+from recallite.model.policies import WritePolicy
 from recallite.remember.provenance import claims_hold
-from recallite.remember.threshold_search import BatchMatches, Neighbor, ThresholdMatches
+from recallite.remember.similar_records import BatchMatches, Neighbor, ThresholdMatches
 from recallite.store.protocol import Reader
 from recallite.store.values import CurrentRecord, Row
 from recallite.text.normalise import KEY_BYTES

@@ -9,7 +9,8 @@ from datetime import timedelta
 
 import msgspec
 
-from recallite.checks import (
+from recallite.errors import InvalidInput
+from recallite.model.checks import (
     check_count,
     check_flag,
     check_list,
@@ -24,14 +25,13 @@ from recallite.checks import (
     now_us,
     optional_datetime,
     plain_str,
-    shown,
     to_datetime,
 )
-from recallite.errors import InvalidInput
-from recallite.policies import WritePolicy
-from recallite.records import NewRecord, Record
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord, Record
 from recallite.remember.dating import resolve_times
 from recallite.store.values import Row
+from recallite.system.messages import shown
 from recallite.text.normalise import content_hash
 from recallite.text.record_words import written_words
 from recallite.text.standing import standing_of

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from recallite.match_reasons import MATCH_REASONS
-from recallite.numerics import kernels
-from recallite.records import Record
+from recallite.model.match_reasons import MATCH_REASONS
+from recallite.model.records import Record
+from recallite.system.numerics import kernels
 from recallite.text.lazy_patterns import lazily
 from recallite.text.wrappers import Claim
 

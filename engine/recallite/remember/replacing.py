@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from recallite.checks import now_us, shown
 from recallite.embedding.handle import Identity
 from recallite.errors import AlreadyExists, RecalliteError
-from recallite.records import OnExisting, Outcome, Record
+from recallite.model.checks import now_us
+from recallite.model.records import OnExisting, Outcome, Record
 from recallite.remember.change import check_owned
 from recallite.remember.embed import embedder_of
 from recallite.remember.supersession import RowRefused, settle_change, supersede_named
 from recallite.store.protocol import Writer
 from recallite.store.values import Row
+from recallite.system.messages import shown
 
 
 def replace_record(

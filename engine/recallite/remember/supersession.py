@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from recallite import checks
 from recallite.engine import Engine
 from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, RecalliteError
-from recallite.records import Record
+from recallite.model import checks
+from recallite.model.records import Record
 from recallite.remember.prepare import check_ids, check_order
 from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
 from recallite.store.values import CHUNK_KIND, Row
-from recallite.tracing import traced
+from recallite.system.messages import shown
+from recallite.system.tracing import traced
 
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
@@ -43,7 +44,7 @@ def row_id(reader: Reader, public_id: object, base: str) -> int:
     if found:
         return found[checks.plain_str(str(public_id))]
     where = "" if base == "/" else f" in scope {base}"
-    raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
+    raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
 def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
@@ -158,7 +159,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
         remedy = " and ".join(f"restore({each!r})" for each in (*now.supersedes, *((now.id,) if news else ())))
         raise InvalidInput(
             f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
-            f"{checks.shown(columns[what])}: undo that first, with {remedy}"
+            f"{shown(columns[what])}: undo that first, with {remedy}"
         )
     before = beginning(created, was, resolved=now.event_resolved)
     resolved = bool(columns.get("event_resolved", now.event_resolved))

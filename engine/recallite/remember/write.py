@@ -12,11 +12,11 @@ from itertools import islice
 
 from msgspec import structs
 
-from recallite.checks import shown
 from recallite.engine import Engine
 from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError, StoreError
-from recallite.policies import WritePolicy
-from recallite.records import NewRecord, OnExisting, Record
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord, OnExisting, Record
+from recallite.model.vector_checks import check_vectors
 from recallite.remember.batch import write_one, write_rows
 from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
@@ -24,9 +24,9 @@ from recallite.remember.pending import Progress, drain_pending
 from recallite.remember.prepare import as_new_record, as_record, prepare
 from recallite.remember.supersession import RowRefused
 from recallite.store.values import Row
+from recallite.system.messages import shown
+from recallite.system.tracing import traced
 from recallite.text.junk import is_junk
-from recallite.tracing import traced
-from recallite.vector_checks import check_vectors
 
 # How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32

@@ -12,8 +12,8 @@ import httpx2
 import msgspec
 
 from recallite.errors import InvalidInput
-from recallite.remote.address import ModelAddress
-from recallite.remote.service import EndpointError, Service
+from recallite.model.model_address import ModelAddress
+from recallite.remote.json_service import EndpointError, Service
 
 MOST_BYTES = 256 * 1024 * 1024
 _KEPT_HEADERS = ("Content-Type", "Retry-After", "Location")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from recallite.remote.endpoint import retry_after
-from recallite.remote.service import EndpointError, Service
+from recallite.remote.json_service import EndpointError, Service
 
 # Without these litellm downloads a price list from GitHub when imported, and a list of headers for beta features of
 # Anthropic's models; without the last it reads a file `.env`.

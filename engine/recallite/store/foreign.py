@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from recallite.checks import check_path
+from recallite.model.checks import check_path
 from recallite.store.sqlite import foreign_tables
 
 __all__ = ["rows", "tables"]

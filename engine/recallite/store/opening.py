@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
-from recallite.checks import check_path, is_address
 from recallite.errors import InvalidInput
-from recallite.store.postgres.address import parse_address
+from recallite.model.checks import check_path, is_address
 from recallite.store.sqlite.damage import proven_damage
 from recallite.store.sqlite.files import copy_database, files_beside, is_file_of, remove_database, rename_database
 from recallite.store.sqlite.store import SqliteStore
+from recallite.system import plugins
 
 if TYPE_CHECKING:
     from recallite.store.protocol import Store
@@ -33,40 +33,49 @@ __all__ = [
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
-def open_store(
-    path: str | os.PathLike[str],
-    *,
-    busy_timeout_ms: int = 10_000,
-    durability: str = "full",
-    key: str | None = None,
-    pool_size: int = 8,
-    statement_timeout_ms: int = 60_000,
-    server_wait_ms: int = 30_000,
-    standby_lag_ms: int = 10_000,
-    unfinished: bool = False,
-) -> Store:
-    """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address of PostgreSQL.
+class StoreOptions(TypedDict, total=False):
+    """The settings that a store is opened with; each kind of store uses those that it has a use for."""
+
+    busy_timeout_ms: int
+    durability: str
+    pool_size: int
+    statement_timeout_ms: int
+    server_wait_ms: int
+    standby_lag_ms: int
+    unfinished: bool
+
+
+class Scheme(Protocol):
+    """What an entry point of the group `recallite.stores` is, named by the scheme of the addresses that it opens."""
+
+    def open(self, address: str, **options: Unpack[StoreOptions]) -> Store:
+        """The store at an address, created if it does not exist."""
+
+    def exists(self, address: str) -> bool:
+        """Whether there is a store at an address."""
+
+    def shown(self, address: str) -> str:
+        """The address without its password, for messages. Raises InvalidInput for a malformed one, as the others do."""
+
+
+def open_store(path: str | os.PathLike[str], *, key: str | None = None, **options: Unpack[StoreOptions]) -> Store:
+    """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address.
 
     Raises StoreError for an unfinished copy, unless `unfinished`.
     """
     if not is_address(path):
         _refuse_other_schemes(path)
-        return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key, unfinished=unfinished)
+        return SqliteStore(
+            path,
+            busy_timeout_ms=options.get("busy_timeout_ms", 10_000),
+            durability=options.get("durability", "full"),
+            key=key,
+            unfinished=options.get("unfinished", False),
+        )
+    scheme, address = _scheme(path)
     if key is not None:
-        raise InvalidInput(f"{parse_address(str(path))} is on a server, which encrypts its disks itself: leave key out")
-    parse_address(str(path))  # says which package is missing
-    from recallite.store.postgres.store import PostgresStore
-
-    return PostgresStore(
-        str(path),
-        busy_timeout_ms=busy_timeout_ms,
-        durability=durability,
-        pool_size=pool_size,
-        statement_timeout_ms=statement_timeout_ms,
-        server_wait_ms=server_wait_ms,
-        standby_lag_ms=standby_lag_ms,
-        unfinished=unfinished,
-    )
+        raise InvalidInput(f"{scheme.shown(address)} is on a server, which encrypts its disks itself: leave key out")
+    return scheme.open(address, **options)
 
 
 def store_exists(path: str | os.PathLike[str]) -> bool:
@@ -74,20 +83,26 @@ def store_exists(path: str | os.PathLike[str]) -> bool:
     if not is_address(path):
         _refuse_other_schemes(path)
         return path == ":memory:" or check_path(path).exists()
-    address = parse_address(str(path))
-    from recallite.store.postgres.migrating import holds_memory
+    scheme, address = _scheme(path)
+    return scheme.exists(address)
 
-    return holds_memory(address)
+
+def _scheme(path: str | os.PathLike[str]) -> tuple[Scheme, str]:
+    """What opens an address, and the address."""
+    address = str(path)
+    return plugins.load("stores", address.partition(":")[0].lower()), address
 
 
 def _refuse_other_schemes(path: object) -> None:
     """Refuse what was meant as an address, without repeating it: it may have a password."""
     if isinstance(path, str) and _SCHEME.match(path):
-        raise InvalidInput("path looks like an address, and begins neither with postgresql:// nor with postgres://")
+        known = " or ".join(f"{name}://" for name in plugins.names("stores"))
+        raise InvalidInput(f"path looks like an address, and does not begin with {known}")
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:
     """A path or an address, without its password, for messages."""
     if not is_address(path):
         return os.fspath(path)
-    return str(parse_address(str(path)))
+    scheme, address = _scheme(path)
+    return scheme.shown(address)

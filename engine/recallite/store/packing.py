@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.numerics import kernels
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

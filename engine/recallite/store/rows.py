@@ -8,8 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from recallite.checks import EARLIEST_US, LATEST_US, shown
 from recallite.errors import StoreCorrupt
+from recallite.model.checks import EARLIEST_US, LATEST_US
+from recallite.system.messages import shown
 
 # Microseconds since 1970 that a datetime can show.
 Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
 
 from msgspec import Struct
 
-from recallite.records import EmbeddingState, Record
+from recallite.model.records import EmbeddingState, Record
 from recallite.store.rows import Moment
 from recallite.store.supersession_values import Occurrence
 

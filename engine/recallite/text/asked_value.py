@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from math import fsum, log2
 from typing import NamedTuple
 
+from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily, may_match
 from recallite.text.past import as_past, in_past_tense
 from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recallite.text.tokens import tokenize
 from recallite.text.vocabulary import share_of
 
 _MOST_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
 from recallite.text.normalise import normalized
 from recallite.text.stopwords import STOP_WORDS
-from recallite.text.tokens import tokenize
 
 
 def _words(text: str) -> frozenset[str]:

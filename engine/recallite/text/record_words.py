@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
-from recallite.text.tokens import tokenize
 
 MOST, TAG_ONLY, NAME = 63, 64, 128
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput
-from recallite.extras import install_command
+from recallite.system.extras import install_command
 from recallite.text.lazy_patterns import lazily
 
 # Classes of detect_secrets.plugins by module. Left out are detectors by entropy and of public IP addresses, and those

@@ -7,7 +7,7 @@ and a country.
 
 from __future__ import annotations
 
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 
 _WORDS = """
     a an the this that these those

@@ -13,8 +13,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from recallite.text.contrast import Statement, is_plain, other_subject
+from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
-from recallite.text.tokens import tokenize
 
 _WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
 _SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")

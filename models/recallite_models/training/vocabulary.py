@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import recallite.text.vocabulary as shipped
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 from recallite_models.training import data
 
 # Terms of fewer texts, or of one source alone, are names, slips and jargon.

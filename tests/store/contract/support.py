@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from recallite.store.values import Parts, Row
+from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash
-from recallite.text.tokens import tokenize
 from tests.memory.support import DIMENSION, unit
 
 NOW = 1_750_000_000_000_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recallite.errors import EmbedderMismatch
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.values import NEVER, Parts
 from tests.store.contract.support import EMBEDDER, NOW, matrix, parts, row, vector
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.checks import is_address
 from recallite.errors import InvalidInput
-from recallite.filters import Filter
+from recallite.model.checks import is_address
+from recallite.model.filters import Filter
 from recallite.store.opening import open_store
 from tests.store.contract.support import EMBEDDER, KEY, NOW, row, vector
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recallite.errors import StoreCorrupt
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.values import Access
 from tests.store.contract.support import EMBEDDER, NOW, parts, row, vector
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from recallite.checks import is_address
-from recallite.policies import Consolidation
+from recallite.model.checks import is_address
+from recallite.model.policies import Consolidation
 from recallite.store.values import CycleRow, SnapshotRow
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 from tests.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {

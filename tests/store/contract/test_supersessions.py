@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.supersession_values import Judgement, Occurrence, Sought, Supersession
 from recallite.store.values import NEVER
 from recallite.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of

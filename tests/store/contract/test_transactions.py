@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from recallite.errors import StoreClosed
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from tests.store.contract.support import NOW, row
 
 

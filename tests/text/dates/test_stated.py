@@ -12,7 +12,7 @@ from recallite.text.dates.english import ENGLISH
 from recallite.text.dates.language import fold
 from recallite.text.dates.languages import LANGUAGES
 from recallite.text.dates.stated import stated_interval
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 from tests.text.dates import phrases_english as english
 from tests.text.dates import phrases_other as other
 

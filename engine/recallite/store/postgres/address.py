@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from urllib.parse import quote, unquote, urlencode
 
-from recallite.checks import is_address, shown
 from recallite.errors import InvalidInput
-from recallite.extras import install_command
+from recallite.system.extras import install_command
+from recallite.system.messages import shown
 
 DEFAULT_SCHEMA = "recallite"
 # An identifier that needs no quotes: PostgreSQL cuts longer ones to 63 bytes.
@@ -68,7 +68,7 @@ def parse_address(address: str) -> PostgresAddress:
 
 def _split(address: str) -> tuple[str, str]:
     """The address as libpq takes it, and the schema."""
-    if not is_address(address):
+    if not address.lower().startswith(("postgresql://", "postgres://")):
         raise InvalidInput(f"path is no address of a PostgreSQL server: give {_FORM}")
     if not address.isprintable() or "#" in address or " " in address:
         raise InvalidInput(f"path is an address with a blank, a control character or '#': {_HOW_TO_ENCODE}")

@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from recallite.errors import RecalliteError
-from recallite.logs import logger
 from recallite.store.postgres.candidates import WORD_INDEX, codes_of, vector_index
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import translated
 from recallite.store.protocol import Progress
 from recallite.store.values import EmbedderRow
+from recallite.system.logs import logger
 
 _log = logger(__name__)
 _PROGRESS_SECONDS = 0.5

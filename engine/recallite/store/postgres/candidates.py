@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.protocol.candidates import Chains, CorpusCounts
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import LISTED, Repository

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from recallite.checks import now_us, to_datetime
-from recallite.reports import ErasureReceipt
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.reports import ErasureReceipt
 from recallite.store.postgres.values import BytesArray
 from recallite.store.sql.erasing import SqlErasure
 from recallite.store.sql.rebuilding import drop_unused

@@ -9,7 +9,6 @@ import psycopg
 from psycopg.errors import FinishedPGconn
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from recallite.checks import fault_text
 from recallite.errors import (
     ConnectionLost,
     StoreAccessDenied,
@@ -25,6 +24,7 @@ from recallite.errors import (
     WriteUnknown,
 )
 from recallite.store.postgres.address import PostgresAddress
+from recallite.system.messages import fault_text
 
 _UNDONE = "nothing was written"
 # Of serialisation failures and deadlocks the whole transaction is run again.

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from psycopg import sql
 
 from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
-from recallite.logs import logger
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import Connections
 from recallite.store.postgres.faults import translated
 from recallite.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
 from recallite.store.postgres.server_check import APPLICATION, check_server, create_vector
 from recallite.store.postgres.tenants import renew_privileges, scope_of_user
+from recallite.system.logs import logger
 
 _log = logger(__name__)
 

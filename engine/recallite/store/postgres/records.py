@@ -7,10 +7,10 @@ from typing import Any
 
 import psycopg
 
-from recallite.checks import shown
 from recallite.errors import AlreadyExists
 from recallite.store.sql.records import SqlRecords
 from recallite.store.values import CurrentRecord, Row
+from recallite.system.messages import shown
 
 
 class PostgresRecords(SqlRecords):

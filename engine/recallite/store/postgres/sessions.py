@@ -11,7 +11,7 @@ import numpy as np
 
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.sessions import SqlSessions
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

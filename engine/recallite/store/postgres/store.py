@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreReadOnly
-from recallite.reports import ErasureReceipt, Verification
+from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.postgres import candidate_indexes, erasing, tenants, upkeep
 from recallite.store.postgres.address import parse_address
 from recallite.store.postgres.commits import commit

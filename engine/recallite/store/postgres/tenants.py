@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import sql
 
-from recallite.checks import now_us, shown
 from recallite.errors import InvalidInput, NotFound, StoreAccessDenied
+from recallite.model.checks import now_us
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import StoreConnection
 from recallite.store.postgres.faults import translated
 from recallite.store.postgres.tenant_schema import FUNCTIONS, RULES, SEQUENCES
 from recallite.store.values import TenantRow
+from recallite.system.messages import shown
 
 # `record` and `vector` are numbered here, by their sequences.
 _NUMBERED_HERE = ("record", "vector")

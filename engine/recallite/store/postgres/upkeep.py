@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from recallite.reports import Problem, Verification
+from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql import rebuilding, verifying
 from recallite.store.sql.verifying import REBUILD, Check, found

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from recallite.errors import InvalidInput
-from recallite.reports import ErasureReceipt, Verification
+from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.protocol.candidates import CandidateSearch
 from recallite.store.protocol.copying import Copying, CopyWriter
 from recallite.store.protocol.index import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.values import EmbedderRow
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.overview import Labels
 from recallite.store.packing import PackedVectors
 from recallite.store.values import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recallite.filters import Filter, Versions
-from recallite.records import Link, Outcome, Record
+from recallite.model.filters import Filter, Versions
+from recallite.model.records import Link, Outcome, Record
 from recallite.store.values import (
     Access,
     CurrentRecord,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 from recallite.store.values import (
     AccessTokenRow,
     Chunk,

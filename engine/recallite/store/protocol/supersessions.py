@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.supersession_values import (
     FormerRow,
     Judgement,

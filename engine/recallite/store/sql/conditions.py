@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recallite.filters import And, Comparison, Expression, Filter, Not, Versions
+from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
 from recallite.store.sql.repository import LISTED
 from recallite.store.values import CHUNK_KIND
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recallite.checks import to_datetime
-from recallite.filters import Filter
-from recallite.records import Link
+from recallite.model.checks import to_datetime
+from recallite.model.filters import Filter
+from recallite.model.records import Link
 from recallite.store.rows import Moment, read_row
 from recallite.store.sql.repository import LISTED, Repository
 from recallite.store.values import Direction, LinkRow, Step

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.overview import Labels
 from recallite.store.sql.repository import Repository
 from recallite.store.values import EmbedderRow

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recallite.checks import optional_datetime, shown, to_datetime
 from recallite.errors import StoreCorrupt
-from recallite.filters import Filter, Versions
-from recallite.records import EmbeddingState, Outcome, Record
+from recallite.model.checks import optional_datetime, to_datetime
+from recallite.model.filters import Filter, Versions
+from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.rows import Moment, read_row, read_rows
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, json_list
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Version
+from recallite.system.messages import shown
 from recallite.text.standing import Standing
 
 if TYPE_CHECKING:

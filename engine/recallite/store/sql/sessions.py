@@ -12,7 +12,7 @@ from recallite.store.rows import read_row, read_rows
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import LISTED, NO_LIMIT, Repository, within
 from recallite.store.values import FoundMessage, SessionRow, SnapshotRow
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,7 @@ from recallite.store.sql.repository import LISTED, TAGS_SQL, Repository
 from recallite.store.supersession_values import Judgement, Occurrence, Sought, StatementCandidate
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
-from recallite.text.statements.records import stored_keys
+from recallite.text.statements.stored_keys import stored_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

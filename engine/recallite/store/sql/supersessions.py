@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from recallite.filters import Filter
+from recallite.model.filters import Filter
 from recallite.store.rows import read_row
 from recallite.store.sql.repository import LISTED, NO_LIMIT, Repository
 from recallite.store.supersession_values import FormerRow, NamedSupersession, Standpoint, Supersession

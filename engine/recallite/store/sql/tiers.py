@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recallite.policies import Consolidation
+from recallite.model.policies import Consolidation
 from recallite.store.rows import read_row, read_rows
 from recallite.store.sql.repository import LISTED, Repository
 from recallite.store.values import CycleRow, Recovery, ToolPattern

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.reports import Problem, Verification
+from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import Stated, listed_keys, stored_form

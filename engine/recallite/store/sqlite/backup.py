@@ -16,7 +16,7 @@ from recallite.store.protocol import Progress
 from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.keys import Key
-from recallite.unfinished import unfinished
+from recallite.system.atomic_file import unfinished
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.store import SqliteStore

@@ -12,8 +12,8 @@ from time import perf_counter
 
 import apsw
 
-from recallite.background import Background
-from recallite.logs import logger
+from recallite.system.background import Background
+from recallite.system.logs import logger
 
 _log = logger(__name__)
 # Pages of 8 KiB that a commit leaves in the WAL before they are copied; small enough that the copy's sync does not hold

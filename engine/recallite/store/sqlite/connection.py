@@ -9,12 +9,12 @@ from functools import cache
 
 import apsw
 
-from recallite.checks import check_path, encodable
 from recallite.errors import NotADatabase, SchemaTooNew, StoreError, WrongKey
-from recallite.logs import logger
+from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
 from recallite.store.sqlite.keys import Key, refuse_unfit
 from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION, UNRELEASED
+from recallite.system.logs import logger
 
 _log = logger(__name__)
 MEMORY = ":memory:"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recallite.checks import now_us, to_datetime
 from recallite.errors import StoreError, StoreFull
-from recallite.reports import ErasureReceipt
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.reports import ErasureReceipt
 from recallite.store.byte_search import found_in
 from recallite.store.sql.erasing import SqlErasure
 from recallite.store.sqlite.files import RawDatabase, files_of, snapshot_of

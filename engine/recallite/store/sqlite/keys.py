@@ -14,8 +14,8 @@ from typing import Literal
 
 import apsw
 
-from recallite.checks import encodable
 from recallite.errors import EncryptionMissing, InvalidInput, NotADatabase, WrongKey
+from recallite.model.checks import encodable
 
 _INSTALL = "pip uninstall apsw, then pip install apsw-sqlite3mc, which provides the same module with ciphers"
 _CIPHER = "chacha20"

@@ -9,7 +9,7 @@ from recallite.store.rows import read_rows
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.sessions import SqlSessions
 from recallite.store.sqlite.full_text import Table, bm25
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:
     import numpy as np

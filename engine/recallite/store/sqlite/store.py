@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt
-from recallite.reports import ErasureReceipt, Verification
+from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.protocol import Progress, Store
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.lexicon import WordNumbers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recallite.reports import Problem, Verification
+from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found

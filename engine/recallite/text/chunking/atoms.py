@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.text.chunking.lines import Lines
-from recallite.text.chunking.markdown import Block
+from recallite.text.chunking.line_numbers import Lines
+from recallite.text.chunking.markdown_sections import Block
 
 if TYPE_CHECKING:
     import numpy as np

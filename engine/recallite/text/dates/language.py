@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 
 from recallite.text.dates.forms import EVERYWHERE, KINDS, YEAR
 from recallite.text.dates.periods import Time
+from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
-from recallite.text.tokens import tokenize
 
 _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recallite.text.statements.words import Word
+from recallite.text.statements.statement_words import Word
 
 
 class Clause(Struct, gc=False):

@@ -11,7 +11,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.complements import read_complement
 from recallite.text.statements.framing import may_have_frame
 from recallite.text.statements.predicates import read_predicate
-from recallite.text.statements.words import (
+from recallite.text.statements.statement_words import (
     CLOCK,
     COMMA,
     DATE,

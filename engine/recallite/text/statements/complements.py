@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.words import (
+from recallite.text.statements.statement_words import (
     CLOCK,
     COMMA,
     DATE,

@@ -13,9 +13,9 @@ from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import COMMA, DATE, DAY, IDENTIFIER, NAME, STOP, TYPED, Word
 from recallite.text.statements.traits import content_of, unified
 from recallite.text.statements.verdict import Outcome
-from recallite.text.statements.words import COMMA, DATE, DAY, IDENTIFIER, NAME, STOP, TYPED, Word
 
 _ADDS = lazily(r"\b(?:also|as well|in addition|additionally)\b|\btoo\b(?=\W*$|,)")
 _UNSURE = lazily(

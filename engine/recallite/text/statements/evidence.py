@@ -10,9 +10,9 @@ from math import fsum
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.traits import Traits, content_of, traits_of, unified
 from recallite.text.statements.verdict import Verdict
-from recallite.text.statements.words import TYPED
 
 CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
 _FORMS = ("plan", "perfect", "unreal", "sourced", "corrected", "yet", "definite", "command")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.complements import ALIKE, REWRITING, STANDING, subject_of
-from recallite.text.statements.words import IDENTIFIER, NAME, TYPED, Word
+from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
 
 _VALUED = TYPED | {NAME, IDENTIFIER}
 # Of which `chunks` make the roles "by", "in", "to" and "with".

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 
 from recallite.text.normalise import text_key
-from recallite.text.statements.changes import apart, compare
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.clause_changes import apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
 from recallite.text.statements.likelihood import chance_replaced
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import TYPED, key_of
 from recallite.text.statements.verdict import Finding, Outcome, Verdict
-from recallite.text.statements.words import TYPED, key_of
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 FILE = Path(__file__).with_name("confidence.json")

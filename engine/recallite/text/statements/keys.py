@@ -9,8 +9,8 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
 from recallite.text.statements.traits import traits_of
-from recallite.text.statements.words import IDENTIFIER, NAME, TYPED, Word
 
 MAX_KEYS = 8
 MAX_FRAMES = 3

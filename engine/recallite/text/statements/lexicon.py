@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.text.tokens import stem_of
+from recallite.text.index_terms import stem_of
 
 
 def _words(text: str) -> frozenset[str]:

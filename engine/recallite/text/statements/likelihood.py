@@ -17,10 +17,10 @@ import msgspec
 
 from recallite.text.statements.evidence import CHANGING, evidence_of, other_label
 from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import STOP
 from recallite.text.statements.traits import Traits, traits_of
 from recallite.text.statements.verdict import Verdict
 from recallite.text.statements.wording import wording_logit
-from recallite.text.statements.words import STOP
 
 FILE = Path(__file__).with_name("likelihood.json")
 DEPTH = 3

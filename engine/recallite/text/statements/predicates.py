@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.words import MARK, WORD, Word
+from recallite.text.statements.statement_words import MARK, WORD, Word
 
 _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
 _STOPS = frozenset(("stop", "quit"))

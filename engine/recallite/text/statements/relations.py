@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from recallite.text.tokens import tokenize
+from recallite.text.index_terms import tokenize
 
 _SEVERAL = """
     like love enjoy adore hate dislike admire miss visit meet see watch read buy try taste play know speak study learn

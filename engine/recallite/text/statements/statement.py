@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clauses import clauses_of
-from recallite.text.statements.words import COMMA, MARK, STOP, Word, read_words
-from recallite.text.tokens import stem_of
+from recallite.text.statements.statement_words import COMMA, MARK, STOP, Word, read_words
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.

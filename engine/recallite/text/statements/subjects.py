@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.text.tokens import stem_of
+from recallite.text.index_terms import stem_of
 
 _SUBJECTS = """
     diet: vegetarian veggie vegan pescatarian meat steak fish burger carnivore plant-based keto gluten; smoking:

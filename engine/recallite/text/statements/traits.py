@@ -7,11 +7,11 @@ from math import log2
 
 from msgspec import Struct
 
+from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.subjects import SUBJECTS
-from recallite.text.statements.words import (
+from recallite.text.statements.statement_words import (
     COMMA,
     DATE,
     IDENTIFIER,
@@ -25,7 +25,7 @@ from recallite.text.statements.words import (
     Word,
     key_of,
 )
-from recallite.text.tokens import stem_of
+from recallite.text.statements.subjects import SUBJECTS
 from recallite.text.vocabulary import share_of
 
 # Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.

@@ -1,0 +1,253 @@
+"""Consolidation: lowers the importance of episodes, prunes the least important, extracts facts from new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct, structs
+
+from recallite.agents.extraction import Extractor, Fact, ask_model, check_facts
+from recallite.agents.service_base import Service
+from recallite.agents.session_messages import check_messages
+from recallite.embedding.handle import Identity
+from recallite.errors import InvalidInput, StoreError
+from recallite.model import checks
+from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.records import NewRecord, Record, as_seen
+from recallite.remember.batch import write_rows
+from recallite.store.protocol import Reader, Writer
+from recallite.store.values import CycleRow, LinkRow, Row
+from recallite.system.asynchrony import AsyncService, awaited
+from recallite.system.logs import logger
+from recallite.system.messages import fault_text, shown
+from recallite.system.tracing import traced
+
+_log = logger(__name__)
+
+
+class Cycle(Struct, frozen=True, kw_only=True):
+    """What one cycle did; `created_at` is None where there was no episode to work on.
+
+    - compressed: episodes whose importance was lowered, including the pruned ones; pruned: those deleted
+    - replayed: episodes that were new since the last replay; promoted: semantic memories made from them
+    - error: why the extractor failed; the next cycle replays its episodes again
+    """
+
+    agent: str | None = None
+    scope: str = "/"
+    created_at: datetime | None = None
+    compressed: int = 0
+    pruned: int = 0
+    replayed: int = 0
+    promoted: int = 0
+    error: str | None = None
+
+
+class Consolidator(Service):
+    """Works on the episodes of one scope at a time: that of an agent, or without one the handle's own.
+
+    Consolidation does not affect ranking: recency applies at query time.
+    """
+
+    def run(self, agent: str | None = None, *, extract: bool | Extractor = False) -> Cycle:
+        """Run one cycle in one transaction, whatever the threshold. Without a new episode since the last cycle it
+        changes nothing and returns the report of that cycle; an extractor still gets the episodes not yet extracted.
+
+        COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those below `prune_threshold`.
+        Pinned episodes are exempt, and each recall of an episode delays its deletion by `cycles_a_recall` cycles.
+        REPLAY counts the new episodes and, with `extract`, extracts lasting facts from them, which become semantic
+        memories linked to their episodes, known since the newest of these; what a fact makes out of date is
+        superseded. True asks the language model, a callable takes the episodes and returns
+        facts. `Settings.consolidation` has the parameters. Accesses that other processes have not written yet do not
+        count.
+        """
+        return self._run(self._scope(agent), self._extractor(extract), new_from=1)
+
+    def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
+        """The reports of the last cycles, newest first."""
+        with self._engine.store.read() as reader:
+            rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
+        return [self._shown(Cycle, row) for row in rows]
+
+    def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:
+        """The lasting facts that the language model finds in messages of {"role", "content"}; nothing is stored.
+
+        None where no language model is configured. Raises LanguageModelError where it gives no answer.
+        """
+        checked = check_messages(messages, self._engine.settings.write_policy)
+        model = self._engine.language_model
+        if model is None:
+            return None
+        now = datetime.now(UTC)
+        said = [
+            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, valid_from=now)
+            for place, (role, text, _) in enumerate(checked)
+            if text.strip()
+        ]
+        return check_facts(ask_model(model, said), said, self._engine.settings.max_text_chars)
+
+    def _run_if_due(self, scope: str) -> None:
+        """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
+        chosen = self._engine.settings.consolidation
+        if chosen is None:
+            return
+        with self._engine.store.read() as reader:
+            if reader.consolidations.new_episodes(scope, chosen.threshold) < chosen.threshold:
+                return
+        extract = chosen.extract and self._engine.language_model is not None
+        # The episode is stored: a locked store must not fail `log`. The next episode tries again.
+        with suppress(StoreError):
+            self._run(scope, self._extractor(extract), new_from=chosen.threshold)
+
+    def _extractor(self, extract: bool | Extractor) -> Extractor | None:
+        if extract is False:
+            return None
+        if extract is not True:
+            if not callable(extract):
+                raise InvalidInput(f"extract is {shown(extract)}: give True, False or a callable")
+            return extract
+        model = self._engine.language_model
+        if model is None:
+            raise InvalidInput("extract needs a language model: set RECALLITE_LLM_MODEL or Memory(language_model=...)")
+        return lambda episodes: ask_model(model, episodes)
+
+    @traced("consolidate", lambda done: {"episodes": done.replayed, "memories": done.promoted})
+    def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
+        while True:
+            with self._engine.store.read() as reader:
+                last = reader.consolidations.last(scope)
+                trigger = reader.consolidations.last_episode(scope)
+                due = reader.consolidations.new_episodes(scope, new_from) >= new_from
+                # Without an extractor episodes are only counted; the next cycle with one reads them.
+                after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
+                counts = due or new_from == 1
+                between = reader.consolidations.episodes_between(scope, after, trigger) if counts else []
+                unread = extractor is not None and bool(between)
+                episodes = list(reader.records.get_many(between)) if unread else []
+            if not due and not unread:
+                idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
+                return idle if last is None else self._shown(Cycle, last)
+            facts, error = self._extract(extractor, episodes)
+            known = {episode.id: episode.event_at or episode.created_at for episode in episodes}
+            prepared = self._embedded(scope, [_record(fact, known) for fact in facts])
+            replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
+            cycle = CycleRow(
+                0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
+                promoted=0, error=error,
+            )  # fmt: skip
+            done = self._write(last, cycle, due, facts, prepared)
+            if done is not None:
+                return done
+
+    def _extract(self, extractor: Extractor | None, episodes: Sequence[Record]) -> tuple[list[Fact], str | None]:
+        """The facts that the extractor finds in episodes, or why it failed. No transaction is open."""
+        if extractor is None or not episodes:
+            return [], None
+        shown = [as_seen(episode, self._base) for episode in episodes]
+        try:
+            return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
+        except Exception as fault:  # the caller's code: whatever it raises, the cycle continues
+            _log.warning("extraction of facts failed with %s", type(fault).__name__)
+            return [], fault_text(fault)
+
+    def _write(
+        self,
+        last: CycleRow | None,
+        cycle: CycleRow,
+        due: bool,
+        facts: Sequence[Fact],
+        prepared: tuple[list[Row], Identity | None],
+    ) -> Cycle | None:
+        """Write a cycle, or the replay of the last one where none is due, in one transaction.
+
+        Returns None where another process has run a cycle since `last` was read.
+        """
+        engine = self._engine
+        chosen = engine.settings.consolidation or Consolidation()
+        rows, identity = prepared
+        accesses = engine.accesses.take()
+        try:
+            with engine.atomic() as writer:
+                writer.records.touch(accesses)
+                if writer.consolidations.last(cycle.scope) != last:
+                    return None
+                if due:
+                    compressed, pruned = writer.consolidations.compress(cycle.scope, cycle.trigger_id, chosen)
+                    cycle = cycle._replace(compressed=compressed, pruned=pruned)
+                promoted = self._promote(writer, cycle.scope, facts, rows, identity)
+                cycle = cycle._replace(promoted=promoted)
+                if due:
+                    writer.consolidations.add(cycle)
+                elif last is not None:
+                    cycle = last._replace(
+                        replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
+                        error=cycle.error,
+                    )  # fmt: skip
+                    writer.consolidations.change(cycle)
+        except BaseException:
+            engine.accesses.put_back(accesses)
+            raise
+        if any(row.pending for row in rows):
+            engine.may_have_pending = True
+        return self._shown(Cycle, cycle)
+
+    def _promote(
+        self,
+        writer: Writer,
+        scope: str,
+        facts: Sequence[Fact],
+        rows: Sequence[Row],
+        identity: Identity | None,
+    ) -> int:
+        """Store the facts that are not stored yet, and link all facts to those of their episodes that remain.
+
+        They are compared with what is stored as `remember` does: a newer fact supersedes an older one.
+        """
+        now = checks.now_us()
+        found = [_known(writer, scope, row) for row in rows]
+        new = [row for row, known in zip(rows, found, strict=True) if known is None]
+        ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
+        named = [next(ids) if known is None else known for known in found]
+        stored = writer.records.find_ids(named, scope)
+        for fact, public_id in zip(facts, named, strict=True):
+            left = writer.records.find_ids(fact.episodes, scope)
+            writer.links.put(
+                LinkRow(episode, stored[public_id], "supports", 1.0, now) for episode in sorted(left.values())
+            )
+        return sum(row.public_id in stored for row in new)
+
+
+def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
+    """A fact as a record: it became known with the newest of its episodes."""
+    known = [min(times[id], checks.to_datetime(checks.now_us())) for id in fact.episodes if id in times]
+    return NewRecord(
+        text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
+    )
+
+
+def _known(reader: Reader, scope: str, row: Row) -> str | None:
+    """The record that states a fact already: one that stands, or that was superseded after the fact was noticed."""
+    found = reader.records.by_row_ids(reader.records.same_text(scope, row.kind, row.content_hash))
+    for each in found.values():
+        until = checks.check_time(each.held_until, "held_until")
+        if until is None or row.created_at < until:
+            return each.id
+    return None
+
+
+def _detecting(policy: WritePolicy) -> WritePolicy:
+    """Of a write policy what compares statements; topics and links are for what a caller writes."""
+    return structs.replace(
+        policy, merge_strategy="append", topic_cosine=None, link_cosine=None, recognise_recalled=False, junk="store"
+    )
+
+
+class AsyncConsolidator(AsyncService[Consolidator]):
+    """`Consolidator`, awaited."""
+
+    run = awaited(Consolidator.run)
+    facts = awaited(Consolidator.facts)
+    cycles = awaited(Consolidator.cycles)

@@ -1,0 +1,179 @@
+"""Experience: which tools worked for which tasks and what fixed which errors, as tips for the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from recallite.agents.error_patterns import error_pattern, similarity_of
+from recallite.agents.service_base import Service
+from recallite.errors import InvalidInput
+from recallite.model import checks
+from recallite.store.rows import stored_json
+from recallite.store.values import ToolPattern
+from recallite.system.asynchrony import AsyncService, awaited
+from recallite.system.messages import shown
+
+# The fewest runs and the lowest success rate of a pattern that is given as a tip.
+FEWEST_RUNS = 2
+LEAST_SUCCESS = 0.5
+MAX_ERROR_CHARS = 4_000
+# The most steps or tokens of a run: sums over nine million runs still fit in 64 bits.
+MAX_FIGURE = 10**12
+
+
+class Tip(Struct, frozen=True, kw_only=True):
+    """One lesson; its `str` is a sentence for a prompt.
+
+    A "pattern" has the task type, the tools and their figures; a "recovery" has the tool, the error and what fixed it.
+    """
+
+    kind: Literal["pattern", "recovery"]
+    tools: tuple[str, ...]
+    runs: int
+    task_type: str | None = None
+    success_rate: float = 1.0
+    avg_steps: float | None = None
+    avg_tokens: float | None = None
+    error: str | None = None
+    recovery: str | None = None
+
+    def __str__(self) -> str:
+        """The tip as a sentence, on one line."""
+        if self.kind == "recovery":
+            times = "once" if self.runs == 1 else f"{self.runs:,} times"
+            return f"When {self.tools[0]} fails with {_line(self.error)!r}: {_line(self.recovery)} (helped {times})"
+        figures = []
+        if self.avg_steps is not None:
+            figures.append(_counted(self.avg_steps, "step"))
+        if self.avg_tokens is not None:
+            figures.append(_counted(self.avg_tokens, "token"))
+        average = f" (avg {', '.join(figures)})" if figures else ""
+        return (
+            f"For {self.task_type} tasks, use [{', '.join(self.tools)}] — {self.success_rate * 100:.0f}% success rate "
+            f"over {_counted(self.runs, 'run')}{average}"
+        )
+
+
+class Experience(Service):
+    """Experience recorded without an agent is shared by all agents of the handle's scope; with one it is private."""
+
+    def record(
+        self,
+        *,
+        task_type: str,
+        tools: Sequence[str],
+        success: bool,
+        steps: int | None = None,
+        tokens: int | None = None,
+        agent: str | None = None,
+    ) -> None:
+        """Record a run: its tools in the order of first use, whether the task succeeded, its steps and tokens."""
+        kind = checks.check_name(task_type, "task_type")
+        pattern = msgspec.json.encode(unique_tools(tools)).decode()
+        checks.check_flag(success, "success")
+        for name, value in (("steps", steps), ("tokens", tokens)):
+            if value is not None:
+                checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)
+        scope = self._scope(agent)
+        with self._engine.atomic([scope]) as writer:
+            key = scope, kind, pattern
+            writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
+
+    def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
+        """Record what helped when a tool failed; for each tool and error pattern the latest recovery is kept."""
+        name = checks.check_name(tool, "tool")
+        policy = self._engine.settings.write_policy
+        message = policy.clean(_message(error, "error"))
+        helped = policy.clean(_message(recovery, "recovery"))
+        scope = self._scope(agent)
+        with self._engine.atomic([scope]) as writer:
+            key = scope, name, error_pattern(message)
+            writer.experience.add_recovery(key, error=message, recovery=helped, now=checks.now_us())
+
+    def tips(
+        self,
+        task_type: str | None,
+        tool: str | None = None,
+        error: str | None = None,
+        *,
+        agent: str | None = None,
+        limit: int = 10,
+    ) -> list[Tip]:
+        """What helped before: recoveries for `error` of `tool`, then tool patterns for `task_type` (None: any).
+
+        Patterns need at least 2 runs and 50 % success; the most successful come first. Recoveries are those for the
+        same tool and a similar error. An agent sees its own experience and the shared one.
+        """
+        if task_type is not None:
+            checks.check_name(task_type, "task_type")
+        if (tool is None) != (error is None):
+            raise InvalidInput("tool and error go together: recoveries are for an error of a tool")
+        most = checks.check_count(limit, "limit")
+        scopes = list(dict.fromkeys([self._base, self._scope(agent)]))
+        with self._engine.store.read() as reader:
+            known = reader.experience.patterns(scopes, task_type)
+            helped = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
+        recovered: list[Tip] = []
+        if error is not None:
+            pattern = error_pattern(_message(error, "error"))
+            similar = [(similarity_of(pattern, row.error_pattern), row) for row in helped]
+            similar.sort(key=lambda each: -each[0])
+            recovered = [
+                Tip(kind="recovery", tools=(row.tool,), runs=row.total_count, error=row.error, recovery=row.recovery)
+                for similarity, row in similar
+                if similarity > 0
+            ]
+        patterns = [_tip(row) for row in known if row.total_count >= FEWEST_RUNS]
+        good = [tip for tip in patterns if tip.success_rate >= LEAST_SUCCESS]
+        good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
+        return [*recovered, *good][:most]
+
+
+class AsyncExperience(AsyncService[Experience]):
+    """`Experience`, awaited."""
+
+    record = awaited(Experience.record)
+    record_recovery = awaited(Experience.record_recovery)
+    tips = awaited(Experience.tips)
+
+
+def unique_tools(tools: object) -> list[str]:
+    """Tool names in the order of their first use, each once."""
+    if isinstance(tools, str) or not isinstance(tools, Sequence):
+        raise InvalidInput(f"tools is {shown(tools)}: give a list of tool names, e.g. ['file-write']")
+    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{place}]") for place, tool in enumerate(tools)))
+    if not names:
+        raise InvalidInput("tools is empty: give the tools of the run, e.g. ['file-write']")
+    return names
+
+
+def _tip(row: ToolPattern) -> Tip:
+    return Tip(
+        kind="pattern",
+        tools=tuple(stored_json(row.pattern, f"a tool pattern of {row.task_type!r}", list[str])),
+        runs=row.total_count,
+        task_type=row.task_type,
+        success_rate=row.success_count / row.total_count,
+        avg_steps=row.avg_steps,
+        avg_tokens=row.avg_tokens,
+    )
+
+
+def _message(text: object, name: str) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(f"{name} is {shown(text)}: give a non-empty str")
+    return checks.check_text(text, 2**31, name)[:MAX_ERROR_CHARS]
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _counted(number: float, unit: str) -> str:
+    """`1 run`, `4 steps`, `1,190 tokens`."""
+    whole = f"{number:,.0f}"
+    return f"{whole} {unit}" if whole == "1" else f"{whole} {unit}s"

@@ -1,0 +1,291 @@
+"""Sessions: conversations that outlive the process, each message stored as it is appended."""
+
+from __future__ import annotations
+
+import builtins
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from recallite.agents.service_base import Service
+from recallite.agents.session_messages import check_messages, decoded, no_session
+from recallite.agents.snapshots import Snapshot, SnapshotService, checked_details
+from recallite.errors import InvalidInput, SessionDamaged
+from recallite.model import checks
+from recallite.plugin import EngineHandle
+from recallite.store.protocol import Reader
+from recallite.store.values import SessionRow
+from recallite.system.asynchrony import AsyncService, awaited, awaited_service
+from recallite.system.messages import shown
+from recallite.text.index_terms import query_terms, tokenize
+from recallite.text.stopwords import STOP_TERMS
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """A session as it is listed; `messages` is how many it has."""
+
+    id: str
+    agent: str | None = None
+    scope: str = "/"
+    provider: str | None = None
+    messages: int = 0
+    created_at: datetime
+    updated_at: datetime
+
+
+class MessageHit(Struct, frozen=True, kw_only=True):
+    """A message that a search found; `score` is its BM25, higher is better, and compares within one search."""
+
+    session: str
+    agent: str | None = None
+    scope: str = "/"
+    position: int
+    role: str | None = None
+    content: str
+    created_at: datetime
+    score: float
+
+
+class Session(SnapshotService):
+    """One conversation. Every call reads or writes the file, so that several processes may share it."""
+
+    def __init__(self, handle: EngineHandle, opened: SessionRow) -> None:
+        super().__init__(handle)
+        self._opened = opened
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._opened.name
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose session it is; None for the handle's own."""
+        return self._agent_of(self._opened.scope)
+
+    @property
+    def provider(self) -> str | None:
+        """The model provider, as last given to `open`."""
+        return self._opened.provider
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was first opened."""
+        return checks.to_datetime(self._opened.created_at)
+
+    def append(
+        self, message: Mapping[str, Any] | str, content: object = None, *, created_at: datetime | str | None = None
+    ) -> int:
+        """Store a message at the end and return its position; when this returns, it survives power loss.
+
+        A message is any JSON object, kept as it is: with a role and a content, which may be None or a list of parts, or
+        another item of an agent's run, such as a tool call; or it is a role and a content: `append("user", "Hello")`.
+        NotFound when the session has ended.
+        """
+        if isinstance(message, str):
+            message = {"role": message, "content": content}
+        elif content is not None:
+            raise InvalidInput("append takes a message, or a role and a content, not both")
+        return self.extend([message], created_at=created_at)
+
+    def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
+        """Store several messages at the end, all or none; returns the position of the first."""
+        checked = check_messages(messages, self._engine.settings.write_policy)
+        moment = checks.check_time(created_at, "created_at")
+        rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
+        with self._engine.atomic([self._opened.scope]) as writer:
+            now = checks.now_us() if moment is None else moment
+            return writer.sessions.append(self._row_id(writer), rows, now)
+
+    def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
+        """The messages in order, as they were given; with `limit`, the last of them.
+
+        SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out, and
+        the limit does not count them.
+        """
+        most = None if limit is None else checks.check_count(limit, "limit", minimum=0)
+        read: builtins.list[dict[str, Any]] = []
+        before = None
+        with self._engine.store.read() as reader:
+            row_id = self._row_id(reader)
+            while most is None or len(read) < most:
+                missing = None if most is None else most - len(read)
+                rows = reader.sessions.messages(row_id, limit=missing, before=before)
+                read = [*self._decoded(rows, skip_damaged=skip_damaged), *read]
+                if missing is None or len(rows) < missing:
+                    break
+                before = rows[0][0]
+        return read
+
+    def pop(self, *, skip_damaged: bool = False) -> dict[str, Any] | None:
+        """Remove the last message and return it, in one transaction; None if there is none.
+
+        SessionDamaged if another program has damaged it; with `skip_damaged` it is removed too, and the last intact
+        one is returned.
+        """
+        with self._engine.atomic() as writer:
+            row_id = self._row_id(writer)
+            before = None
+            while rows := writer.sessions.messages(row_id, limit=1, before=before):
+                before = rows[0][0]
+                if intact := self._decoded(rows, skip_damaged=skip_damaged):
+                    writer.sessions.remove_from(row_id, before)
+                    return intact[0]
+            if before is not None:
+                writer.sessions.remove_from(row_id, before)
+        return None
+
+    def clear(self) -> int:
+        """Remove every message; returns how many there were. The session stays open."""
+        with self._engine.atomic() as writer:
+            return writer.sessions.remove_from(self._row_id(writer), 0)
+
+    def _decoded(self, rows: Sequence[tuple[int, bytes]], *, skip_damaged: bool) -> builtins.list[dict[str, Any]]:
+        """Stored messages as they were given; without those that are damaged, or SessionDamaged."""
+        read = []
+        for position, text in rows:
+            try:
+                read.append(decoded(self.id, position, text))
+            except SessionDamaged:
+                if not skip_damaged:
+                    raise
+        return read
+
+    def end(
+        self,
+        *,
+        snapshot: bool = False,
+        summary: str = "",
+        key_decisions: Sequence[str] = (),
+        task_ids: Sequence[str] = (),
+        total_cost: float = 0.0,
+        total_tokens: int = 0,
+    ) -> Snapshot | None:
+        """Remove the session and, with `snapshot`, keep a snapshot of it, in one transaction.
+
+        Returns the snapshot; None without one, and for a session that has ended already.
+        """
+        details = checked_details(
+            self._engine.settings.write_policy,
+            summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
+            total_tokens=total_tokens,
+        )  # fmt: skip
+        with self._engine.atomic() as writer:
+            row_id = writer.sessions.find_id(self._opened.scope, self.id)
+            if row_id is None:
+                return None
+            taken = self._keep(writer, self._opened.scope, self.id, None, details) if snapshot else None
+            writer.sessions.delete([row_id])
+        return taken
+
+    def _row_id(self, reader: Reader) -> int:
+        found = reader.sessions.find_id(self._opened.scope, self.id)
+        if found is None:
+            raise no_session(self.id)
+        return found
+
+
+class AsyncSession(AsyncService[Session]):
+    """`Session`, awaited."""
+
+    append = awaited(Session.append)
+    extend = awaited(Session.extend)
+    messages = awaited(Session.messages)
+    pop = awaited(Session.pop)
+    clear = awaited(Session.clear)
+    end = awaited(Session.end)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._now().id
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose session it is; None for the handle's own."""
+        return self._now().agent
+
+    @property
+    def provider(self) -> str | None:
+        """The model provider, as last given to `open`."""
+        return self._now().provider
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was first opened."""
+        return self._now().created_at
+
+
+class Sessions(Service):
+    """Conversations by id. Ids belong to an agent: no agent can open, or learn of, a session of another."""
+
+    def open(self, id: str | None = None, *, agent: str | None = None, provider: str | None = None) -> Session:
+        """Open the session with this id, or create it; without an id it gets a UUID."""
+        name = str(uuid.uuid4()) if id is None else checks.check_name(id, "id")
+        if provider is not None:
+            provider = checks.check_name(provider, "provider")
+        scope = self._scope(agent)
+        with self._engine.store.read() as reader:
+            found = reader.sessions.find(scope, name)
+        if found is None or (provider is not None and provider != found.provider):
+            with self._engine.atomic([scope]) as writer:
+                found = writer.sessions.find(scope, name)
+                if found is None:
+                    writer.sessions.create(scope, name, provider, checks.now_us())
+                elif provider is not None:
+                    writer.sessions.set_provider(found.row_id, provider)
+                found = writer.sessions.find(scope, name)
+        assert found is not None
+        return Session(self._handle, found)
+
+    def get(self, id: str, *, agent: str | None = None) -> Session:
+        """The existing session with this id; NotFound if there is none here."""
+        scope = self._scope(agent)
+        name = checks.check_name(id, "id")
+        with self._engine.store.read() as reader:
+            found = reader.sessions.find(scope, name)
+        if found is None:
+            raise no_session(id)
+        return Session(self._handle, found)
+
+    def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
+        """Sessions, the last used first; without an agent, those of all agents."""
+        scope = self._scope(agent)
+        most = None if limit is None else checks.check_count(limit, "limit")
+        with self._engine.store.read() as reader:
+            rows = reader.sessions.listed(scope, limit=most)
+        return [self._shown(SessionInfo, row, id=row.name) for row in rows]
+
+    def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
+        """Messages that hold words of `query`, by BM25, best first; any text of at most 100,000 characters will do."""
+        every = query_terms(checks.check_query(query))
+        words = [word for word in every if word not in STOP_TERMS] or every
+        scope = self._scope(agent)
+        most = checks.check_count(limit, "limit")
+        with self._engine.store.read() as reader:
+            found = reader.sessions.search(scope, words, most)
+        return [self._shown(MessageHit, hit) for hit in found]
+
+    def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
+        """Remove the sessions not used for longer than this; returns how many."""
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+            raise InvalidInput(f"older_than is {shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
+        scope = self._scope(agent)
+        before = max(checks.now_us() - older_than // timedelta(microseconds=1), checks.EARLIEST_US)
+        with self._engine.atomic() as writer:
+            old = writer.sessions.unused_since(scope, before)
+            writer.sessions.delete(old)
+        return len(old)
+
+
+class AsyncSessions(AsyncService[Sessions]):
+    """`Sessions`, awaited."""
+
+    open = awaited_service(Sessions.open, AsyncSession)
+    get = awaited_service(Sessions.get, AsyncSession)
+    list = awaited(Sessions.list)
+    search = awaited(Sessions.search)
+    cleanup = awaited(Sessions.cleanup)

@@ -1,0 +1,368 @@
+"""Records and hits as Arrow tables, and Arrow tables as records. Needs the extra `arrow` (pyarrow).
+
+Times are timestamps in microseconds UTC, tags lists of texts, metadata a JSON text, vectors lists of parts of
+`fixed_size_list<float>`: a text longer than the embedder's window has several parts, others have one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from recallite.embedding.handle import Identity
+from recallite.errors import InvalidInput, RecalliteError
+from recallite.model.checks import check_path, check_time, optional_datetime
+from recallite.model.records import Hit, Hits, NewRecord, Record
+from recallite.remember.embedded import EmbeddedText
+from recallite.system.extras import install_command
+from recallite.system.messages import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "hit_schema",
+    "hits_table",
+    "new_records",
+    "new_records_table",
+    "questions",
+    "record_schema",
+    "records_table",
+]
+
+Table: TypeAlias = Any
+"""A pyarrow.Table; pyarrow is imported when a function of this module is called."""
+
+_ROWS = 4096
+_TIMES = (
+    "created_at", "event_at", "event_until", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_to",
+    "superseded_at", "held_until",
+)  # fmt: skip
+_LISTS = ("tags", "supersedes", "superseded_by", "match_reasons", "evidence_gaps")
+_NUMBERS = ("position", "access_count", "occurrences")
+_FLAGS = ("pinned", "event_resolved", "indexed")
+_REALS = ("importance", "base_importance", "score", "confidence")
+# What a write reports of itself, and what has a column of another form.
+_NO_COLUMN = ("outcome", "cosine", "links", "contradictions", "occurred_at", "source", "supersedes", "signals")
+_RECORD_FIELDS = tuple(name for name in Record.__struct_fields__ if name not in _NO_COLUMN[:5])
+_HIT_FIELDS = tuple(name for name in Hit.__struct_fields__ if name not in _NO_COLUMN)
+_NEW_FIELDS = tuple(name for name in NewRecord.__struct_fields__ if name != "vector")
+_VECTOR_COLUMNS = ("vector", "vectors", "token_codes", "embedder", "refused")
+_encode = msgspec.json.Encoder().encode
+
+
+def record_schema(dimension: int | None = None) -> Any:
+    """The schema of `records_table`; with vectors of `dimension` components if it is given."""
+    fields = [(name, _type(name)) for name in _RECORD_FIELDS]
+    return _pyarrow().schema(fields if dimension is None else [*fields, ("vectors", _vectors(dimension))])
+
+
+def hit_schema(question: Any = None) -> Any:
+    """The schema of `hits_table`; `question` is the Arrow type of the numbers or names of questions, int64 if None."""
+    pa = _pyarrow()
+    return pa.schema(
+        [
+            ("question", pa.int64() if question is None else question), ("query", pa.string()), ("rank", pa.int32()),
+            *((name, _type(name)) for name in _HIT_FIELDS),
+            ("source", pa.string()), ("position", pa.int64()), ("path", pa.string()),
+            ("supersedes", pa.list_(pa.string())), ("signals", pa.string()),
+        ]
+    )  # fmt: skip
+
+
+def records_table(records: Iterable[Record], *, vectors: Mapping[str, NDArray[np.float32]] | None = None) -> Table:
+    """Records as a table of `record_schema`, a row each.
+
+    `vectors` are those that `Memory.vectors` gives, by id; a record that is not among them has null. What a write
+    reports (outcome, links, contradictions) and the times of repetitions are left out.
+    """
+    pa = _pyarrow()
+    listed = list(records)
+    columns = {name: [_value(name, getattr(each, name)) for each in listed] for name in _RECORD_FIELDS}
+    dimension = None
+    if vectors is not None:
+        dimension = next((each.shape[1] for each in vectors.values()), 0)
+        columns["vectors"] = [None if each.id not in vectors else [*vectors[each.id]] for each in listed]
+    return pa.table(columns, schema=record_schema(dimension))
+
+
+def hits_table(hits: Hits | Sequence[Hits], *, questions: Sequence[int | str] | None = None) -> Table:
+    """Hits as a table of `hit_schema`, a row each: those of `recall`, or of several questions as of `recall_many`.
+
+    `question` is the number of the question, from 0, or what `questions` calls it; `rank` is 1 for its best hit. A
+    question without hits has no row. `signals` is a JSON text.
+    """
+    pa = _pyarrow()
+    answers: Sequence[Hits] = [hits] if isinstance(hits, Hits) else hits
+    names: Sequence[int | str] = range(len(answers)) if questions is None else questions
+    if len(names) != len(answers):
+        raise InvalidInput(f"questions has {len(names)} entries for the hits of {len(answers)}: give one for each")
+    rows = [
+        (name, answer.query, rank, hit)
+        for name, answer in zip(names, answers, strict=True)
+        for rank, hit in enumerate(answer, 1)
+    ]
+    found = [hit for *_, hit in rows]
+    sources = [hit.source for hit in found]
+    columns: dict[str, Any] = {
+        "question": [row[0] for row in rows], "query": [row[1] for row in rows], "rank": [row[2] for row in rows],
+        **{name: [_value(name, getattr(hit, name)) for hit in found] for name in _HIT_FIELDS},
+        **{
+            column: [None if each is None else getattr(each, name) for each in sources]
+            for column, name in (("source", "id"), ("position", "position"), ("path", "path"))
+        },
+        "supersedes": [[former.id for former in hit.supersedes] for hit in found],
+        "signals": [_encode(hit.signals).decode() for hit in found],
+    }  # fmt: skip
+    named = any(isinstance(name, str) for name in names)
+    return pa.table(columns, schema=hit_schema(pa.string() if named else None))
+
+
+def new_records_table(records: Iterable[NewRecord]) -> Table:
+    """New records as a table that `new_records` reads back; what an `EmbeddedText` holds is in columns of its own.
+
+    These are `vectors`, `token_codes`, `refused` and `embedder` (the fingerprint, name and dimension as JSON). A record
+    with another vector has it in `vectors`. All vectors of a table have one dimension.
+    """
+    import numpy as np
+
+    pa = _pyarrow()
+    listed = list(records)
+    columns = {name: [_checked(name, getattr(each, name)) for each in listed] for name in _NEW_FIELDS}
+    fields = [(name, _type(name)) for name in _NEW_FIELDS]
+    if any(each.vector is not None for each in listed):
+        made = [each.vector if isinstance(each.vector, EmbeddedText) else None for each in listed]
+        parts = [
+            [np.frombuffer(part, "<f4") for part in each.vector.vectors]
+            if isinstance(each.vector, EmbeddedText)
+            else None if each.vector is None else [*np.atleast_2d(np.asarray(each.vector, np.float32))]
+            for each in listed
+        ]  # fmt: skip
+        dimension = next((len(each[0]) for each in parts if each), 0)
+        columns["vectors"] = parts
+        columns["token_codes"] = [None if each is None else [*each.codes] for each in made]
+        columns["refused"] = [None if each is None else each.refused for each in made]
+        columns["embedder"] = [None if each is None else _encode(each.embedder).decode() for each in made]
+        fields += [
+            ("vectors", _vectors(dimension)), ("token_codes", pa.list_(pa.binary())), ("refused", pa.string()),
+            ("embedder", pa.string()),
+        ]  # fmt: skip
+    try:
+        return pa.table(columns, schema=pa.schema(fields))
+    except (TypeError, ValueError, OverflowError) as fault:
+        raise InvalidInput(f"a field of a record does not fit its column: {fault}") from fault
+
+
+def new_records(source: object, *, batch_rows: int = _ROWS) -> Iterator[NewRecord]:
+    """The rows of Arrow data as items for `remember_many`, a batch in memory at a time.
+
+    `source` is a Parquet file by its path, a pyarrow Table, RecordBatch or RecordBatchReader, an iterable of batches,
+    or any object with `__arrow_c_stream__`, as those of Polars and DuckDB. Columns are the arguments of `remember`, of
+    which `text` is required; null leaves one out. Of a `records_table` the columns that the store keeps for itself
+    (access counts, times of updates) are passed over, and so are closed versions. A vector is in `vector`, or its parts
+    in `vectors`. Metadata is a JSON text or a struct.
+
+    Raises InvalidInput for another column, and for a value that cannot be read, with the number of its row.
+    """
+    row = 0
+    for batch in _batches(source, batch_rows):
+        yield from _rows(batch, row)
+        row += batch.num_rows
+
+
+def questions(source: object) -> tuple[list[int | str], list[str], list[Any] | None]:
+    """What Arrow data asks: the names of the questions, the queries, and their vectors if it has any.
+
+    They are in the columns `question` (ints or texts; without it their numbers), `query` and `vector`. Raises
+    InvalidInput where there is no query, or a null.
+    """
+    names: list[int | str] = []
+    queries: list[str] = []
+    vectors: list[Any] = []
+    for batch in _batches(source, _ROWS):
+        if "query" not in batch.schema.names:
+            raise InvalidInput(f"the table has no column query, only {', '.join(batch.schema.names)}")
+        own = batch.column("question").to_pylist() if "question" in batch.schema.names else None
+        names += range(len(queries), len(queries) + batch.num_rows) if own is None else own
+        queries += batch.column("query").to_pylist()
+        if "vector" in batch.schema.names:
+            vectors += map(_floats, batch.column("vector"))
+    for place, (name, query) in enumerate(zip(names, queries, strict=True)):
+        if name is None or not isinstance(query, str):
+            raise InvalidInput(f"row {place + 1}: its question or query is {shown(name if name is None else query)}")
+    return names, queries, vectors or None
+
+
+def _rows(batch: Any, first: int) -> Iterator[NewRecord]:
+    known = {*_NEW_FIELDS, *_RECORD_FIELDS, *_VECTOR_COLUMNS}
+    names = batch.schema.names
+    unknown = [name for name in names if name not in known]
+    if unknown or "text" not in names or len(set(names)) < len(names):
+        wrong = (
+            f"the column {shown(unknown[0])}" if unknown else "a column twice" if "text" in names else "no column text"
+        )
+        raise InvalidInput(f"the table has {wrong}: use {', '.join(_NEW_FIELDS)}, and vector or vectors")
+    columns = {name: _listed(batch.column(name)) for name in names if name in _NEW_FIELDS or name == "valid_to"}
+    vectors = _given_vectors(batch)
+    closed = columns.pop("valid_to", None)
+    for place in range(batch.num_rows):
+        if closed is not None and closed[place] is not None:
+            continue
+        fields = {name: values[place] for name, values in columns.items() if values[place] is not None}
+        if vectors is not None and (vector := vectors[place]) is not None:
+            fields["vector"] = vector
+        try:
+            yield _new_record(fields)
+        except RecalliteError as reason:
+            raise InvalidInput(f"row {first + place + 1}: {reason}") from reason
+
+
+def _new_record(fields: dict[str, Any]) -> NewRecord:
+    if "text" not in fields:
+        raise InvalidInput("the text is null")
+    metadata = fields.get("metadata")
+    if isinstance(metadata, str):
+        try:
+            fields["metadata"] = msgspec.json.decode(metadata, type=dict[str, Any])
+        except (msgspec.DecodeError, RecursionError) as fault:
+            raise InvalidInput(f"metadata is {shown(metadata)}: give a JSON object ({fault})") from None
+    for name in ("tags", "supersedes"):
+        if isinstance(fields.get(name), list):
+            fields[name] = tuple(fields[name])
+    if isinstance(fields.get("expires_after"), timedelta):
+        fields.pop("expires_at", None)  # it lives so long from when it is stored
+    return NewRecord(**fields)
+
+
+def _given_vectors(batch: Any) -> list[Any] | None:
+    """For each row its vector, the parts of one, an EmbeddedText, or None."""
+    import numpy as np
+
+    names = batch.schema.names
+    column = next((name for name in ("vectors", "vector") if name in names), None)
+    embedders = batch.column("embedder").to_pylist() if "embedder" in names else [None] * batch.num_rows
+    refused = batch.column("refused").to_pylist() if "refused" in names else [None] * batch.num_rows
+    if column is None and not any(refused):
+        return None
+    codes = batch.column("token_codes").to_pylist() if "token_codes" in names else [None] * batch.num_rows
+    values = [None] * batch.num_rows if column is None else [*map(_floats, batch.column(column))]
+    made: dict[str, Identity] = {}
+    found: list[Any] = []
+    for value, embedder, code, refusal in zip(values, embedders, codes, refused, strict=True):
+        if embedder is None:
+            found.append(value)
+            continue
+        if embedder not in made:
+            try:
+                made[embedder] = msgspec.json.decode(embedder, type=Identity)
+            except msgspec.DecodeError as fault:
+                raise InvalidInput(f"embedder is {shown(embedder)}: {fault}") from None
+        parts = () if value is None else tuple(part.astype("<f4").tobytes() for part in np.atleast_2d(value))
+        if parts or refusal is not None:
+            found.append(EmbeddedText(made[embedder], parts, tuple(code or ()), refusal))
+        else:
+            found.append(None)
+    return found
+
+
+def _floats(value: Any) -> NDArray[np.float32] | None:
+    """A list of numbers as float32 (dimension,), a list of lists as (parts, dimension)."""
+    import numpy as np
+
+    if not value.is_valid:
+        return None
+    types, array = _pyarrow().types, value.values
+    try:
+        if not types.is_fixed_size_list(array.type):
+            return np.asarray(array.to_pylist() if types.is_list(array.type) else array, np.float32)
+        return np.asarray(array.flatten(), np.float32).reshape(len(array), -1)
+    except (TypeError, ValueError):
+        raise InvalidInput("a vector is no list of numbers, or its parts have different lengths") from None
+
+
+def _listed(column: Any) -> list[Any]:
+    pa = _pyarrow()
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _batches(source: object, batch_rows: int) -> Iterator[Any]:
+    pa = _pyarrow()
+    if isinstance(source, str | os.PathLike):
+        yield from _parquet_batches(source, batch_rows)
+    elif isinstance(source, pa.Table):
+        yield from source.to_batches(max_chunksize=batch_rows)
+    elif isinstance(source, pa.RecordBatch):
+        yield from pa.Table.from_batches([source]).to_batches(max_chunksize=batch_rows)
+    elif hasattr(source, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(source)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
+        for each in source:
+            if not isinstance(each, pa.RecordBatch | pa.Table):
+                raise InvalidInput(f"a batch is {shown(each)}: give pyarrow record batches or tables")
+            yield from _batches(each, batch_rows)
+    else:
+        raise InvalidInput(f"source is {shown(source)}: give Arrow data, or the path of a Parquet file")
+
+
+def _parquet_batches(path: str | os.PathLike[str], batch_rows: int) -> Iterator[Any]:
+    pa = _pyarrow()
+    import pyarrow.parquet
+
+    place = check_path(path)
+    try:
+        with pyarrow.parquet.ParquetFile(place) as file:
+            yield from file.iter_batches(batch_size=batch_rows)
+    except (OSError, pa.ArrowException) as fault:
+        raise InvalidInput(f"{place} cannot be read as Parquet: {fault}") from fault
+
+
+def _value(name: str, value: Any) -> Any:
+    """A field of a record or hit as its column takes it."""
+    if name == "metadata":
+        return None if value is None else _encode(value).decode()
+    if name == "supersedes" and isinstance(value, str):
+        return [value]
+    return value
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A field of a new record, which a caller gave, as its column takes it."""
+    if name in _TIMES:
+        return optional_datetime(check_time(value, name))
+    return _value(name, value)
+
+
+def _type(name: str) -> Any:
+    pa = _pyarrow()
+    if name in _TIMES:
+        return pa.timestamp("us", tz="UTC")
+    if name in _LISTS:
+        return pa.list_(pa.string())
+    if name == "expires_after":
+        return pa.duration("us")
+    for names, kind in ((_NUMBERS, pa.int64()), (_FLAGS, pa.bool_()), (_REALS, pa.float64())):
+        if name in names:
+            return kind
+    return pa.string()
+
+
+def _vectors(dimension: int) -> Any:
+    pa = _pyarrow()
+    return pa.list_(pa.list_(pa.float32(), dimension))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise InvalidInput(f"Arrow tables need pyarrow: {install_command('arrow')}") from None
+    return pyarrow

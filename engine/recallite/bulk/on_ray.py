@@ -1,0 +1,310 @@
+"""Bulk work on a Ray cluster, by Ray Data. Needs the extra `ray`.
+
+A Ray cluster that is started with RAY_USAGE_STATS_ENABLED=0 in its environment sends no usage statistics; one that is
+started here, where none is connected to, has it set, and no dashboard.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from msgspec import json
+
+from recallite import errors
+from recallite.bulk.embedding import Embed
+from recallite.bulk.input_files import PARQUET, file_format, records_of_lines
+from recallite.bulk.jobs import BATCH, QUESTIONS
+from recallite.bulk.known import KnownIds
+from recallite.bulk.recalling import Recall
+from recallite.bulk.writing import known_ids, write
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
+from recallite.memory import Memory
+from recallite.model.checks import check_count, is_address, now_us, to_datetime
+from recallite.model.policies import WritePolicy
+from recallite.model.reports import Remembered
+from recallite.model.settings import Settings
+from recallite.recall.request import RecallOptions
+from recallite.remember.pending import Progress
+from recallite.system.cpus import limit_cpus
+from recallite.system.extras import install_command
+from recallite.system.messages import fault_text
+
+if TYPE_CHECKING:
+    from recallite.bulk.arrow import Table
+    from recallite.embedding.protocol import Embedder
+
+__all__ = ["embed", "recall", "remember"]
+
+Dataset: TypeAlias = Any
+"""A ray.data.Dataset."""
+Source: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset"
+
+
+def embed(
+    source: Source,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | str | None = None,
+    policy: WritePolicy | None = None,
+    base: str = "/",
+    workers: int | None = None,
+    batch_size: int = BATCH,
+    cpus: float = 1,
+    ray_options: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """New records as a dataset with ids and vectors, a block a batch, in order; nothing is stored.
+
+    `source` is a dataset whose columns are arguments of `remember`, or files of JSON lines, text or Parquet that every
+    machine can read. `workers` are at most so many actors with `cpus` cores each, each of which loads the model once;
+    None takes what the cluster has. `ray_options` are further arguments of `map_batches`, such as `num_gpus`. A worker
+    that is lost is replaced, and its batch done again.
+    """
+    make = partial(Embed, settings=settings, embedder=embedder, policy=policy, base=base)
+    return _mapped(source, make, workers, batch_size, cpus, ray_options)
+
+
+def remember(
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | str | None = None,
+    policy: WritePolicy | None = None,
+    base: str = "/",
+    workers: int | None = None,
+    batch_size: int = BATCH,
+    cpus: float = 1,
+    ray_options: Mapping[str, Any] | None = None,
+    on_progress: Progress | None = None,
+) -> Remembered:
+    """Embed a corpus on all machines and store it; what is stored already is passed over, before it is embedded.
+
+    A SQLite file is written by this process alone, in the order of the source, a batch a transaction. To a server the
+    workers write themselves; then `path` and its password have to be valid on their machines. Records without an id get
+    their `recallite.bulk.content_id`, so that a batch that is done twice is stored once, and a run that was stopped is
+    finished by the same run again. `on_progress(done, None)` counts the records that were not known. The arguments are
+    those of `embed`. Raises what a worker raised, and WorkerLost where Ray gave up.
+    """
+    total = Remembered()
+    make: Any
+    if is_address(path):  # several processes may write to it at once
+        make = partial(_Remember, str(path), settings, embedder, policy, base)
+        for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, tells=True)):
+            total += Remembered(**json.decode(row["done"]))
+            _tell(on_progress, total)
+        return total
+    from recallite.bulk.arrow import new_records
+
+    with Memory(path, settings=settings, embedder=embedder) as opened:
+        memory = opened if base == "/" else opened.scoped(base)
+        make = partial(_Fresh, settings, embedder, policy, base, KnownIds.of(memory))
+        for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, tells=True)):
+            done = Remembered(**json.decode(row["done"]))
+            if row["records"] is not None:
+                done += write([*new_records(_pyarrow().ipc.open_stream(row["records"]))], memory, policy=policy)
+            total += done
+            _tell(on_progress, total)
+    return total
+
+
+def recall(
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | str | None = None,
+    base: str = "/",
+    limit: int | None = None,
+    now: datetime | str | None = None,
+    workers: int | None = None,
+    batch_size: int = QUESTIONS,
+    cpus: float = 1,
+    ray_options: Mapping[str, Any] | None = None,
+    **options: Unpack[RecallOptions],
+) -> Dataset:
+    """The hits of many questions as a dataset of `recallite.bulk.arrow.hit_schema`, in the order of the questions.
+
+    `source` is a dataset, or Parquet files, with the columns `query` and `question`, an int or text that names it. The
+    store at `path` is a server or a file that lies there on every machine: a copy that nobody writes to will do. Each
+    worker loads model and index once. All questions are asked as of one moment, `now` or when this is called. What is
+    wrong in a worker is raised by Ray, when the dataset is read.
+    """
+    moment = to_datetime(now_us()) if now is None else now
+    make = partial(
+        _named_questions,
+        os.fspath(path),
+        settings=settings,
+        embedder=embedder,
+        base=base,
+        limit=limit,
+        now=moment,
+        options=options,
+    )
+    return _mapped(source, make, workers, batch_size, cpus, ray_options)
+
+
+def _told(done: Remembered, records: Table = None, failure: RecalliteError | None = None) -> Table:
+    """What a worker says of a batch, in one row: an empty block would not come back, nor a typed error."""
+    pa = _pyarrow()
+    stream = None if records is None else pa.BufferOutputStream()
+    if stream is not None:
+        with pa.ipc.new_stream(stream, records.schema) as writer:
+            writer.write_table(records)
+    said = None if failure is None else json.encode([type(failure).__name__, str(failure)]).decode()
+    row = {
+        "done": json.encode(done).decode(), "failure": said,
+        "records": None if stream is None else stream.getvalue().to_pybytes(),
+    }  # fmt: skip
+    kinds = [("done", pa.string()), ("failure", pa.string()), ("records", pa.large_binary())]
+    return pa.table({name: [value] for name, value in row.items()}, schema=pa.schema(kinds))
+
+
+class _Fresh:
+    """Embeds what is not stored yet, for the process that stores it."""
+
+    def __init__(
+        self, settings: Settings | None, embedder: Any, policy: WritePolicy | None, base: str, known: KnownIds
+    ) -> None:
+        self._embed = Embed(settings=settings, embedder=embedder, policy=policy, base=base, known=known)
+
+    def __call__(self, batch: Any) -> Table:
+        made = self._embed(batch)
+        return _told(Remembered(known=batch.num_rows - made.num_rows), made if made.num_rows else None)
+
+
+class _Remember:
+    """Embeds and stores what is not stored yet, in a store on a server."""
+
+    def __init__(
+        self, path: str, settings: Settings | None, embedder: Any, policy: WritePolicy | None, base: str
+    ) -> None:
+        opened = Memory(path, settings=settings, embedder=embedder)
+        self._memory = opened if base == "/" else opened.scoped(base)
+        self._policy = policy
+        known = partial(known_ids, self._memory)
+        self._embed = Embed(settings=opened.settings, embedder=embedder, policy=policy, base=base, known=known)
+
+    def __call__(self, batch: Any) -> Table:
+        from recallite.bulk.arrow import new_records
+
+        try:
+            records = self._embed.records(new_records(batch))
+            done = write(records, self._memory, policy=self._policy)
+        except InvalidItem as refused:
+            raise InvalidInput(f"row {refused.position + 1}: {refused.reason}") from None
+        return _told(done + Remembered(known=batch.num_rows - len(records)))
+
+
+def _named_questions(path: str, **given: Any) -> Any:
+    asked = Recall(path, **given)
+
+    def answer(batch: Any) -> Table:
+        if "question" not in batch.schema.names:
+            raise InvalidInput("the questions have no column question: number or name them, or their hits are nobody's")
+        return asked(batch)
+
+    return answer
+
+
+class _Actor:
+    """What an actor holds: what `make` gives, made with the first batch, so that its errors are those of a batch."""
+
+    def __init__(self, make: Any, cpus: float, lines: str | None, tells: bool) -> None:
+        limit_cpus(max(1, int(cpus)))
+        self._lines, self._tells = lines, tells
+        self._make = make
+        self._call: Any = None
+
+    def __call__(self, batch: Any) -> Table:
+        try:
+            if self._lines is not None:
+                batch = records_of_lines(batch.column("text").to_pylist(), self._lines)
+            if self._call is None:
+                self._call = self._make()
+            return self._call(batch)
+        except RecalliteError as failure:
+            if not self._tells:
+                raise
+            return _told(Remembered(), failure=failure)
+
+
+def _mapped(
+    source: Source,
+    make: Any,
+    workers: int | None,
+    batch_size: int,
+    cpus: float,
+    ray_options: Mapping[str, Any] | None,
+    *,
+    tells: bool = False,
+) -> Dataset:
+    """`source` in blocks of `batch_size` rows, each of which an actor has made into another."""
+    size = check_count(batch_size, "batch_size")
+    most = None if workers is None else check_count(workers, "workers")
+    data = _connected()
+    dataset, lines = _dataset(data, source)
+    # Exactly so many rows a block, in order: then a worker embeds the very batches that one process would.
+    dataset.context.execution_options.preserve_order = True
+    return dataset.repartition(target_num_rows_per_block=size, strict=True).map_batches(
+        _Actor, batch_size=None, batch_format="pyarrow", fn_constructor_args=(make, cpus, lines, tells),
+        compute=data.ActorPoolStrategy(min_size=1, max_size=most), num_cpus=cpus, **(ray_options or {}),
+    )  # fmt: skip
+
+
+def _dataset(data: Any, source: Source) -> tuple[Dataset, str | None]:
+    """The dataset of a source, and the format of its lines where it has lines of files."""
+    if isinstance(source, data.Dataset):
+        return source, None
+    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    formats = {file_format(path) for path in paths}
+    if len(formats) != 1 or not formats <= {PARQUET, "jsonl", "text"}:
+        raise InvalidInput(f"the files are {', '.join(sorted(formats))}: give Parquet, JSON lines or text, of one kind")
+    names = [os.path.abspath(os.fspath(path)) for path in paths]
+    (format,) = formats
+    return (data.read_parquet(names), None) if format == PARQUET else (data.read_text(names), format)
+
+
+def _connected() -> Any:
+    """ray.data, connected to the cluster that the program or RAY_ADDRESS names, else to one started here."""
+    try:
+        import ray
+        import ray.data
+    except ImportError as missing:
+        raise InvalidInput(f"bulk work on a cluster needs {missing.name}: {install_command('ray')}") from None
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(include_dashboard=False, logging_level="WARNING")
+    return ray.data
+
+
+def _rows(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """What the workers say of each batch, in order, as it is done. Raises what a worker raised, and WorkerLost."""
+    import ray.exceptions
+
+    try:
+        for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
+            for row in block.to_pylist():
+                if row["failure"] is not None:
+                    name, message = json.decode(row["failure"])
+                    raise getattr(errors, name, RecalliteError)(message)
+                yield row
+    except ray.exceptions.RayError as fault:
+        raise WorkerLost(
+            f"Ray gave up ({fault_text(fault)}). What is stored stays, and the same run again does the rest"
+        ) from fault
+
+
+def _pyarrow() -> Any:
+    import pyarrow
+    import pyarrow.ipc
+
+    return pyarrow
+
+
+def _tell(on_progress: Progress | None, total: Remembered) -> None:
+    if on_progress is not None:
+        on_progress(total.records + total.junk, None)

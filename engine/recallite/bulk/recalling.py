@@ -1,0 +1,126 @@
+"""Asking batches of questions, each of which is answered as one process would answer it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack
+
+from msgspec import structs
+
+from recallite.errors import InvalidInput
+from recallite.memory import Memory
+from recallite.model.checks import check_time
+from recallite.model.records import Hits
+from recallite.model.settings import Settings
+from recallite.plugin import engine_of
+from recallite.recall.pipeline import recall_queries
+from recallite.recall.request import RecallOptions, build_request
+from recallite.store.opening import shown_path, store_exists
+from recallite.system.numerics import kernel_errors
+
+if TYPE_CHECKING:
+    from recallite.bulk.arrow import Table
+    from recallite.embedding.protocol import Embedder
+
+__all__ = ["Recall", "recall", "recall_texts"]
+
+
+def recall_texts(
+    memory: Memory,
+    queries: Sequence[str],
+    *,
+    vectors: Sequence[object] | None = None,
+    limit: int | None = None,
+    now: datetime | str | None = None,
+    **options: Unpack[RecallOptions],
+) -> list[Hits]:
+    """`Memory.recall_many` as of the moment `now`, from which ages are measured; hits count as accessed on request."""
+    options.setdefault("count_access", False)
+    request = build_request(memory.scope, memory.settings.profile, limit=limit, **options)
+    moment = check_time(now, "now")
+    if moment is not None:
+        request = structs.replace(request, now=moment)
+    with kernel_errors():
+        found = recall_queries(engine_of(memory).core, list(queries), vectors, request)
+    if memory.scope != "/":
+        for hits in found:
+            hits[:] = map(memory._seen, hits)
+    return found
+
+
+def recall(
+    batch: object,
+    store: Memory,
+    *,
+    limit: int | None = None,
+    now: datetime | str | None = None,
+    **options: Unpack[RecallOptions],
+) -> Table:
+    """The hits of a batch of questions as a table of `recallite.bulk.arrow.hit_schema`.
+
+    `batch` is Arrow data with the column `query`, and if there are any the columns `vector`, the query's own, and
+    `question`, an int or text that names the question in the hits; without it they have its place in the batch. Other
+    columns are passed over. Options are those of `Memory.recall`; the hits do not count as accessed. Two calls with the
+    same `now` give the same hits, wherever they run.
+    """
+    from recallite.bulk.arrow import hits_table, questions
+
+    names, queries, vectors = questions(batch)
+    if not queries:
+        return hits_table([], questions=names)
+    return hits_table(recall_texts(store, queries, vectors=vectors, limit=limit, now=now, **options), questions=names)
+
+
+class Recall:
+    """Answers batches of questions from the store at `path`; loads model and index once.
+
+    The arguments are those of `Memory` and `recall`. The store may be a copy that nobody writes to. Raises InvalidInput
+    where there is no such file: a mistyped path is no empty store.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | str | None = None,
+        base: str = "/",
+        key: str | None = None,
+        limit: int | None = None,
+        now: datetime | str | None = None,
+        options: RecallOptions | None = None,
+    ) -> None:
+        _check_there(path)
+        self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
+        self._memory = self._opened if base == "/" else self._opened.scoped(base)
+        # Kernels that are not loaded yet would be stood in for, with the same hits to the last bits but a few.
+        self._opened.warmup()
+        self._asked: dict[str, Any] = {"limit": limit, "now": now, **(options or {})}
+
+    def __call__(self, batch: object) -> Table:
+        """The hits of a batch of questions: `recall`."""
+        return recall(batch, self._memory, **self._asked)
+
+    def texts(self, queries: Sequence[str]) -> list[Hits]:
+        """The hits of each query."""
+        return recall_texts(self._memory, queries, **self._asked) if queries else []
+
+    def close(self) -> None:
+        """Close the store."""
+        self._opened.close()
+
+    def __enter__(self) -> Recall:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_there(path: str | os.PathLike[str] | None) -> None:
+    if path is not None and not store_exists(path):
+        raise InvalidInput(f"there is no store at {shown_path(path)}")

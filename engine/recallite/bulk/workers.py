@@ -1,0 +1,226 @@
+"""Worker processes of one machine: batches go to them and come back in order, a bounded number at a time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from recallite import errors
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
+from recallite.system.cpus import limit_cpus, usable_cpus
+from recallite.system.messages import shown
+
+__all__ = ["Workers"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+# Batches under way for each process: one in work and one that waits for it.
+_AHEAD = 2
+
+
+class Workers(Generic[Task, Result]):
+    """So many processes, each of which calls `make()` once and what that returns with one task after another.
+
+    They are started afresh ("spawn"), when there are tasks for them, share the cores of this process and end with it,
+    however it ends. `make`, tasks and results are pickled. Use it with `with`. Raises InvalidInput where `make` cannot
+    be pickled.
+
+    A thread and a pipe for each: a ProcessPoolExecutor whose process ends while a task is written to it hangs before
+    Python 3.11.6 (https://github.com/python/cpython/issues/94777).
+    """
+
+    def __init__(self, make: Callable[[], Callable[[Task], Result]], count: int) -> None:
+        try:
+            pickled = pickle.dumps(make)
+        except Exception as fault:  # of the objects that it holds
+            raise InvalidInput(
+                f"worker processes cannot be given {shown(make, 200)} ({fault}): give names and settings, such as the "
+                "name of an embedder in place of an object"
+            ) from fault
+        self._workers = [_Worker(pickled, max(1, usable_cpus() // count)) for _ in range(count)]
+        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="recallite-worker")
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        """The result of each task, in order. Tasks are taken as results are.
+
+        Raises what a worker raised, and WorkerLost where one has ended.
+        """
+        under_way: deque[Future[Any]] = deque()
+        given, failure = iter(tasks), None
+        while True:
+            try:
+                task = next(given)
+            except StopIteration:
+                break
+            except RecalliteError as fault:  # the tasks before it are done first
+                failure = fault
+                break
+            under_way.append(self._threads.submit(self._call, task))
+            if len(under_way) >= _AHEAD * len(self._workers):
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+        if failure is not None:
+            raise failure
+
+    def _call(self, task: Task) -> Any:
+        worker = self._idle.get()
+        try:
+            return worker.call(task)
+        finally:
+            self._idle.put(worker)
+
+    def __enter__(self) -> Workers[Task, Result]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:  # their work is not wanted any more
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            for worker in self._workers:
+                worker.kill()
+        self._threads.shutdown()
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """One process and the pipe to it; a thread at a time calls it."""
+
+    _starting = threading.Lock()
+
+    def __init__(self, pickled: bytes, cores: int) -> None:
+        self._pickled, self._cores = pickled, cores
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+        self._killed = False
+
+    def call(self, task: object) -> Any:
+        """What the process returns for a task. Raises what it raises, and WorkerLost where it has ended."""
+        given = pickle.dumps(task)
+        try:
+            pipe = self._pipe or self._start()
+            pipe.send_bytes(given)
+            answer = pipe.recv_bytes()
+        except (EOFError, OSError) as ended:
+            raise WorkerLost(
+                "a worker process ended before its work was done: it was killed or ran out of memory, or the program "
+                'that starts workers has no `if __name__ == "__main__":`. What is stored stays, and the same run again '
+                "does the rest"
+            ) from ended
+        result, raised = pickle.loads(answer)
+        if isinstance(raised, _Raised):
+            raise raised.as_error() from None
+        if raised is not None:
+            raise raised
+        return result
+
+    def kill(self) -> None:
+        """End the process at once; whoever waits for it gets WorkerLost."""
+        with self._starting:
+            self._killed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def close(self) -> None:
+        """Let the process end, which waits for tasks or was killed."""
+        if self._pipe is not None and self._process is not None:
+            self._pipe.close()
+            self._process.join()
+
+    def _start(self) -> Connection:
+        context = get_context("spawn")
+        with self._starting:
+            if self._killed:
+                raise EOFError
+            here, there = context.Pipe()
+            # Daemonic: where `with` is never left, this process does not wait for them as it ends.
+            process = context.Process(target=_serve, args=(there, self._pickled, self._cores), daemon=True)
+            # Ctrl-C is for this process alone, also while the other starts and has no handler of its own yet. The
+            # tracker, which multiprocessing starts with the first process, would let the signal through again.
+            resource_tracker.ensure_running()
+            _let_interrupts(through=False)
+            try:
+                process.start()
+            finally:
+                _let_interrupts(through=True)
+            there.close()
+            self._process, self._pipe = process, here
+        return here
+
+
+class _Raised:
+    """An error of a worker as plain values: it may have no form that can be pickled."""
+
+    def __init__(self, fault: BaseException, place: int | None = None) -> None:
+        self.name, self.message, self.place = type(fault).__name__, str(fault), place
+
+    def as_error(self) -> RecalliteError:
+        reason: RecalliteError = getattr(errors, self.name, RecalliteError)(self.message)
+        return reason if self.place is None else InvalidItem(self.place, 0, reason)
+
+
+def _let_interrupts(*, through: bool) -> None:
+    """Let this thread get Ctrl-C, or not; processes that it starts inherit that."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_UNBLOCK if through else signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _serve(pipe: Connection, pickled: bytes, cores: int) -> None:
+    """Answer tasks until the pipe ends, which it does with the process at its other end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _let_interrupts(through=True)
+    limit_cpus(cores)
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
+    made: list[Callable[[Any], Any]] = []
+
+    def call(task: bytes) -> Any:
+        if not made:  # here, so that its errors are those of a task
+            made.append(pickle.loads(pickled)())
+        return made[0](pickle.loads(task))
+
+    while True:
+        pipe.send_bytes(_answer(call, tasks.get()))
+
+
+def _receive(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
+    try:
+        while True:
+            tasks.put(pipe.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _answer(call: Callable[[bytes], Any], task: bytes) -> bytes:
+    """The pickle of what a call returned and what it raised, one of which is None."""
+    try:
+        return pickle.dumps((call(task), None))
+    except InvalidItem as refused:
+        return pickle.dumps((None, _Raised(refused.reason, refused.position)))
+    except RecalliteError as fault:
+        return pickle.dumps((None, _Raised(fault)))
+    except Exception as fault:
+        fault.add_note(f"In a worker process:\n{''.join(traceback.format_exception(fault))}")
+        try:
+            answer = pickle.dumps((None, fault))
+            pickle.loads(answer)
+        except Exception:  # of a class that cannot be pickled
+            return pickle.dumps((None, RuntimeError(*fault.__notes__)))
+        return answer

@@ -1,0 +1,99 @@
+"""Storing batches so that a batch that comes twice is stored once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from recallite.errors import AlreadyExists, InvalidItem
+from recallite.memory import Memory
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
+from recallite.model.reports import Remembered
+from recallite.model.settings import Settings
+from recallite.plugin import engine_of
+
+if TYPE_CHECKING:
+    from recallite.bulk.arrow import Table
+    from recallite.embedding.protocol import Embedder
+
+__all__ = ["Write", "known_ids", "write"]
+
+
+def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
+    """Which of these ids are memories that this handle sees."""
+    wanted = list(ids)
+    engine = engine_of(memory)
+    with engine.read() as reader:
+        return {*reader.records.find_ids(wanted, engine.scope)} if wanted else set()
+
+
+def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy | None = None) -> Remembered:
+    """Store records in one transaction, in order; those whose id is stored already are passed over.
+
+    Several processes may do this with the same records: each is stored once. Raises what `Memory.remember_many` raises.
+    """
+    first: dict[str, int] = {}
+    for place, each in enumerate(records):
+        if each.id is not None:
+            first.setdefault(each.id, place)
+    fresh = [place for place, each in enumerate(records) if each.id is None or first[each.id] == place]
+    while True:
+        known = known_ids(memory, _ids(records, fresh))
+        fresh = [place for place in fresh if records[place].id not in known]
+        if not fresh:
+            return Remembered(known=len(records))
+        try:
+            ids = memory.remember_many([records[place] for place in fresh], batch_size=len(fresh), policy=policy)
+        except InvalidItem as refused:
+            # Where another process has stored one of them meanwhile, nothing of this batch is: it is tried without.
+            if isinstance(refused.reason, AlreadyExists) and known_ids(memory, _ids(records, fresh)):
+                continue
+            raise InvalidItem(fresh[refused.position], 0, refused.reason) from refused.reason
+        stored = sum(map(bool, ids))
+        return Remembered(records=stored, known=len(records) - len(fresh), junk=len(fresh) - stored)
+
+
+def _ids(records: Sequence[NewRecord], places: Sequence[int]) -> list[str]:
+    return [name for place in places if (name := records[place].id) is not None]
+
+
+class Write:
+    """Stores batches in the store at `path`, which it opens once. Of a SQLite file let one process write at a time."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | str | None = None,
+        policy: WritePolicy | None = None,
+        base: str = "/",
+        key: str | None = None,
+    ) -> None:
+        self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
+        self._memory = self._opened if base == "/" else self._opened.scoped(base)
+        self._policy = policy
+
+    def __call__(self, batch: object) -> Table:
+        """Store Arrow data as `Embed` gives it; returns a row that counts what was done."""
+        import pyarrow as pa
+
+        from recallite.bulk.arrow import new_records
+
+        done = write([*new_records(batch)], self._memory, policy=self._policy)
+        return pa.table({name: [value] for name, value in done.to_dict().items()})
+
+    def close(self) -> None:
+        """Close the store."""
+        self._opened.close()
+
+    def __enter__(self) -> Write:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

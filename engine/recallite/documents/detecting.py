@@ -1,0 +1,94 @@
+"""Detecting the format of a document: by its content first, then by its name."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import PurePosixPath
+
+from recallite.documents.loaded import Kind
+from recallite.errors import DocumentEncrypted, DocumentUnreadable
+
+BY_EXTENSION: dict[str, Kind] = {
+    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
+}  # fmt: skip
+_BY_MEDIA_TYPE: dict[str, Kind] = {
+    "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
+}  # fmt: skip
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_FOREIGN = (
+    (b"\x89PNG\r\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"{\\rtf", "a rich text (RTF) file"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a program"),
+    (b"OggS", "a sound or a film"),
+    (b"ID3", "a sound"),
+    (b"%!PS", "a PostScript file"),
+)
+_ZIPPED = (
+    ("word/document.xml", "docx"),
+    ("xl/workbook.xml", "a spreadsheet (XLSX)"),
+    ("ppt/presentation.xml", "a presentation (PPTX)"),
+    ("META-INF/container.xml", "an EPUB book"),
+    ("content.xml", "an OpenDocument file"),
+)
+_HTML = re.compile(
+    # Possessive: letting a comment also end at a later --> took a minute for 30 comments.
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])",
+    re.IGNORECASE,
+)
+_PDF_WITHIN = 1024
+
+
+def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
+    """The format of a document; `media_type` is what a server declared.
+
+    Raises DocumentUnreadable for an unsupported format, and says what it looks like.
+    """
+    if not data:
+        raise DocumentUnreadable("it is empty")
+    # Readers accept PDFs with some bytes before the header, and such files exist.
+    if b"%PDF-" in data[:_PDF_WITHIN]:
+        return "pdf"
+    if data.startswith(b"PK\x03\x04"):
+        return _zipped(data)
+    if data.startswith(_OLE):
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            raise DocumentEncrypted("it is an encrypted Office document: save it without a password")
+        raise DocumentUnreadable("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
+    for magic, what in _FOREIGN:
+        if data.startswith(magic):
+            raise DocumentUnreadable(f"it looks like {what}; PDF, DOCX, HTML, Markdown and text are read")
+    extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
+    by_name = BY_EXTENSION.get(extension)
+    if by_name in ("pdf", "docx"):
+        raise DocumentUnreadable(f"it is named {extension}, but its content is not")
+    if by_name is not None:
+        return by_name
+    if media_type in _BY_MEDIA_TYPE:
+        return _BY_MEDIA_TYPE[media_type]
+    return "html" if _HTML.match(data[:4096]) else "text"
+
+
+def _zipped(data: bytes) -> Kind:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise DocumentUnreadable("it looks like a damaged DOCX or zip archive") from None
+    for member, kind in _ZIPPED:
+        if member in members:
+            if kind == "docx":
+                return "docx"
+            raise DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
+    raise DocumentUnreadable("it looks like a zip archive; unpack it and ingest the folder")

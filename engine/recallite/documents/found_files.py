@@ -1,0 +1,203 @@
+"""Files of folders: found by patterns and read consistently. Nothing outside the folder is opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from recallite.documents.detecting import BY_EXTENSION
+from recallite.documents.outcomes import Skipped
+from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recallite.system.folders import Folder, Stamp, compile_patterns, kind_of, open_folder, printable, read_steady
+
+_TEXT_EXTENSIONS = frozenset(
+    (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
+)
+_LEFT_OUT = frozenset(("node_modules", "__pycache__"))
+_DEEPEST = 64
+
+
+class FoundFile(NamedTuple):
+    """A file to read: `inner` is its path below `root`, with forward slashes; `source` names it in the store."""
+
+    source: str
+    root: Path
+    inner: str
+    warnings: tuple[str, ...] = ()
+
+
+def find_file(path: Path, root: Path | None) -> FoundFile | Path:
+    """A file, or the real path of a folder, at `path`; with `root` it must be in that folder, links aside."""
+    try:
+        if root is not None:
+            base = Path(os.path.realpath(root, strict=True))
+            path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
+            inner = os.path.relpath(os.path.normpath(base / path), base)
+            if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
+                raise DocumentRefused(f"it is not in {root}")
+            real = Path(os.path.realpath(base / inner, strict=True))
+            if real != base / inner:
+                raise DocumentRefused("it is, or is reached through, a symbolic link, which is not followed here")
+        else:
+            real = Path(os.path.realpath(path, strict=True))
+        mode = real.stat().st_mode
+    except (OSError, ValueError) as fault:
+        raise DocumentUnreadable(_why(fault)) from None
+    if stat.S_ISDIR(mode):
+        return real
+    if not stat.S_ISREG(mode):
+        raise DocumentUnreadable(f"it is {kind_of(mode)}, not a file")
+    return FoundFile(printable(real.as_posix()), real.parent, real.name)
+
+
+def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
+    """The bytes of a file, all of one version of it, and its stamp. Raises DocumentUnreadable and DocumentTooLarge."""
+
+    def check(held: os.stat_result) -> None:
+        if not stat.S_ISREG(held.st_mode):
+            raise DocumentUnreadable(f"it is {kind_of(held.st_mode)}, not a file")
+        if held.st_size > max_bytes:
+            raise DocumentTooLarge(f"it has {held.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
+
+    try:
+        read = read_steady(file.root, file.inner, check)
+    except OSError as fault:
+        raise DocumentUnreadable(_why(fault)) from None
+    if read is None:
+        raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
+    return read
+
+
+class Walk:
+    """A walk through a folder. Iterating yields its files in order; what is left out is added to `skipped`.
+
+    `include` and `exclude` are .gitignore patterns of paths below the folder. Without `include`, files with the
+    extension of a document are taken. Raises InvalidInput for an invalid pattern.
+    """
+
+    def __init__(
+        self, root: Path, include: Sequence[str], exclude: Sequence[str], *, recursive: bool, follow_symlinks: bool
+    ) -> None:
+        self.skipped: list[Skipped] = []
+        self._root = root
+        self._include = compile_patterns(include, "include")
+        self._exclude = compile_patterns(exclude, "exclude")
+        self._recursive = recursive
+        self._follow = follow_symlinks
+        self._folded: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[FoundFile]:
+        try:
+            folder = open_folder(self._root)
+        except OSError as fault:
+            raise DocumentUnreadable(_why(fault)) from None
+        yield from self._enter(folder, "", "", ())
+
+    def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
+        """The files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
+        with closing(folder):
+            try:
+                entries = folder.entries()
+            except OSError as fault:
+                self._skip(name, _why(fault))
+                return
+            for entry in entries:
+                path = f"{name}/{entry.name}" if name else entry.name
+                below = f"{inner}/{entry.name}" if inner else entry.name
+                if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                    self._skip(path, "hidden and generated files and folders are left out")
+                elif entry.is_symlink():
+                    yield from self._linked(entry, path, above)
+                elif entry.is_dir(follow_symlinks=False):
+                    yield from self._folder(folder, entry.name, path, below, above)
+                else:
+                    try:
+                        mode = entry.stat(follow_symlinks=False).st_mode
+                    except OSError as fault:  # removed since the folder was listed
+                        self._skip(path, _why(fault))
+                        continue
+                    yield from self._file(mode, path, below)
+
+    def _folder(
+        self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
+    ) -> Iterator[FoundFile]:
+        if not self._recursive:
+            self._skip(path, "subfolders are left out, as requested (not recursive)")
+        elif self._exclude is not None and self._exclude.match_file(f"{path}/"):
+            self._skip(path, "exclude leaves it out")
+        elif len(above) == _DEEPEST:
+            self._skip(path, f"it is nested deeper than {_DEEPEST} folders")
+        elif below in above:
+            self._skip(path, "a symbolic link leads back to it")
+        else:
+            try:
+                inner = self._opened(below) if folder is None else folder.enter(entry)
+            except OSError as fault:
+                self._skip(path, _why(fault))
+                return
+            yield from self._enter(inner, path, below, (*above, below))
+
+    def _opened(self, below: str) -> Folder:
+        """A folder opened at its real path step by step, so that no link is followed on the way."""
+        folder = open_folder(self._root)
+        for name in below.split("/"):
+            with closing(folder):
+                folder = folder.enter(name)
+        return folder
+
+    def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
+        """The target of a symbolic link, where links are followed and the target is in the folder."""
+        if not self._follow:
+            self._skip(
+                path, "it is a symbolic link: those that stay in the folder are followed on request (follow symlinks)"
+            )
+            return
+        try:
+            real = Path(os.path.realpath(self._root / path, strict=True))
+            mode = real.stat().st_mode
+        except OSError as fault:
+            self._skip(path, _why(fault))
+            return
+        if not real.is_relative_to(self._root) or real == self._root:
+            self._skip(path, "it is a symbolic link that leads out of the folder", "DocumentRefused")
+            return
+        below = real.relative_to(self._root).as_posix()
+        if stat.S_ISDIR(mode):
+            yield from self._folder(None, entry.name, path, below, above)
+        else:
+            yield from self._file(mode, path, below)
+
+    def _file(self, mode: int, path: str, below: str) -> Iterator[FoundFile]:
+        if self._exclude is not None and self._exclude.match_file(path):
+            self._skip(path, "exclude leaves it out")
+        elif self._include is not None and not self._include.match_file(path):
+            return  # not reported: nothing asked for it
+        elif not stat.S_ISREG(mode):
+            self._skip(path, f"it is {kind_of(mode)}, not a file")
+        elif self._include is None and not _is_document(path):
+            self._skip(path, "its name is not that of a document: name it in include to read it")
+        elif printable(path) != path:
+            self._skip(path, "its name is not UTF-8: rename it")
+        else:
+            other = self._folded.setdefault(path.casefold(), path)
+            clash = () if other == path else (f"its name and that of {other} differ only in case",)
+            yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
+
+    def _skip(self, path: str, reason: str, error: str | None = None) -> None:
+        self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason, error=error))
+
+
+def _is_document(path: str) -> bool:
+    extension = os.path.splitext(path)[1].lower()
+    return extension in BY_EXTENSION or extension in _TEXT_EXTENSIONS
+
+
+def _why(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.errno == errno.ENOENT:
+        return "it is not there"
+    return f"it cannot be read: {getattr(fault, 'strerror', None) or fault}"

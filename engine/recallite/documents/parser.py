@@ -1,0 +1,161 @@
+"""Reads documents in a subprocess: a malicious file fails only its own ingest."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from typing import BinaryIO
+
+import msgspec
+
+from recallite import errors
+from recallite.documents.detecting import detect
+from recallite.documents.loaded import Limits, Loaded
+from recallite.documents.plain import load_text
+from recallite.documents.reader_process import LENGTH_BYTES, Failure, Reply, Request
+from recallite.errors import DocumentTooLarge, DocumentUnreadable
+
+# Not multiprocessing, which would run the caller's script again in the child.
+_BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from recallite.documents.reader_process import main; main()"
+)  # What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.
+_KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
+_BYTES_PER_CHAR = 8
+_OVERHEAD_BYTES = 16_000_000
+_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+
+
+class _Worker:
+    """A subprocess, and the thread that receives its replies."""
+
+    def __init__(self, longest_reply: int) -> None:
+        if not sys.executable:
+            raise DocumentUnreadable("the process that reads documents cannot be started: where Python is, is unknown")
+        paths = json.dumps([entry or os.getcwd() for entry in sys.path])
+        environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        except OSError as reason:
+            raise DocumentUnreadable(f"the process that reads documents cannot be started: {reason}") from reason
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.requests = self.process.stdin
+        self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(
+            target=_receive, args=(self.process.stdout, self.replies, longest_reply), daemon=True
+        )
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+        self._thread.join()
+        with contextlib.suppress(BrokenPipeError):
+            self.requests.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+def _receive(stream: BinaryIO, replies: queue.SimpleQueue[bytes | None], longest: int) -> None:
+    while len(head := stream.read(LENGTH_BYTES)) == LENGTH_BYTES:
+        length = int.from_bytes(head, "little")
+        if length > longest:
+            replies.put(b"")
+            return
+        replies.put(stream.read(length))
+    replies.put(None)
+
+
+class Parser:
+    """Extracts the text of documents. Use it as a context manager, from any thread; one document is read at a time.
+
+    Plain text and Markdown are read here, everything else in a subprocess, which is started for the first document,
+    reads the next ones too, and is replaced after a crash, a timeout or a document that was too large.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+
+    def __enter__(self) -> Parser:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child process. Again, it does nothing."""
+        with self._lock:
+            self._end()
+
+    def load(
+        self, data: bytes, name: str, *, media_type: str | None = None, charset: str | None = None,
+        password: str | None = None,
+    ) -> Loaded:  # fmt: skip
+        """The text of a document with this name; `media_type` and `charset` are what a server declared.
+
+        Raises the errors under DocumentError.
+        """
+        if len(data) > self._limits.max_bytes:
+            raise DocumentTooLarge(f"it has {len(data):,} bytes; the limit is {self._limits.max_bytes:,}")
+        kind = detect(data, name, media_type)
+        if kind in ("markdown", "text"):
+            return load_text(data, self._limits.max_chars, markdown=kind == "markdown", charset=charset)
+        request = Request(kind, data, self._limits, password, charset)
+        with self._lock:
+            try:
+                reply = self._ask(request)
+            except BaseException:
+                self._end()
+                raise
+            # What such a document has taken is not all given back: the next one would lack the memory.
+            if isinstance(reply, Failure) and reply.error == "DocumentTooLarge":
+                self._end()
+        if isinstance(reply, Failure):
+            raise getattr(errors, reply.error)(reply.message)
+        return reply
+
+    def _ask(self, request: Request) -> Reply:
+        if self._worker is None:
+            self._worker = _Worker(self._limits.max_chars * _BYTES_PER_CHAR + _OVERHEAD_BYTES)
+        worker = self._worker
+        message = msgspec.msgpack.encode(request)
+        with contextlib.suppress(BrokenPipeError):  # it has ended; the reply says how
+            worker.requests.write(len(message).to_bytes(LENGTH_BYTES, "little"))
+            worker.requests.write(message)
+            worker.requests.flush()
+        try:
+            answer = worker.replies.get(timeout=self._limits.seconds)
+        except queue.Empty:
+            raise DocumentTooLarge(f"it takes longer than {self._limits.seconds:g} s to be read") from None
+        if answer is None:
+            raise self._crashed(worker)
+        if not answer:
+            raise DocumentTooLarge(f"its text is longer than {self._limits.max_chars:,} characters")
+        return _REPLIES.decode(answer)
+
+    def _crashed(self, worker: _Worker) -> Exception:
+        code = worker.process.wait()
+        if code == -getattr(signal, "SIGXCPU", 0):
+            return DocumentTooLarge(f"it takes longer than {self._limits.seconds:g} s to be read")
+        ended = f"signal {-code}" if code < 0 else f"code {code}"
+        return DocumentUnreadable(
+            f"its reader ended with {ended}: it is damaged, or needs more than {self._limits.memory_mb:,} MB of memory"
+        )
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None

@@ -1,0 +1,108 @@
+"""Plain text in any encoding, and Markdown."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import re
+
+from recallite.documents.loaded import Loaded
+from recallite.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
+from recallite.system.extras import install_command
+
+# UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE_BYTES = 65_536
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+# The largest share of invalid bytes in a text read as UTF-8: pasted from elsewhere, or cut off.
+_MOST_BAD = 0.001
+
+
+def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
+    """The text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
+    text, warnings = decode(data, charset)
+    if len(text) > max_chars:
+        raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+    if not text.strip():
+        raise DocumentUnreadable("it holds no text")
+    return Loaded(
+        text=text, media_type="text/markdown" if markdown else "text/plain", markdown=markdown, exact=True,
+        warnings=warnings,
+    )  # fmt: skip
+
+
+def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
+    """The text, and warnings of what was guessed or lost. Encodings tried: byte order mark, UTF-8, declared, guessed.
+
+    Raises DocumentUnreadable for what is not text, and ParserMissing where guessing needs a library.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                return _without_nul(data.decode(encoding)), []
+            except UnicodeDecodeError as reason:
+                text = data.decode(encoding, "replace")
+                return _without_nul(text), [f"byte {reason.start:,} is not {encoding}: it was replaced"]
+    if b"\x00" in data:
+        return _without_mark(data)
+    try:
+        return data.decode(), []
+    except UnicodeDecodeError:
+        pass
+    if charset is not None:
+        try:
+            if codecs.lookup(charset).name != "utf-8":
+                text = data.decode(charset)
+                text.encode()  # escapes, an encoding to Python, may produce what no text contains
+                return _without_nul(text), []
+        except (ValueError, LookupError):  # a NUL in the name, other bytes; an unknown or no text encoding
+            pass
+    replaced = data.decode("utf-8", "replace")
+    lost = replaced.count("\ufffd")
+    if lost <= max(1, _MOST_BAD * len(data)) and any(char > "\x7f" and char != "\ufffd" for char in replaced):
+        return replaced, [f"{lost:,} bytes are not UTF-8: they were replaced"]
+    return _guessed(data)
+
+
+def _without_mark(data: bytes) -> tuple[str, list[str]]:
+    """UTF-16 without a byte order mark: in Latin text every other byte is zero. Other data with zeros is not text."""
+    sample = data[:_SAMPLE_BYTES]
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    half = len(sample) / 2
+    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if zeros > 0.4 * half and others < 0.05 * half:
+            try:
+                text = data.decode(encoding)
+            except UnicodeDecodeError:
+                break
+            if not _CONTROL.search(text):
+                return text, [f"it was read as {encoding}, which it does not state"]
+    raise DocumentUnreadable("it is not text: it holds NUL bytes")
+
+
+def _without_nul(text: str) -> str:
+    if "\x00" in text:
+        raise DocumentUnreadable("it is not text: it holds NUL characters")
+    return text
+
+
+def _guessed(data: bytes) -> tuple[str, list[str]]:
+    try:
+        normalizer = importlib.import_module("charset_normalizer")
+    except ImportError:
+        raise ParserMissing(
+            f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}"
+        ) from None
+    best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
+    if best is None:
+        raise DocumentUnreadable("it is not text in a known encoding: save it as UTF-8")
+    try:
+        return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
+    except UnicodeDecodeError:
+        raise DocumentUnreadable(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None

@@ -1,0 +1,298 @@
+"""The command eval: a person's own questions, what was found of what they expect, and where the rest was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+
+import typer
+
+from recallite.doors.cli.command import prints
+from recallite.doors.cli.options import EvaluationOptions, argument, option, parse_pairs, recall_fields
+from recallite.doors.cli.output import hint, one_line
+from recallite.doors.cli.streams import stdin_stream
+from recallite.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recallite.memory import Memory
+    from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+    from recallite.remember.pending import Progress
+
+
+_PIPE_COLUMNS = 100
+_SHOWN_CHARS = 160
+_NO_PAIR = ("filter", "explain")
+_FIGURES = {"recall": "recall@{k}", "hit": "hit@{k}", "hit_at_1": "hit@1", "mrr": "MRR", "ndcg": "nDCG@{k}"}
+# What helps against the losses of a stage.
+_REMEDIES = {
+    "filter": "the question's filter, a scope or a time hides it",
+    "superseded": "another memory stands in its place: include_superseded or held_at shows it",
+    "candidates": "neither meaning nor words found it: more candidates, or another embedder",
+    "threshold": "lower min_confidence or min_score",
+    "diversify": "raise mmr_lambda",
+    "group": "leave group_by out",
+    "spread": "leave spread_over out, or ask for more hits",
+    "limit": "change the weights, or ask for more hits",
+    "token_budget": "raise token_budget",
+}
+
+
+class Shown(NamedTuple):
+    """An evaluation, how many missed questions to show of it, and the earlier report that it is compared with."""
+
+    evaluation: Evaluation
+    missed: int
+    earlier: str | None
+
+
+def _asked(found: Evaluation) -> int:
+    return found.counted + found.confidence.unanswerable
+
+
+def _print_evaluation(shown: Shown) -> None:
+    from rich.console import Console
+
+    found = shown.evaluation
+    terminal = Console(highlight=False)
+    if not terminal.is_terminal:
+        terminal = Console(highlight=False, width=_PIPE_COLUMNS)
+    runs = [found] if found.against is None else [found, found.against]
+    names = _names(runs, shown.earlier)
+    without = found.confidence.unanswerable
+    counted = f"{found.counted:,} question{'s' * (found.counted != 1)} with an answer"
+    also = f" and {without:,} without" if without else ""
+    _say(terminal, f"{counted}{also}; the first {found.k} hits of each")
+    _print_figures(terminal, runs, names)
+    _print_comparisons(terminal, found, names)
+    _print_changed(terminal, runs, names, shown.missed)
+    _print_lost(terminal, runs, names)
+    _print_missed(terminal, found, names[0] if len(runs) > 1 else None, shown.missed)
+    _print_not_stored(terminal, found)
+    _print_confidence(terminal, runs, names)
+    if not _asked(found):
+        hint("no question could be counted: no memory that they expect is in the store")
+
+
+@prints(
+    _print_evaluation,
+    json=lambda shown: shown.evaluation,
+    fails=lambda shown: not _asked(shown.evaluation),
+    bar=("asking", "questions"),
+)
+def eval_(
+    memory: Memory,
+    report: Progress | None,
+    file: Annotated[str, argument("FILE", "JSON lines with the questions; - is standard input.")],
+    k: Annotated[int, typer.Option("--hits", "-k", help="How many hits of a question count.")] = 10,
+    against: Annotated[
+        list[str] | None,
+        option("NAME=VALUE", "Compare with this option of recall, as mode=keyword; repeat for more."),
+    ] = None,
+    against_report: Annotated[
+        str | None, option("FILE", "Compare with a report that --out wrote, as of another store or embedder.")
+    ] = None,
+    missed: Annotated[int, typer.Option(min=0, help="The most missed questions to show.")] = 20,
+    out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
+    **options: Unpack[EvaluationOptions],
+) -> Shown:
+    """Measure recall on questions of your own.
+
+    Each line of FILE is a question with the memories to be found, by text, part of a text, or id:
+
+    {"question": "Where does Ada live?", "expected": ["Ada moved to Bergen"]}
+
+    An empty list says that the store has no answer. A line may have an "id", and a filter: "scope", "kinds", "tags",
+    "where", "since", "until", "as_of". Nothing in the store changes.
+
+    Shown are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
+    min_confidence would keep. With --against the questions are asked again with other options, and both runs are
+    compared question by question; --against-report compares with an earlier run.
+    """
+    fields = recall_fields(options)
+    other: dict[str, Any] | Evaluation | None = _against(against) or None
+    if against_report is not None:
+        if other is not None:
+            raise InvalidInput("give --against or --against-report, not both")
+        other = _earlier(against_report)
+    found = memory.evaluate(stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields)
+    if out is not None:
+        from recallite.transfer.formats import writing
+
+        with writing(out, store=memory.path) as stream:
+            stream.write(found.to_json() + "\n")
+    return Shown(found, missed, None if against_report is None else Path(against_report).name)
+
+
+def _earlier(path: str) -> Evaluation:
+    import msgspec
+
+    from recallite.model.reports import Evaluation
+
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=Evaluation)
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{path} is no report that eval --out wrote: {fault}") from None
+
+
+def _against(pairs: list[str] | None) -> dict[str, Any]:
+    from recallite.recall.request import RecallOptions
+
+    return parse_pairs(pairs, "--against", [name for name in RecallOptions.__annotations__ if name not in _NO_PAIR])
+
+
+def _names(runs: Sequence[Evaluation], earlier: str | None) -> list[str]:
+    """What the runs are called: the options of the first, and the file of the second or what it has otherwise."""
+    first, *more = (run.options for run in runs)
+    names = [_label(first) or "settings"]
+    if earlier is not None:
+        return [*names, earlier]
+    for options in more:
+        differing = {name: value for name, value in options.items() if name not in first or first[name] != value}
+        names.append(_label(differing) or "the same")
+    return names
+
+
+def _label(options: dict[str, Any]) -> str:
+    return " ".join(f"{name}={one_line(value)}" for name, value in options.items())
+
+
+def _print_figures(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
+    if runs[0].figures is None:
+        return
+    rows = [
+        (
+            name.format(k=runs[0].k),
+            *("" if run.figures is None else f"{getattr(run.figures, field):.3f}" for run in runs),
+        )
+        for field, name in _FIGURES.items()
+    ]
+    terminal.print()
+    _table(terminal, ("", *names), rows)
+
+
+def _print_comparisons(terminal: Console, found: Evaluation, names: Sequence[str]) -> None:
+    if found.comparisons:
+        _say(terminal, f"\n{names[1]}, question by question", style="bold")
+    for each in found.comparisons:
+        figure = _FIGURES[each.figure].format(k=found.k)
+        if not each.better and not each.worse:
+            _say(terminal, f"{figure}: equal at all {each.equal:,}")
+            continue
+        verdict = "more than chance" if each.clear else "this may be chance"
+        _say(
+            terminal,
+            f"{figure}: better at {len(each.better):,}, worse at {len(each.worse):,}, equal at {each.equal:,}; "
+            f"{each.difference:+.3f} (95 % interval {each.low:+.3f} to {each.high:+.3f}, sign test p = {each.p:.2g}): "
+            f"{verdict}",
+        )
+
+
+def _print_changed(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str], most: int) -> None:
+    """The questions whose first right hit moved, with its rank in both runs."""
+    if len(runs) == 1:
+        return
+    asked = {(each.id, each.question): each for each in runs[1].results}
+    pairs = [(each, asked.get((each.id, each.question))) for each in runs[0].results]
+    rows = [
+        (first.id, _first_right(first), _first_right(second), _short(first.question))
+        for first, second in pairs
+        if second is not None and first.figures != second.figures
+    ]
+    if rows and most:
+        _say(terminal, "\nrank of the first right hit", style="bold")
+        _table(terminal, ("", *names, "question"), rows[:most], last_is_text=True)
+    if len(rows) > most:
+        hint(f"{len(rows) - most:,} more questions have other ranks: --missed shows them")
+
+
+def _first_right(each: AnsweredQuestion) -> str:
+    return str(min((one.rank for one in each.expected if one.rank is not None), default="-"))
+
+
+def _print_lost(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
+    stages = list(dict.fromkeys(stage for run in runs for stage in run.lost))
+    if stages:
+        rows = [(stage, *(f"{run.lost.get(stage, 0):,}" for run in runs), _REMEDIES.get(stage, "")) for stage in stages]
+        heads = names if len(runs) > 1 else ("memories",)
+        terminal.print()
+        _table(terminal, ("lost at", *heads, "what may help"), rows, last_is_text=True)
+
+
+def _print_missed(terminal: Console, found: Evaluation, name: str | None, most: int) -> None:
+    missed = found.missed
+    if not missed or not most:
+        return
+    _say(terminal, "\nmissed" if name is None else f"\nmissed with {name}", style="bold")
+    for each in missed[:most]:
+        _say(terminal, f"{each.id}  {_short(each.question)}")
+        for one in each.expected:
+            if one.rank is None:
+                _say(terminal, f"    expected: {_short(one.text)}")
+                certain = "" if one.confidence is None else f" (confidence {one.confidence:.2f})"
+                _say(terminal, f"    {one.stage}: {one.reason}{certain}", style="yellow")
+        if each.best_text is not None and all(one.rank != 1 for one in each.expected):
+            _say(terminal, f"    first hit: {_short(each.best_text)}", style="dim")
+    if len(missed) > most:
+        hint(f"{len(missed) - most:,} more missed questions: --missed shows them, and --json or --out the whole report")
+
+
+def _print_not_stored(terminal: Console, found: Evaluation) -> None:
+    if not found.not_stored:
+        return
+    _say(terminal, "\nnot in the store, so counted nowhere", style="bold")
+    for each in found.not_stored:
+        _say(terminal, f"{each.question}  {_short(each.expected)}: {each.reason}")
+        if each.nearest_text is not None:
+            _say(terminal, f"    most similar: {_short(each.nearest_text)} ({each.nearest})", style="dim")
+
+
+def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
+    reports = [run.confidence for run in runs]
+    if not any(each.right for each in reports):
+        return
+    heads = names if len(runs) > 1 else ("kept",)
+    rows = zip(*map(_kept, reports), strict=True)
+    thresholds = (f"{each.min_confidence:g}" for each in reports[0].thresholds)
+    others = " and questions without an answer" * bool(reports[0].unanswerable)
+    _say(terminal, f"\nright hits{others} that each min_confidence lets through", style="bold")
+    _table(terminal, ("min_confidence", *heads), [(least, *kept) for least, kept in zip(thresholds, rows, strict=True)])
+    for report, name in zip(reports, names, strict=True):
+        if report.keeps_95 is not None:
+            least = int(report.keeps_95 * 1000) / 1000
+            with_name = f" with {name}" if len(runs) > 1 else ""
+            _say(terminal, f"min_confidence={least:g} keeps 95 % of the right hits{with_name}")
+
+
+def _kept(report: ConfidenceReport) -> list[str]:
+    """What passes each threshold, in words."""
+    without = f", {{}} of {report.unanswerable:,}" if report.unanswerable else ""
+    return [f"{at.right:,} of {report.right:,}{without.format(f'{at.unanswerable:,}')}" for at in report.thresholds]
+
+
+def _table(
+    terminal: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], *, last_is_text: bool = False
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for place, name in enumerate(columns):
+        is_text = place == 0 or (last_is_text and place == len(columns) - 1)
+        table.add_column(Text(name), justify="left" if is_text else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    terminal.print(table)
+
+
+def _say(terminal: Console, text: str, *, style: str = "") -> None:
+    from rich.text import Text
+
+    terminal.print(Text(text, style), soft_wrap=True)
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"

@@ -1,0 +1,232 @@
+"""Hits and explanations as people read them: on a terminal scores as bars and reasons as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+
+from recallite.doors.cli.output import console, hint, one_line, print_pairs, print_rows, safe, short_ids
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from recallite.model.records import Explanation, Hit, Hits
+
+
+_BAR_CELLS = 8
+_CHART_CELLS = 32
+# What a person calls a signal.
+_SIGNALS = {
+    "cosine": "meaning", "bm25": "words", "rerank": "token reranking", "fused": "meaning and words",
+    "spread": "with neighbours", "decay": "age", "score": "score",
+}  # fmt: skip
+_REASONS = {
+    "semantic": "by meaning",
+    "keyword": "shares words with the question",
+    "rerank": "matches word by word",
+    "session": "next to a match in its source",
+    "link": "linked to a match",
+    "recency": "recent",
+    "importance": "important",
+    "change": "holds at the time asked about, others of its kind do not",
+    "step": "tells of what another hit states",
+    "standing": "a standing instruction or preference",
+}
+# What learned ranking goes by, and the least part of its output that is named.
+_MOVED_BY = {
+    "semantic": "its meaning", "keyword": "the words it shares", "rerank": "its match word by word",
+    "speaker": "its speaker", "session": "its neighbours", "link": "its links", "score": "all of these together",
+}  # fmt: skip
+_LEAST_PART = 0.1
+
+
+def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
+    """The hits of one question, best first; `many` says that it is one of several questions."""
+    terminal = console()
+    if terminal is None:
+        _print_lines(hits, many=many, explained=explained)
+    else:
+        _draw_hits(terminal, hits, many=many, explained=explained)
+    if hits.spread_over is not None and len(hits) > 1:
+        hint("in order of time, not of score")
+    for part in hits.sub_queries:
+        hint(f"searched too: {part}")
+    for gap in hits.evidence_gaps:
+        hint(f"gap: {gap}")
+    if hits.left_out:
+        hint(f"{hits.left_out:,} more did not fit the token budget")
+    if explained and hits.stages:
+        hint(_stage_times(hits))
+
+
+def print_figures(hits: Hits) -> None:
+    """The hits of one question with every figure, as lines for people who read a pipe."""
+    for hit in hits:
+        typer.echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
+        typer.echo(f"        {reasons(hit, hits.query)}")
+        typer.echo(f"        {_figures(hit.signals)}")
+    typer.echo(f"  {_stage_times(hits)}")
+
+
+def _stage_times(hits: Hits) -> str:
+    """The milliseconds of each stage, on one line."""
+    return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in hits.stages.items())
+
+
+def reasons(hit: Hit, query: str) -> str:
+    """Why a hit was found, in words."""
+    from recallite.notes.snippets import highlight
+
+    said = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
+    if "semantic" in said and hit.signals.get("cosine_rank") == 1:
+        said["semantic"] = "closest in meaning"
+    words = list(dict.fromkeys(hit.text[start:stop] for start, stop in highlight(hit.text, query)))
+    if "keyword" in said and words:
+        said["keyword"] = f"shares {', '.join(map(repr, words))}"
+    return one_line("; ".join(said.values()) or "next to a match")
+
+
+def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text:
+    """A text with its spans in a style."""
+    from rich.text import Text
+
+    shown, at = Text(), 0
+    for start, stop in spans:
+        shown.append(safe(text[at:start])).append(safe(text[start:stop]), style)
+        at = stop
+    return shown.append(safe(text[at:]))
+
+
+def print_explanation(found: Explanation) -> None:
+    """Why a memory is, or is not, among the hits: sentences and a chart on a terminal, lines elsewhere."""
+    terminal = console()
+    if terminal is not None:
+        for sentence in _sentences(found):
+            terminal.print(safe(sentence), markup=False, soft_wrap=True)
+        _draw_signals(terminal, found)
+        return
+    print_pairs(
+        {"returned": found.returned, "stage": found.stage, "reason": found.reason, "confidence": found.confidence}
+    )
+    rows = [(name, f"{value:.4f}", found.ranks.get(name)) for name, value in found.signals.items()]
+    print_rows(("signal", "value", "rank"), rows)
+
+
+def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
+    rows = []
+    for hit in hits:
+        signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
+        why = f"{', '.join(hit.match_reasons)} ({signals})"
+        query, shown = (hits.query,) if many else (), (why,) if explained else ()
+        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit), *changes(hit)))
+    print_rows((), rows)
+
+
+def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from recallite.notes.snippets import highlight
+
+    if many:
+        terminal.print(Text(one_line(hits.query), "bold"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
+        text = _text(hit)
+        shown = marked(text, highlight(text, hits.query))
+        source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
+        for line in changes(hit):
+            shown.append(f"\n{safe(line)}", "yellow")
+        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}  confidence {hit.confidence:.2f}", "dim")
+        if explained:
+            shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
+        table.add_row(Text(f"{hit.score:.2f} ").append(_bar(hit.score, _BAR_CELLS), "green"), shown)
+    terminal.print(table)
+
+
+def _figures(signals: dict[str, float]) -> str:
+    """Signals with their ranks, on one line."""
+    shown = []
+    for name, value in signals.items():
+        if not name.endswith("_rank") and _is_used(name, value):
+            rank = signals.get(f"{name}_rank")
+            shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
+    return ", ".join(shown)
+
+
+def _is_used(name: str, value: float) -> bool:
+    """Whether a signal takes part: token-level reranking is optional."""
+    return name != "rerank" or value != 0
+
+
+def _draw_signals(terminal: Console, found: Explanation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("signal", "value", "", "rank"):
+        table.add_column(name, justify="right" if name in ("value", "rank") else "left")
+    for name, value in found.signals.items():
+        if not _is_used(name, value):
+            continue
+        bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
+        table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(found.ranks.get(name, "")))
+    terminal.print(table)
+
+
+def _sentences(found: Explanation) -> Iterator[str]:
+    """An explanation in words, a sentence each."""
+    if found.returned:
+        yield f"It is hit {found.rank}, with a score of {found.score:.2f} and a confidence of {found.confidence:.2f}."
+    else:
+        yield f"It is not among the hits: {found.reason}."
+    signals, ranks = found.signals, found.ranks
+    places = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
+    if places:
+        yield f"Among all memories that pass the filters its rank is {' and '.join(places)}."
+    if signals and not signals.get("bm25"):
+        yield "It has no word of the question."
+    change = signals.get("spread", 0.0) - signals.get("fused", 0.0)
+    if abs(change) >= 0.01:
+        verb = "raise" if change > 0 else "lower"
+        yield f"Its neighbours and links {verb} its score from {signals['fused']:.2f} to {signals['spread']:.2f}."
+    if signals.get("decay", 1.0) < 0.995:
+        yield f"Its age leaves {signals['decay']:.0%} of its score."
+    yield from _learned(found)
+
+
+def _learned(found: Explanation) -> Iterator[str]:
+    """What learned ranking did with the memory, and by what."""
+    if not found.learned:
+        return
+    before, after = found.ranks["formula"], found.ranks["score"]
+    verb = "leaves it at rank" if before == after else f"moves it from rank {before:,} to"
+    yield f"Learned ranking {verb} {after:,}."
+    parts = sorted(found.learned.items(), key=lambda part: -abs(part[1]))
+    for word, sign in (("for", 1), ("against", -1)):
+        if named := [_MOVED_BY.get(name, name) for name, part in parts if part * sign >= _LEAST_PART]:
+            yield f"What speaks {word} it: {', '.join(named)}."
+
+
+def _bar(value: float, cells: int) -> str:
+    filled = round(min(max(value, 0.0), 1.0) * cells)
+    return "█" * filled + "░" * (cells - filled)
+
+
+def changes(hit: Hit) -> Iterator[str]:
+    """What a hit took the place of and until when that held, and what has taken its own place, a line each."""
+    for former in hit.supersedes:
+        until = "" if former.held_until is None else f" until {former.held_until:%Y-%m-%d}"
+        yield one_line(f"was{until}: {former.text}")
+    if hit.superseded_by:
+        until = "" if hit.held_until is None else f" on {hit.held_until:%Y-%m-%d}"
+        yield f"superseded{until} by {', '.join(short_ids(hit.superseded_by))}"
+
+
+def _text(hit: Hit) -> str:
+    return f"[{hit.context}] {hit.text}" if hit.context else hit.text

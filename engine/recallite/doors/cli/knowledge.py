@@ -1,0 +1,161 @@
+"""Commands on documents: ingest, search, list, delete."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from recallite.doors.cli.command import nothing, prints
+from recallite.doors.cli.ids import document_id
+from recallite.doors.cli.options import (
+    Limit,
+    Mode,
+    Overrides,
+    Where,
+    argument,
+    flag,
+    option,
+    parse_json,
+    recall_fields,
+)
+from recallite.doors.cli.output import attributes, hint, print_table
+from recallite.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recallite.documents.outcomes import DeletedDocument, Document, Ingested
+    from recallite.memory import Memory
+    from recallite.model.records import Hit, Hits
+    from recallite.remember.pending import Progress
+
+
+knowledge = typer.Typer(no_args_is_help=True, help="Documents: PDF, Word, HTML, Markdown and text.")
+_SNIPPET_CHARS = 300
+
+
+class Ingestion(NamedTuple):
+    """What an ingest did, and whether it could not read a source that was named."""
+
+    done: Ingested
+    failed: bool
+
+
+def _print_ingestion(ingestion: Ingestion) -> None:
+    done = ingestion.done
+    print_table("id outcome chunks source")(done.documents)
+    for document in done.documents:
+        for warning in document.warnings:
+            hint(f"{document.source}: {warning}")
+    for skipped in done.skipped:
+        hint(f"skipped {skipped.source}: {skipped.reason}")
+    if not done.documents:
+        hint("nothing was ingested: no document that can be read was found")
+
+
+@knowledge.command("ingest")
+@prints(
+    _print_ingestion,
+    json=lambda ingestion: attributes(ingestion.done, "documents skipped counts seconds"),
+    fails=lambda ingestion: ingestion.failed,
+    within=True,
+    create=True,
+    bar=("ingesting", "documents"),
+)
+def ingest(
+    memory: Memory,
+    report: Progress | None,
+    sources: Annotated[list[str], argument("SOURCE", "Files, folders and http(s) URLs; - is standard input.")],
+    metadata: Annotated[str | None, option("JSON", "Kept with each document, to search by with --where.")] = None,
+    name: Annotated[str | None, option("NAME", "The name of a single document.")] = None,
+    title: Annotated[str | None, option("TEXT", "The title of a single document.")] = None,
+    include: Annotated[list[str] | None, option("PATTERN", "In folders only what matches, as in .gitignore.")] = None,
+    exclude: Annotated[list[str] | None, option("PATTERN", "Not what matches; repeat for more.")] = None,
+    password: Annotated[str | None, option("TEXT", "Opens encrypted PDFs.")] = None,
+    recursive: Annotated[bool, typer.Option(help="Look into folders of folders.")] = True,
+    follow_symlinks: Annotated[bool, flag("Follow links that stay in the folder.", "--follow-symlinks")] = False,
+    allow_private_addresses: Annotated[
+        bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
+    ] = False,
+) -> Ingestion:
+    """Read documents, and store what is new or has changed. What was left out is reported on standard error."""
+    given: Any = sources[0] if len(sources) == 1 else sources
+    if given == "-":
+        if sys.stdin.isatty():
+            raise InvalidInput("no document was given: pipe one in, or name a file, a folder or a URL")
+        given = sys.stdin.buffer.read()
+    elif "-" in sources:
+        raise InvalidInput("- is standard input, and no source beside others")
+    done = memory.knowledge.ingest(
+        given, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
+        exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
+        allow_private_addresses=allow_private_addresses, on_progress=report,
+    )  # fmt: skip
+    unread = {skipped.source for skipped in done.skipped if skipped.error is not None}
+    return Ingestion(done, not done.documents or not unread.isdisjoint(sources))
+
+
+def _place(hit: Hit) -> str:
+    """Where a passage is, as an editor opens it: path:line, or the page of what has no lines."""
+    if hit.source is None:
+        return ""
+    name = hit.source.path or hit.source.id
+    if hit.source.lines is not None:
+        return f"{name}:{hit.source.lines[0]}"
+    return f"{name} p. {hit.metadata['page']}" if "page" in hit.metadata else name
+
+
+def _passage_row(hit: Hit) -> tuple[object, ...]:
+    line = " ".join(hit.text.split())
+    snippet = line if len(line) <= _SNIPPET_CHARS else line[: _SNIPPET_CHARS - 1] + "…"
+    return f"{hit.score:.2f}", f"{hit.confidence:.2f}", _place(hit), hit.context, snippet
+
+
+def _print_passages(found: Hits | str) -> None:
+    if isinstance(found, str):
+        typer.echo(found)
+    else:
+        print_table("score confidence place context text", _passage_row, under=("context",))(found)
+
+
+@knowledge.command("search")
+@prints(
+    _print_passages,
+    json=lambda found: {"context": found} if isinstance(found, str) else found,
+    fails=nothing,
+    within=True,
+)
+def search(
+    memory: Memory,
+    query: Annotated[str, argument("QUERY", "The question.")],
+    limit: Limit = 5,
+    where: Where = None,
+    mode: Mode = None,
+    overrides: Overrides = None,
+    budget: Annotated[int | None, option("TOKENS", "Print Markdown for a prompt of at most so many tokens.")] = None,
+) -> Hits | str:
+    """Find passages, best first, with path:line or page."""
+    options = recall_fields({"where": where, "mode": mode, "overrides": overrides})
+    if budget is not None:
+        return memory.knowledge.context(query, budget, **options)
+    return memory.knowledge.search(query, limit, **options)
+
+
+@knowledge.command("list")
+@prints(print_table("id chunks updated:updated_at title source"), fails=nothing, within=True)
+def list_documents(memory: Memory, limit: Limit = 1000) -> list[Document]:
+    """Show the documents, in the order of their sources."""
+    return memory.knowledge.list(limit=limit)
+
+
+@knowledge.command("delete")
+@prints(
+    print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)),
+    within=True,
+)
+def delete(
+    memory: Memory,
+    ids: Annotated[list[str], argument("ID", "A source, an id, or an unambiguous start or end of an id.")],
+) -> list[DeletedDocument]:
+    """Delete documents with all their passages."""
+    return [memory.knowledge.delete(document_id(memory, each)) for each in ids]

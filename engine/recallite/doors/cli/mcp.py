@@ -1,0 +1,186 @@
+"""Commands of the Model Context Protocol: run the server, put it into a host's configuration, take it out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+
+import typer
+
+from recallite.doors.cli.command import prints
+from recallite.doors.cli.logs import server_log
+from recallite.doors.cli.options import SETTINGS, argument, flag, open_memory, option
+from recallite.doors.cli.output import hint
+from recallite.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recallite.doors.mcp.hosts import Change
+
+TOKEN = "RECALLITE_MCP_TOKEN"
+
+
+class ServerOptions(TypedDict, total=False):
+    """What the server offers."""
+
+    scope: Annotated[str | None, option("/A/B", "Everything happens within this scope, whatever a model says.")]
+    read_only: Annotated[bool, flag("Offer only the tools that change nothing.", "--read-only")]
+    tools: Annotated[str | None, option("NAME,NAME", "Offer only these tools.")]
+    document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")]
+    document_urls: Annotated[bool, flag("Documents at public URLs may be ingested.", "--document-urls")]
+    token_budget: Annotated[int | None, typer.Option(help="The most tokens of an answer. Default: 2,000.")]
+
+
+mcp = typer.Typer(help="The Model Context Protocol: memory for agent hosts.")
+
+
+@mcp.callback(invoke_without_command=True)
+@prints(lambda _: None)
+def serve(
+    context: typer.Context,
+    http: Annotated[int | None, option("PORT", "Answer at http://HOST:PORT/mcp instead of standard input.")] = None,
+    host: Annotated[str, option("HOST", "The address for --http; others than this machine's need a token.")] = (
+        "127.0.0.1"
+    ),
+    token_file: Annotated[str | None, option("FILE", f"A file with the token. Default: {TOKEN}.")] = None,
+    **options: Unpack[ServerOptions],
+) -> None:
+    """Run the server. A host starts it so and talks to it over its standard input.
+
+    It ends when standard input does. Install what it needs with the extra `mcp`.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    try:
+        from recallite.doors.mcp.running import run_http, run_stdio
+        from recallite.doors.mcp.server import MemoryServer
+    except ModuleNotFoundError as fault:
+        from recallite.system.extras import install_command
+
+        raise InvalidInput(f"the server needs the package {fault.name}: {install_command('mcp')}") from None
+    from recallite.doors.tools.action import DocumentAccess
+
+    server_log()
+    named = options.get("tools")
+    server = MemoryServer(
+        lambda: open_memory(context, create=True, lasting=True),
+        scope=options.get("scope") or "/",
+        read_only=bool(options.get("read_only")),
+        tools=None if named is None else [name.strip() for name in named.split(",") if name.strip()],
+        documents=DocumentAccess.of(options.get("document_folder") or (), bool(options.get("document_urls"))),
+        token_budget=_budget(options.get("token_budget")),
+    )
+    if http is None:
+        run_stdio(server)
+    else:
+        hint(f"answering at http://{host}:{http}/mcp")
+        run_http(server, host, http, _token(token_file))
+
+
+Name = Annotated[str, argument("HOST", "claude-desktop, claude-code, cursor, vscode or codex.")]
+Project = Annotated[str | None, option("FOLDER", "Only for this project, where the host can.")]
+Agreed = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
+
+
+def _print_change(change: Change | None) -> None:
+    hint("nothing was changed" if change is None else f"written: {change.path}. Restart the host")
+
+
+def _change_json(change: Change | None) -> dict[str, Any]:
+    return {"path": None if change is None else str(change.path), "changed": change is not None}
+
+
+@mcp.command("install")
+@prints(_print_change, json=_change_json)
+def install(
+    context: typer.Context,
+    name: Name,
+    project: Project = None,
+    yes: Agreed = False,
+    **options: Unpack[ServerOptions],
+) -> Change | None:
+    """Put the server into a host: shows the change first."""
+    from recallite.doors.mcp import hosts
+
+    host = _host(name)
+    return _apply(hosts.configured(host, _folder(project), hosts.entry(host, _arguments(context, options))), yes)
+
+
+@mcp.command("uninstall")
+@prints(_print_change, json=_change_json)
+def uninstall(name: Name, project: Project = None, yes: Agreed = False) -> Change | None:
+    """Take the server out of a host: shows the change first."""
+    from recallite.doors.mcp import hosts
+
+    return _apply(hosts.configured(_host(name), _folder(project), None), yes)
+
+
+def _apply(change: Change, yes: bool) -> Change | None:
+    """Show a change and write it, unless it is refused or changes nothing."""
+    from recallite.doors.mcp import hosts
+
+    if change.after == (change.before or "") or not change.diff:
+        return None
+    typer.echo(change.diff, err=True)
+    if not yes and sys.stdin.isatty() and not typer.confirm("Write this?", err=True):
+        raise typer.Exit(1)
+    hosts.write(change)
+    return change
+
+
+def _host(name: str) -> Any:
+    from recallite.doors.mcp.hosts import HOSTS
+
+    if name not in HOSTS:
+        raise InvalidInput(f"{name!r} is no host that is known: use {', '.join(HOSTS)}")
+    return HOSTS[name]
+
+
+def _folder(project: str | None) -> Path | None:
+    from recallite.model.checks import check_path
+
+    return None if project is None else check_path(project, "--project")
+
+
+def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
+    """The arguments that start the server as `install` was called, with absolute paths."""
+    from recallite.doors.mcp.actions import TOOLS
+    from recallite.model.checks import check_path, check_scope
+    from recallite.model.environment import default_path, environment
+
+    place = default_path() if context.obj is None else context.obj
+    if place == ":memory:":
+        raise InvalidInput("--db is ':memory:', which is gone when the host ends: give a file")
+    found = ["--db", str(check_path(place))]
+    settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
+    if settings is not None:
+        found += ["--settings", str(check_path(settings))]
+    found.append("mcp")
+    if (scope := options.get("scope")) is not None:
+        found += ["--scope", check_scope(scope)]
+    if options.get("read_only"):
+        found.append("--read-only")
+    if (named := options.get("tools")) is not None:
+        unknown = [each.strip() for each in named.split(",") if each.strip() not in (tool.name for tool in TOOLS)]
+        if unknown:
+            raise InvalidInput(f"{unknown[0]!r} is no tool: use {', '.join(tool.name for tool in TOOLS)}")
+        found += ["--tools", named]
+    for folder in options.get("document_folder") or ():
+        found += ["--document-folder", str(check_path(folder))]
+    if options.get("document_urls"):
+        found.append("--document-urls")
+    if (budget := options.get("token_budget")) is not None:
+        found += ["--token-budget", str(_budget(budget))]
+    return found
+
+
+def _budget(tokens: int | None) -> int:
+    from recallite.model.checks import check_count
+
+    return 2_000 if tokens is None else check_count(tokens, "--token-budget", minimum=50)
+
+
+def _token(file: str | None) -> str | None:
+    from recallite.model.environment import environment, key_in
+
+    return environment(TOKEN) if file is None else key_in(file)

@@ -1,0 +1,137 @@
+"""One run of the command: from arguments to an exit code, every failure in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+
+import typer
+
+from recallite.doors.cli.app import app
+from recallite.doors.cli.logs import debug_log
+from recallite.doors.cli.output import fail
+from recallite.errors import (
+    DocumentError,
+    EmbedderError,
+    ForkedProcess,
+    InvalidInput,
+    KernelError,
+    LanguageModelError,
+    NotFound,
+    StoreError,
+    WorkerLost,
+)
+from recallite.system.messages import shown
+
+INTERRUPTED = 130
+_UNEXPECTED = 70
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (NotFound, 1),
+    (InvalidInput, 2),
+    (DocumentError, 2),
+    (StoreError, 3),
+    (ForkedProcess, 3),
+    (EmbedderError, 4),
+    (KernelError, 4),
+    (LanguageModelError, 4),
+    (WorkerLost, 4),
+    (OSError, 3),  # of the streams: the engine's own are errors of the store
+)
+# Newer typer carries its own click: the classes are those that typer's exceptions have.
+_UsageError = typer.BadParameter.__mro__[1]
+_ClickException = typer.BadParameter.__mro__[2]
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command with these arguments, or the process's.
+
+    The streams may be any text streams, such as a StringIO, or None, as in a process without a console.
+    """
+    with open(os.devnull, encoding="utf-8") as nothing, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        found = sys.stdin, sys.stdout, sys.stderr
+        sys.stdin, sys.stdout, sys.stderr = sys.stdin or nothing, sys.stdout or nowhere, sys.stderr or nowhere
+        try:
+            with debug_log():
+                return _run(arguments)
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = found
+
+
+def _run(arguments: list[str] | None) -> int:
+    given = [_decoded(each) for each in (sys.argv[1:] if arguments is None else arguments)]
+    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        command = typer.main.get_command(app)
+        with command.make_context("recallite", list(given)) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        fail("Interrupted", "stopped; committed batches are kept", as_json=as_json)
+        return INTERRUPTED
+    except typer.Exit as ended:
+        return ended.exit_code
+    except Exception as fault:
+        if isinstance(fault, OSError):
+            _drop_stdout()
+        return _failed(fault, given, as_json=as_json)
+    return 0
+
+
+def exit_code(fault: Exception) -> int:
+    """The exit code that stands for this failure."""
+    if isinstance(fault, _ClickException):
+        return 2
+    return next((code for kind, code in _CODES if isinstance(fault, kind)), _UNEXPECTED)
+
+
+def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
+    if os.environ.get("RECALLITE_DEBUG") == "1":
+        traceback.print_exc()
+    name, message, code = type(fault).__name__, str(fault), exit_code(fault)
+    if isinstance(fault, _ClickException):
+        if name == "NoArgsIsHelpError":
+            typer.echo(message, err=True)
+            return code
+        message = fault.format_message() + _value_given(fault, given)  # type: ignore[attr-defined]
+        if isinstance(fault, _UsageError) and (context := getattr(fault, "ctx", None)) is not None:
+            message = f"{message} See: {context.command_path} --help"
+    elif code == _UNEXPECTED:
+        message = f"{message} (a bug in Recallite: RECALLITE_DEBUG=1 prints the traceback)"
+    fail(name, message, as_json=as_json)
+    return code
+
+
+def _value_given(fault: Exception, given: list[str]) -> str:
+    """The value of the option that was refused; newer typer does not name it."""
+    for name in getattr(getattr(fault, "param", None), "opts", ()):
+        for place, argument in enumerate(given):
+            if argument == name and place + 1 < len(given):
+                return f" (it is {shown(given[place + 1])})."
+            if argument.startswith(f"{name}="):
+                return f" (it is {shown(argument.removeprefix(f'{name}='))})."
+    return ""
+
+
+def _decoded(argument: str) -> str:
+    """An argument as UTF-8, which a process in an ASCII locale gets as escaped bytes."""
+    try:
+        return argument if argument.isascii() else os.fsencode(argument).decode()
+    except UnicodeError:
+        return argument
+
+
+def _drop_stdout() -> None:
+    """Nobody reads any more: keep the interpreter from saying so when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        target = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, target)
+        os.close(nowhere)

@@ -1,0 +1,326 @@
+"""Commands on a workspace: index, add, files, status, watch, search, flush, export, restore."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+
+import typer
+
+from recallite.doors.cli.command import nothing, prints
+from recallite.doors.cli.hits import marked
+from recallite.doors.cli.options import AsJson, SelectOptions, argument, filter_fields, flag, open_memory, option
+from recallite.doors.cli.output import (
+    console,
+    hint,
+    named,
+    one_line,
+    print_json,
+    print_pairs,
+    print_rows,
+    print_table,
+    progress,
+    safe,
+)
+from recallite.doors.cli.streams import stdin_text
+from recallite.doors.cli.transfer import print_exported, print_restored
+from recallite.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recallite.model.reports import Exported, Restored
+    from recallite.notes.results import FileInfo, IndexResult, StoreStatus
+    from recallite.notes.search import SearchResult, SearchResults
+    from recallite.notes.workspace import Workspace
+
+
+workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
+Folder = Annotated[
+    str | None, option("FOLDER", "The folder. Default: that of --config, or the current folder.", "--workspace", "-w")
+]
+Config = Annotated[str | None, option("FILE", "The configuration as TOML, JSON or YAML.", "--config")]
+EmbedderName = Annotated[str | None, option("NAME", "Instead of the configured one, e.g. none.", "--embedder")]
+Force = Annotated[bool, flag("Read and cut files that seem unchanged too.", "--force")]
+
+
+def open_workspace(folder: str | None, config: str | None, embedder: str | None, *, make: bool = False) -> Workspace:
+    """The workspace that the options name; it starts nothing by itself. A folder that is missing is made only by what
+    writes files: elsewhere its name is mistyped.
+    """
+    from msgspec import structs
+
+    from recallite.notes.config import WorkspaceConfig
+    from recallite.notes.workspace import Workspace
+
+    given = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
+    place = given.folder if folder is None else Path(folder).expanduser()
+    if not make and not place.is_dir():
+        raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")
+    quiet = structs.replace(given.sync, watch=False, interval_minutes=0)
+    return Workspace(folder, structs.replace(given, sync=quiet), embedder=embedder)
+
+
+def _print_result(result: IndexResult) -> None:
+    shown = {name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"}
+    print_pairs({**shown, "duration_ms": round(result.duration_ms)})
+
+
+@workspace.command("index")
+@prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
+def index_files(
+    folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None
+) -> IndexResult:
+    """Bring the index up to date with the files."""
+    with (
+        open_workspace(folder, config, embedder) as opened,
+        progress("indexing", "files") if opened.config.progress else nullcontext() as report,
+    ):
+        result = opened.index(force, on_progress=report)
+    _hint_problems(result)
+    return result
+
+
+@workspace.command("add")
+@prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
+def add_file(
+    file: Annotated[str, argument("FILE", "A file in the folder.")],
+    folder: Folder = None,
+    force: Force = False,
+    config: Config = None,
+    embedder: EmbedderName = None,
+) -> IndexResult:
+    """Index one file."""
+    with open_workspace(folder, config, embedder) as opened:
+        # A shell completes paths from where it is.
+        here = Path(file).absolute()
+        result = opened.add(here if here.exists() else file, force)
+    _hint_problems(result)
+    return result
+
+
+@workspace.command("files")
+@prints(print_table("label:source chunks evergreen:is_evergreen file:path"), fails=nothing)
+def list_files(
+    folder: Folder = None,
+    source: Annotated[str | None, option("LABEL", "Only those of this label.")] = None,
+    config: Config = None,
+) -> list[FileInfo]:
+    """Show the indexed files."""
+    with open_workspace(folder, config, None) as opened:
+        return [each for each in opened.files() if source is None or each.source == source]
+
+
+def _print_status(status: StoreStatus) -> None:
+    print_pairs({name: getattr(status, name) for name in status.__struct_fields__ if name != "problems"})
+    for problem in status.problems:
+        hint(f"{problem.path}: {problem.reason}")
+
+
+@workspace.command("status")
+@prints(_print_status)
+def show_status(folder: Folder = None, config: Config = None, embedder: EmbedderName = None) -> StoreStatus:
+    """Show the state of the index.
+
+    It says whether files have changed that are not indexed yet.
+    """
+    with open_workspace(folder, config, embedder) as opened:
+        return opened.status()
+
+
+@workspace.command("watch")
+def watch_files(
+    folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
+) -> None:
+    """Index what changes until you stop it (Ctrl-C).
+
+    Prints a line for each run that found something.
+    """
+
+    def tell(result: IndexResult) -> None:
+        if result.files_indexed or result.files_deleted or result.files_renamed or result.problems:
+            print_json(result) if as_json else _print_run(result)
+            _hint_problems(result)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` starts it with Ctrl-C ignored
+    with open_workspace(folder, config, embedder) as opened:
+        opened.start_watching(tell)
+        hint(f"watching {opened.folder}; stop with Ctrl-C")
+        threading.Event().wait()
+
+
+def _print_run(result: IndexResult) -> None:
+    figures = (
+        result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
+        f"{result.duration_ms:.0f}", "ms",
+    )  # fmt: skip
+    print_rows(("",) * len(figures), [figures])
+
+
+def _hint_problems(result: IndexResult) -> None:
+    for problem in result.problems:
+        hint(f"{problem.path}: {problem.reason}")
+    if result.pending:
+        hint(f"{result.pending:,} chunks wait for the embedder and are found by keyword: {result.embedder_problem}")
+
+
+class Passages(NamedTuple):
+    """What a search found, with the question and the folder that it was asked in."""
+
+    found: SearchResults
+    query: str
+    root: Path
+
+
+def _print_passages(passages: Passages) -> None:
+    for result in passages.found:
+        _print_passage(result, passages.query, passages.root)
+
+
+@workspace.command("search")
+@prints(_print_passages, json=lambda passages: passages.found, fails=lambda passages: not passages.found)
+def search_files(
+    query: Annotated[str | None, argument("QUERY", "The question. Default: standard input.")] = None,
+    folder: Folder = None,
+    max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
+    min_confidence: Annotated[float | None, typer.Option(help="Drop results of a confidence below this.")] = None,
+    strategy: Annotated[str | None, option("NAME", "hybrid, vector or keyword.")] = None,
+    source: Annotated[str | None, option("LABEL", "Only files of this label.")] = None,
+    vector_weight: Annotated[float | None, typer.Option(help="Share of the vector score, from 0 to 1.")] = None,
+    text_weight: Annotated[float | None, typer.Option(help="Share of the keyword score, from 0 to 1.")] = None,
+    candidate_multiplier: Annotated[
+        int | None, typer.Option(help="Candidates of each search, times the limit.")
+    ] = None,
+    mmr_lambda: Annotated[float | None, typer.Option(help="From 1 (relevance only) to 0 (diversity only).")] = None,
+    half_life_days: Annotated[float | None, typer.Option(help="Half-life of scores, in days.")] = None,
+    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Score old files lower.")] = None,
+    snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+) -> Passages:
+    """Find passages, best first.
+
+    Prints file and line, and the passage with the matched words marked.
+    """
+    asked = stdin_text("workspace search") if query is None else query
+    with open_workspace(folder, config, embedder) as opened:
+        found = opened.search(
+            asked, max_results=max_results, min_score=min_score, min_confidence=min_confidence, strategy=strategy,
+            source_filter=source, vector_weight=vector_weight, text_weight=text_weight,
+            candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=decay,
+            decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
+        )  # fmt: skip
+    for remark in (*found.problems, *found.evidence_gaps):
+        hint(remark)
+    return Passages(found, asked, opened.folder)
+
+
+def _print_flushed(written: str | None) -> None:
+    if written is None:
+        hint("nothing was worth keeping, or it is in the files already")
+    else:
+        typer.echo(safe(written))
+
+
+@workspace.command("flush")
+@prints(_print_flushed, json=named("written"))
+def flush_conversation(
+    file: Annotated[str, argument("FILE", "The conversation as JSON, a list of messages; - is standard input.")] = "-",
+    folder: Folder = None,
+    model: Annotated[str | None, option("NAME", "The model, as gpt-4o-mini or gemini/gemini-2.0-flash.")] = None,
+    system_prompt: Annotated[str | None, option("TEXT", "Instead of Recallite's own.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+) -> str | None:
+    """Have a language model note what is worth keeping.
+
+    It reads a conversation and writes to today's file. OPENAI_API_KEY, or RECALLITE_LLM_BASE_URL and
+    RECALLITE_LLM_MODEL, name the model.
+    """
+    conversation = _conversation(file)
+    with open_workspace(folder, config, embedder) as opened:
+        return opened.flush(conversation, model=model, system_prompt=system_prompt)
+
+
+@workspace.command("export")
+@prints(print_exported, fails=lambda done: bool(done.conflicts))
+def export_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    overwrite: Annotated[bool, flag("Replace changed files too.", "--overwrite")] = False,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    **options: Unpack[SelectOptions],
+) -> Exported:
+    """Write memories to Markdown, and index them.
+
+    The memories of --db are written below memory/, where people can read and edit them.
+    """
+    with (
+        open_memory(context) as memory,
+        open_workspace(folder, config, embedder, make=True) as opened,
+        progress("exporting", "memories") as report,
+    ):
+        return opened.export(memory, **filter_fields(options), overwrite=overwrite, on_progress=report)
+
+
+@workspace.command("restore")
+@prints(print_restored, fails=lambda done: bool(done.problems))
+def restore_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    overwrite: Annotated[bool, flag("The file wins where the store has changed too.", "--overwrite")] = False,
+    forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
+    config: Config = None,
+) -> Restored:
+    """Read memories back from Markdown.
+
+    The memories below memory/ are read into --db, with what was changed in them.
+    """
+    with (
+        open_memory(context, create=True) as memory,
+        open_workspace(folder, config, "none") as opened,
+        progress("restoring", "files") as report,
+    ):
+        return opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
+
+
+def _conversation(file: str) -> Any:
+    """The messages of a file: a JSON list, or an object that has one as `messages`."""
+    import msgspec
+
+    text = stdin_text("workspace flush FILE") if file == "-" else _read(file)
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
+        raise InvalidInput(f"{file} is not JSON ({fault}): give a list of messages with role and content") from None
+    return said["messages"] if isinstance(said, dict) and "messages" in said else said
+
+
+def _read(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}") from fault
+
+
+def _print_passage(result: SearchResult, query: str, root: Path) -> None:
+    """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
+    from recallite.notes.snippets import highlight
+
+    spans = highlight(result.snippet, query)
+    line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)
+    place = f"{os.path.relpath(root / result.path)}:{line}"
+    terminal = console()
+    if terminal is None:
+        typer.echo(f"{safe(place)}: {one_line(result.snippet)}")
+        return
+    from rich.text import Text
+
+    head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
+    terminal.print(head, soft_wrap=True)
+    terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
+    terminal.print()

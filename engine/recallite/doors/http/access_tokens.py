@@ -1,0 +1,141 @@
+"""Access tokens: who may reach a store over HTTP, how much of it, and for how long."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import secrets
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreAccessDenied
+from recallite.model import checks
+from recallite.model.records import Plain
+from recallite.plugin import engine_of
+from recallite.store.values import AccessTokenRow
+from recallite.system.messages import shown
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+PREFIX = "rct_"
+"""What every token begins with, so that scanners for secrets can recognise one."""
+_RANDOM_BYTES = 32
+
+
+class Grant(Plain, frozen=True, kw_only=True):
+    """What a request may do: read, and unless `read_only` write, within `scope`."""
+
+    scope: str = "/"
+    read_only: bool = False
+
+
+class Token(Grant, frozen=True, kw_only=True):
+    """An access token as it is listed. `secret` is there only when it is created: the store has its SHA-256."""
+
+    id: str
+    name: str | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    secret: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the secret."""
+        return f"Token(id={self.id!r}, scope={self.scope!r}, read_only={self.read_only})"
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+
+
+class Tokens:
+    """The access tokens of a store."""
+
+    def __init__(self, memory: Memory, *, temporary: Mapping[str, Grant] | None = None) -> None:
+        """`temporary` are tokens of this process alone, by their secret."""
+        self._store = engine_of(memory).store
+        self._temporary = {_hash(secret): grant for secret, grant in (temporary or {}).items()}
+
+    def create(
+        self,
+        *,
+        scope: str = "/",
+        read_only: bool = False,
+        expires_after: timedelta | None = None,
+        name: str | None = None,
+    ) -> Token:
+        """Make a token for a scope; its `secret` is shown this once. Without `expires_after` it lasts until revoked.
+
+        Raises InvalidInput for a malformed scope and a time that is not positive.
+        """
+        now = checks.now_us()
+        if expires_after is not None and expires_after <= timedelta(0):
+            raise InvalidInput(f"expires_after is {shown(expires_after)}: give a time above 0")
+        try:
+            expires_at = None if expires_after is None else now + expires_after // timedelta(microseconds=1)
+            row = AccessTokenRow(
+                uuid.uuid4().hex[:12], None if name is None else checks.check_name(name, "name"),
+                checks.check_scope(scope), checks.check_flag(read_only, "read_only"), now, expires_at,
+            )  # fmt: skip
+            token = _shown(row)
+        except OverflowError:
+            raise InvalidInput(f"expires_after is {shown(expires_after)}: that is too long") from None
+        secret = PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
+        self._check_owner()
+        with self._store.atomic() as writer:
+            writer.access_tokens.add(row, _hash(secret))
+        return structs.replace(token, secret=secret)
+
+    def list(self) -> builtins.list[Token]:
+        """All tokens of the store, oldest first, expired ones too."""
+        self._check_owner()
+        with self._store.read() as reader:
+            return [_shown(row) for row in reader.access_tokens.listed()]
+
+    def revoke(self, id: str) -> None:
+        """Remove a token: from now on it admits nobody. Raises NotFound if there is none with this id."""
+        checks.encodable(id, "id")
+        self._check_owner()
+        with self._store.atomic() as writer:
+            if not writer.access_tokens.remove(id):
+                raise NotFound(f"no token has the id {shown(id)}: `recallite token list` shows them")
+
+    def grant(self, secret: str) -> Grant:
+        """What a token allows. Raises AccessDenied if it is unknown, revoked or expired."""
+        # The secret has 256 random bits: looking its hash up tells nothing by the time it takes.
+        hashed = _hash(secret)
+        if (temporary := self._temporary.get(hashed)) is not None:
+            return temporary
+        if self._store.confined_to is not None:
+            raise AccessDenied("the token is not known here: a tenant of the memory has no tokens")
+        with self._store.read() as reader:
+            row = reader.access_tokens.with_hash(hashed)
+        if row is None:
+            raise AccessDenied("the token is not known here: it was revoked, or is of another store")
+        if row.expires_at is not None and row.expires_at <= checks.now_us():
+            raise AccessDenied("the token has expired: have a new one made with `recallite token create`")
+        return Grant(scope=row.scope, read_only=bool(row.read_only))
+
+    def _check_owner(self) -> None:
+        """Raise StoreAccessDenied for a tenant of a server, who sees no tokens."""
+        if (scope := self._store.confined_to) is not None:
+            raise StoreAccessDenied(
+                f"access tokens are of the whole memory, of which the user of {self._store.path} has the scope "
+                f"{scope}: ask its owner"
+            )
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+def _shown(row: AccessTokenRow) -> Token:
+    return Token(
+        id=row.public_id, name=row.name, scope=row.scope, read_only=bool(row.read_only),
+        created_at=checks.to_datetime(row.created_at), expires_at=checks.optional_datetime(row.expires_at),
+    )  # fmt: skip

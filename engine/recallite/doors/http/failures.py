@@ -1,0 +1,172 @@
+"""Errors as answers: {"error": {"type", "field", "message"}}, without a traceback and without paths of the machine."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from recallite.errors import (
+    AccessDenied,
+    AlreadyExists,
+    AlreadySuperseded,
+    DocumentError,
+    DocumentTooLarge,
+    EmbedderError,
+    InvalidInput,
+    InvalidItem,
+    KernelError,
+    LanguageModelError,
+    NotFound,
+    RecalliteError,
+    StoreClosed,
+    StoreError,
+    StoreLocked,
+    StoreReadOnly,
+    StoreTimeout,
+    StoreUnreachable,
+    TextRefused,
+)
+from recallite.system.logs import logger
+from recallite.system.messages import shown
+
+_log = logger(__name__)
+_STATUSES: tuple[tuple[type[RecalliteError], int], ...] = (
+    (NotFound, 404),
+    (AlreadyExists, 409),
+    (AlreadySuperseded, 409),
+    (InvalidInput, 422),
+    (AccessDenied, 403),
+    (DocumentTooLarge, 413),
+    (DocumentError, 422),
+    (TextRefused, 422),
+    (StoreLocked, 503),
+    (StoreClosed, 503),
+    (StoreUnreachable, 503),
+    (StoreTimeout, 503),
+    (StoreReadOnly, 403),
+    (EmbedderError, 503),
+    (LanguageModelError, 502),
+    (KernelError, 422),
+)
+# Of more fields than these only those like a wrong one are named.
+_MOST_LISTED = 20
+_FIRST = re.compile(r"[ .:,\[]")
+UNKNOWN = "unknown_field"
+"""The type of pydantic's error for a field that there is not."""
+# What is said of a failure whose own message names files.
+_STORE_SAYS = "the store cannot do this now; the log of the server says why"
+# Of a body that is refused the rest is not read.
+_BESIDE = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
+_NAMES = {400: "InvalidInput", 413: "InvalidInput", 415: "InvalidInput"}
+
+
+class Refused(HTTPException):
+    """A request that is refused before an operation begins; `error` is the name of the error for the client."""
+
+    def __init__(self, status: int, message: str, *, error: str = "InvalidInput") -> None:
+        super().__init__(status, message, _BESIDE.get(status))
+        self.error = error
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value, enc_hook=_plain), status, dict(headers or {}), "application/json")
+
+
+def _plain(value: Any) -> Any:
+    """An array of numpy as lists."""
+    return value.tolist()
+
+
+def error_json(
+    status: int,
+    type: str,
+    message: str,
+    *,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **details: int,
+) -> Response:
+    """An error as JSON."""
+    return json_response({"error": {"type": type, "field": field, "message": message, **details}}, status, headers)
+
+
+def error_response(fault: RecalliteError, fields: Collection[str] = ()) -> Response:
+    """An error of the engine as JSON; its field is the one that its message begins with."""
+    status = next((status for kind, status in _STATUSES if isinstance(fault, kind)), 500)
+    message, first = str(fault), _FIRST.split(str(fault), 1)[0]
+    if isinstance(fault, StoreError):
+        _log.error("%s: %s", type(fault).__name__, fault)
+        message = _STORE_SAYS
+    headers = {"Retry-After": "1"} if isinstance(fault, StoreLocked) else None
+    field = first if first in fields else None
+    if isinstance(fault, InvalidItem):
+        return error_json(status, "InvalidItem", message, field=field, position=fault.position, stored=fault.stored)
+    return error_json(status, type(fault).__name__, message, field=field, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have the application answer every failure so."""
+
+    async def of_engine(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, RecalliteError)
+        return error_response(fault, _fields(request))
+
+    async def of_fields(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, RequestValidationError)
+        return _of_fields(fault.errors(), _fields(request))
+
+    async def of_http(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, HTTPException)
+        name = fault.error if isinstance(fault, Refused) else _NAMES.get(fault.status_code, "ServerError")
+        said = str(fault.detail)
+        if not isinstance(fault, Refused) and fault.status_code == 400:
+            said = "the body is not JSON in UTF-8, or is nested too deep: give an object"
+        if not isinstance(fault, Refused) and fault.status_code in (404, 405):
+            said = f"{request.method} {shown(request.url.path)} is no operation: /openapi.json lists them"
+        return error_json(fault.status_code, name, said, headers=fault.headers)
+
+    async def unexpected(_: Request, fault: Exception) -> Response:
+        if isinstance(fault, UnicodeError):
+            return error_json(422, "InvalidText", "a text holds half of a surrogate pair: send valid Unicode")
+        return error_json(500, "ServerError", "an unexpected failure: the log of the server has it")
+
+    app.add_exception_handler(RecalliteError, of_engine)
+    app.add_exception_handler(RequestValidationError, of_fields)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(UnicodeError, unexpected)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _fields(request: Request) -> Collection[str]:
+    """What the operation of a request takes."""
+    takes: Collection[str] = getattr(request.scope.get("route"), "fields", ())
+    return takes
+
+
+def _of_fields(faults: Sequence[Any], takes: Collection[str]) -> Response:
+    """The first fault that pydantic found."""
+    fault = faults[0]
+    if fault["type"] == "json_invalid" and fault["loc"][0] == "body":
+        said = f"the body is not JSON ({fault['ctx']['error']} at byte {fault['loc'][-1]}): give an object"
+        return error_json(400, "InvalidInput", said)
+    path = [str(part) for part in fault["loc"][1:]]
+    field = fault["ctx"]["field"] if fault["type"] == UNKNOWN else path[0] if path else None
+    if field is None:
+        return error_json(422, "InvalidInput", f"the body is {shown(fault['input'])}: give a JSON object")
+    if fault["type"] in (UNKNOWN, "extra_forbidden"):
+        known = takes if len(takes) <= _MOST_LISTED else difflib.get_close_matches(field, takes)
+        said = f"there is no field {shown(field)} here: use {', '.join(known) or 'those of /openapi.json'}"
+        return error_json(422, "InvalidInput", said, field=field)
+    if fault["type"] == "missing":
+        return error_json(422, "InvalidInput", f"{field} is missing: give it", field=field)
+    place = ".".join(part for part in path if part in takes or part.isdigit())
+    said = f"{place or field} is {shown(fault['input'])}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+    return error_json(422, "InvalidInput", said, field=field)

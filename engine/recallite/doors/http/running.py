@@ -1,0 +1,125 @@
+"""Running the server until the process is told to end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import uvicorn
+
+from recallite.doors.http.access_tokens import PREFIX, Grant, Tokens
+from recallite.doors.http.app import MemoryApi
+from recallite.doors.http.connections import LimitedProtocol
+from recallite.doors.http.request_checks import LOOPBACK_NAMES, Limits, hostname
+from recallite.errors import InvalidInput
+from recallite.memory import Memory
+from recallite.model.checks import is_loopback
+from recallite.system.logs import logger
+from recallite.system.messages import shown
+
+_log = logger(__name__)
+_BACKLOG = 256
+_GRACE_SECONDS = 5
+_UNTAKEN_MILLISECONDS = 30_000
+# Longer than clients keep a connection that they do not use: httpx, for one, 5 s.
+_KEEP_ALIVE_SECONDS = 30
+
+
+def serve(
+    memory: Memory,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    names: Sequence[str] = (),
+    tokens_required: bool = False,
+    own_token: bool = False,
+    open_page: bool = False,
+    limits: Limits = Limits(),  # noqa: B008
+    started: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Answer at http://HOST:PORT until the process is told to end; port 0 picks a free one.
+
+    Only this machine can reach 127.0.0.1, and needs no token unless `tokens_required`. Any other address needs one, and
+    so does a server with `names`, under which a proxy passes requests of others on. With `own_token` a token is made
+    for this run alone, and is in the address of the page. `started` is given that address.
+
+    Raises InvalidInput if tokens are needed and there are none, and if the address cannot be bound.
+    """
+    own, others = is_loopback(host), {_checked(name) for name in names}
+    secret = PREFIX + secrets.token_urlsafe(32) if own_token else None
+    tokens = Tokens(memory, temporary={} if secret is None else {secret: Grant()})
+    needed = tokens_required or own_token or not own or bool(others)
+    if needed and secret is None and not any(not each.expired for each in tokens.list()):
+        why = "tokens are required" if own and not others else "others can reach this server"
+        raise InvalidInput(f"{why}, and the store has none: make one with `recallite token create`")
+    hosts = {*LOOPBACK_NAMES, host.lower(), *others} if own or others else None
+    api = MemoryApi(memory, tokens=tokens, tokens_required=needed, hosts=hosts, limits=limits)
+    with listen(host, port) as listener:
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+        _log.info("listening at %s", address)
+        page = address if secret is None else f"{address}#token={secret}"
+        started(page)
+        with _opened(page, memory.path) if open_page else nullcontext():
+            server_of(api).run(sockets=[listener])
+
+
+def server_of(api: MemoryApi) -> uvicorn.Server:
+    """What runs the application."""
+    config = uvicorn.Config(
+        api.application, log_level="warning", access_log=False, server_header=False, date_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, http=LimitedProtocol,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def _checked(name: str) -> str:
+    """A name as the Host of requests has it, without its port."""
+    found = hostname(name)
+    if not found or "/" in name:
+        raise InvalidInput(f"--allowed-host is {shown(name)}: give a host name, such as memory.example.org")
+    return found
+
+
+@contextmanager
+def _opened(page: str, store: str) -> Iterator[None]:
+    """Open a page in a browser, while the server starts: a browser in the terminal waits for its answer.
+
+    A file beside the store leads there: other users of the machine see the arguments of processes, not this file.
+    """
+    file = f"{os.path.abspath(store)}-page.html"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(file)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
+            written.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={page}">')
+        page = Path(file).as_uri()
+    except OSError:
+        _log.warning("%s cannot be written: the browser is given the address itself", file)
+    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(file)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens: connections that come before the server does wait."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: the system drops a client that does not take what was sent
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MILLISECONDS)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as fault:
+        listener.close()
+        raise InvalidInput(f"{host}:{port} cannot be used ({fault.strerror or fault}): give another port") from None
+    return listener

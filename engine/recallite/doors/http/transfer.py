@@ -1,0 +1,139 @@
+"""Operations with raw bytes: documents that are sent, exports and imports."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any, Unpack, cast
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+from anyio.streams.memory import MemoryObjectSendStream
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from recallite.documents.outcomes import IngestedDocument
+from recallite.doors.operations import Operation
+from recallite.errors import DocumentUnreadable, InvalidInput
+from recallite.memory import Memory
+from recallite.model.filters import FilterFields
+from recallite.model.reports import Imported
+from recallite.system.logs import logger
+from recallite.system.messages import shown
+
+_log = logger(__name__)
+MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/plain; charset=utf-8"}
+_PIECE_CHARS = 65_536
+_PIECES = 4
+MAX_EXPORTS = 4
+"""How many exports are written at a time: slow clients hold up other exports alone."""
+
+
+def ingest(
+    memory: Memory, body: bytes, name: str, *, title: str | None, scope: str, metadata: str | None
+) -> IngestedDocument:
+    """Ingest a document that was sent. Its name is its source: a name, no path, and no file is read.
+
+    Raises InvalidInput for a path, and DocumentError for what cannot be read.
+    """
+    if not name or name in (".", "..") or any(each in name for each in "/\\\0"):
+        raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
+    if not body:
+        raise DocumentUnreadable("the body is empty: send the bytes of the document")
+    given = None if metadata is None else _object(metadata)
+    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=given).documents[0]
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError) as fault:
+        raise InvalidInput(f"metadata is {shown(text)}: give a JSON object ({fault})") from None
+
+
+def import_(memory: Memory, body: bytes, format: str, scope: str) -> Imported:
+    """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
+    with memory.transaction():
+        return memory.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
+
+
+class _Pieces(io.TextIOBase):
+    """A text file whose pieces are sent on as they are written, from a thread; it waits while nobody takes them."""
+
+    def __init__(self, to: MemoryObjectSendStream[bytes]) -> None:
+        self._to, self._kept, self._chars = to, list[str](), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self._kept.append(text)
+        self._chars += len(text)
+        if self._chars >= _PIECE_CHARS:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        if self._kept:
+            anyio.from_thread.run(self._to.send, "".join(self._kept).encode())
+            self._kept, self._chars = [], 0
+
+
+class Export(Response):
+    """An export as an answer, written as fast as the client takes it.
+
+    If it fails in the middle the connection is broken, so that nobody takes a part for the whole.
+    """
+
+    def __init__(self, memory: Memory, options: Mapping[str, Any], limiter: anyio.CapacityLimiter) -> None:
+        super().__init__(media_type=MEDIA_TYPES[options.get("format", "jsonl")])
+        del self.headers["content-length"]
+        self._memory, self._options, self._limiter = memory, {"format": "jsonl", **options}, limiter
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        """Write it."""
+        to, pieces = anyio.create_memory_object_stream[bytes](_PIECES)
+
+        def write() -> None:
+            file = _Pieces(to)
+            self._memory.export(cast("io.TextIOWrapper", file), **self._options)
+            file.flush()
+
+        async def run() -> None:
+            async with to:
+                await anyio.to_thread.run_sync(write, limiter=self._limiter)
+
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        complete = False
+        # When the client has gone the pieces are closed first, which ends the thread that writes them.
+        async with anyio.create_task_group() as group, pieces:
+
+            async def leave() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(run)
+            group.start_soon(leave)
+            try:
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                complete = True
+            except TimeoutError:
+                _log.info("a client does not take its export")
+            group.cancel_scope.cancel()
+        if complete:
+            await send({"type": "http.response.body", "body": b""})
+
+
+def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, **fields: Unpack[FilterFields]) -> None:
+    """Raise InvalidInput for a format or filter that no export takes, before its answer begins."""
+    if format not in MEDIA_TYPES:
+        raise InvalidInput(f"format is {shown(format)}: use {', '.join(MEDIA_TYPES)}")
+    memory.count(**fields)
+
+
+EXPORT = Operation("GET", "/export", check_export, None, tag="transfer", reads=True, name="export")
+"""The arguments of an export."""

@@ -1,0 +1,201 @@
+"""Executing a call of a tool: parse, execute, answer. Mistakes of the model are part of the answer."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from recallite.doors.tools.action import Action, Call, DocumentAccess, FailureType, Tool, ToolFault
+from recallite.doors.tools.offering import TOOLS
+from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
+from recallite.errors import InvalidInput, NotFound, SessionDamaged
+from recallite.model.checks import plain_str
+from recallite.system.messages import shown
+from recallite.text.quoting import quoted
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+
+# How deep metadata may be nested.
+_DEEPEST = 64
+_PATH = re.compile(r" - at `\$\.?([^`]*)`$")
+
+
+def call(
+    name: str,
+    arguments: object,
+    *,
+    memory: Memory,
+    scope: str | None = None,
+    document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    document_urls: bool = False,
+) -> dict[str, Any]:
+    """Execute a call of a model; the result can be encoded as JSON.
+
+    `arguments` are an object or JSON text. With `scope`, the call is confined to it, whatever scope the model names.
+    For a wrong name or wrong arguments the result is {"error": {"type", "field", "message", "allowed"}}, with
+    "candidates" where several memories match. Stored text is under "results", with a "notice".
+
+    A model may ingest documents only from `document_folders`, by path and without following links, and, with
+    `document_urls`, from URLs at public addresses.
+
+    Raises InvalidInput for a wrong `memory` or `scope`, and the errors of the store and the embedder.
+    """
+    from recallite.memory import Memory  # here: a server lists its tools before it opens a memory
+
+    if not isinstance(memory, Memory):
+        raise InvalidInput(
+            f"memory is {type(memory).__name__} {shown(memory)}: give a Memory. Beside an AsyncMemory open a Memory "
+            "of the same file, and await asyncio.to_thread(tools.call, name, arguments, memory=...)"
+        )
+    access = DocumentAccess.of(document_folders, document_urls)
+    handle = memory if scope is None else memory.scoped(scope)
+    call = Call(handle, scope or "/", access)
+    try:
+        return execute(_tool_named(name), arguments, call, fixed=scope is not None)
+    except ToolFault as fault:
+        return _built({"error": fault.failure})
+
+
+def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[str, Any]:
+    """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
+    try:
+        action = _parse(tool, arguments)
+        _check_fields(action, call.memory.settings.max_text_chars)
+        if not fixed and action.scope is not None:
+            call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
+        return _built(_carried_out(action, call))
+    except ToolFault as fault:
+        return _built({"error": fault.failure})
+
+
+def _built(result: object) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.to_builtins(result)
+    return built
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """A result as text for a model: JSON between delimiters that stored text cannot forge."""
+    return quoted(msgspec.json.encode(result).decode())
+
+
+def _carried_out(action: Action, call: Call) -> Any:
+    try:
+        return action(call)
+    except NotFound as fault:
+        raise _fault("not_found", fault, action, "id") from None
+    except SessionDamaged as fault:
+        raise _fault("damaged", fault, action, "id") from None
+    except InvalidInput as fault:
+        raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
+
+
+def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:
+    """An error of the engine as the fault of a field, where the action has that field."""
+    takes = properties(action.__class__)
+    if field not in takes:
+        return ToolFault(type, None, str(fault))
+    return ToolFault(type, field, str(fault), allowed_in(action.__class__, field) or allowed_values(takes[field]))
+
+
+def _tool_named(name: object) -> Tool:
+    """The tool of this name."""
+    if isinstance(name, str) and name in TOOLS:
+        return TOOLS[name]
+    raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
+
+
+def _parse(tool: Tool, arguments: object) -> Action:
+    """The action that the arguments, an object or its JSON text, describe. Null is as if not given."""
+    given = _object(tool, arguments)
+    actions = {tag(action): action for action in tool.actions}
+    named = given.pop("action", None)
+    if named is None:
+        raise ToolFault("missing_field", "action", f"action is missing: use one of {', '.join(actions)}", actions)
+    if not isinstance(named, str) or named not in actions:
+        raise ToolFault(
+            "unknown_action", "action", f"action is {shown(named)}: use one of {', '.join(actions)}", actions
+        )
+    action = actions[named]
+    takes = properties(action)
+    for name, value in list(given.items()):
+        if value is None and any(name in properties(other) for other in tool.actions):
+            del given[name]
+        elif name not in takes:
+            raise ToolFault(
+                "unknown_field",
+                name if isinstance(name, str) else shown(name),
+                f"{named} has no field {shown(name)}: it takes {', '.join(takes)}",
+                takes,
+            )
+    for name in required(action):
+        if name not in given:
+            allowed = allowed_values(takes[name])
+            raise ToolFault("missing_field", name, f"{named} needs {name}: give {' or '.join(allowed)}", allowed)
+    try:
+        return msgspec.convert({**given, "action": named}, action)
+    except msgspec.ValidationError as fault:
+        raise _refused(str(fault), given, takes) from None
+    except UnicodeError:
+        # A lone surrogate in a field that is not text: msgspec fails to encode it in its own error.
+        name = next(name for name, value in given.items() if isinstance(value, str) and takes[name]["type"] != "string")
+        allowed = allowed_values(takes[name])
+        raise ToolFault(
+            "wrong_type", name, f"{name} is {shown(given[name])}: give {' or '.join(allowed)}", allowed
+        ) from None
+
+
+def _check_fields(action: Action, max_text_chars: int) -> None:
+    """Raise a ToolFault for the first field that holds what the engine does not accept, before anything is done."""
+    for name, (check, _) in checks_of(type(action)).items():
+        value = getattr(action, name)
+        if value is None:
+            continue
+        try:
+            check(value, name, max_text_chars)
+        except InvalidInput as fault:
+            raise ToolFault("invalid_value", name, str(fault), allowed_in(type(action), name)) from None
+
+
+def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
+    value = arguments
+    if isinstance(arguments, str | bytes | bytearray):
+        try:
+            value = msgspec.json.decode(plain_str(arguments) if isinstance(arguments, str) else arguments)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+            raise ToolFault(
+                "invalid_json", None, f"the arguments are not JSON ({fault}): give an object with an action", ["object"]
+            ) from None
+    if not isinstance(value, Mapping):
+        raise ToolFault(
+            "wrong_type", None, f"the arguments of {tool.name} are {shown(value)}: give an object with an action",
+            ["object"],
+        )  # fmt: skip
+    return {_plain(key, 0): _plain(item, 0) for key, item in value.items()}
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """A value with instances of str subclasses, which msgspec refuses, as plain str."""
+    if isinstance(value, str):
+        return plain_str(value)
+    if depth < _DEEPEST and isinstance(value, dict):
+        return {_plain(key, depth + 1): _plain(item, depth + 1) for key, item in value.items()}
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    return value
+
+
+def _refused(message: str, given: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
+    """An error of msgspec as a fault of the field, whose path is at the end of its message."""
+    found = _PATH.search(message)
+    path = found[1] if found else ""
+    name = re.split(r"[.\[]", path)[0]
+    allowed = allowed_values(takes[name]) if name in takes else []
+    wrong_type = not re.search(r"(<=|>=|length)", message)
+    said = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(given.get(name))}"
+    return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, said, allowed)

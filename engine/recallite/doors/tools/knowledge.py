@@ -1,0 +1,182 @@
+"""The tool knowledge: documents, searched by passage."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from recallite.doors.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
+from recallite.doors.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
+from recallite.errors import DocumentError, DocumentRefused, NotFound
+from recallite.model.records import Hit
+from recallite.text.quoting import NOTICE
+
+if TYPE_CHECKING:
+    from recallite.documents.outcomes import Ingested
+
+_MOST_SHOWN = 50
+_LEFT_OUT = ("chars", "document")
+
+
+class FoundPassage(Struct, frozen=True, kw_only=True):
+    """A passage of a document; `metadata` has that of the document, and title, headings, path, and lines or page."""
+
+    content: str
+    source: str
+    score: float
+    metadata: dict[str, Any]
+    document_id: str | None = field(name="documentId")
+    scope: str
+
+
+class ListedDocument(Shown, frozen=True, kw_only=True):
+    """A document of a list."""
+
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+    updated_at: datetime
+    metadata: dict[str, Any]
+    scope: str
+
+
+class IngestedFile(Shown, frozen=True, kw_only=True):
+    """The outcome for a document: created, updated, unchanged or duplicate."""
+
+    outcome: str
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+
+
+class IngestedDocuments(Struct, frozen=True, kw_only=True):
+    """The result of an ingest: the first documents, and `counts` of all."""
+
+    results: list[IngestedFile]
+    counts: dict[str, int]
+    skipped: list[dict[str, str]]
+    notice: str = NOTICE
+
+
+class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
+    """read a document and keep it to search in, where the host allows it; again, it is brought up to date"""
+
+    source: DocumentSource
+    metadata: Metadata | None = None
+
+    def __call__(self, call: Call) -> IngestedDocuments:
+        allowed = [f"a path in {folder}" for folder in call.documents.folders]
+        allowed += ["an http(s) URL"] * call.documents.urls
+        try:
+            ingested = self._ingest(call)
+        except DocumentRefused as fault:
+            raise ToolFault("not_allowed", "source", str(fault), allowed) from None
+        except DocumentError as fault:
+            raise ToolFault("unreadable", "source", str(fault), allowed) from None
+        return IngestedDocuments(
+            results=[
+                IngestedFile.of(each, document_id=each.id, source=_name(each.source))
+                for each in ingested.documents[:_MOST_SHOWN]
+            ],
+            counts=ingested.counts,
+            skipped=[{"source": _name(each.source), "reason": each.reason} for each in ingested.skipped[:_MOST_SHOWN]],
+        )
+
+    def _ingest(self, call: Call) -> Ingested:
+        """Read only what the host allows: otherwise a model could read any file or server."""
+        ingest, access = call.memory.knowledge.ingest, call.documents
+        if _is_url(self.source):
+            if not access.urls:
+                raise DocumentRefused("URLs are not read here: the host may allow them (document_urls)")
+            return ingest(self.source, metadata=self.metadata, on_progress=call.report)
+        if not access.folders:
+            raise DocumentRefused("no files are read here: the host may name folders (document_folders)")
+        refused: DocumentError | None = None
+        for folder in access.folders:
+            try:
+                return ingest(self.source, metadata=self.metadata, root=folder, on_progress=call.report)
+            except DocumentRefused as fault:
+                refused = refused or fault
+            except DocumentError as fault:
+                refused = fault
+        assert refused is not None
+        raise refused
+
+
+class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
+    """find passages of documents by meaning and words"""
+
+    query: Query
+    limit: Limit = 5
+
+    def __call__(self, call: Call) -> Quotes:
+        results = [
+            FoundPassage(
+                content=hit.text, source=shown_source(hit), score=hit.score, metadata=passage_place(hit),
+                document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
+            )
+            for hit in call.memory.knowledge.search(self.query, self.limit)
+        ]  # fmt: skip
+        return Quotes(results=results)
+
+
+class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
+    """show the documents"""
+
+    limit: Limit = 100
+
+    def __call__(self, call: Call) -> Quotes:
+        results = [
+            ListedDocument.of(each, document_id=each.id, source=_name(each.source), scope=call.scope_of(each.scope))
+            for each in call.memory.knowledge.list(limit=self.limit)
+        ]
+        return Quotes(results=results)
+
+
+class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
+    """remove a document with all its passages"""
+
+    document_id: DocumentId = field(name="documentId")
+
+    def __call__(self, call: Call) -> Changed:
+        try:
+            deleted = call.memory.knowledge.delete(self.document_id)
+        except NotFound as fault:
+            raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
+        return Changed(outcome="deleted", id=deleted.id)
+
+
+def shown_source(passage: Hit) -> str:
+    """The document of a passage, as models see it."""
+    return "" if passage.source is None else _name(passage.source.id)
+
+
+def passage_place(passage: Hit) -> dict[str, Any]:
+    """Where in its document a passage is, and the document's metadata."""
+    return {name: value for name, value in passage.metadata.items() if name not in _LEFT_OUT}
+
+
+def _is_url(source: str) -> bool:
+    from recallite.documents.ingesting import is_url  # which loads the engine
+
+    return is_url(source)
+
+
+def _name(source: str) -> str:
+    """A source as models see it: the name of a file, or a URL without query and fragment, which may hold secrets."""
+    if _is_url(source):
+        return urlsplit(source)._replace(query="", fragment="").geturl()
+    return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source
+
+
+TOOL = Tool(
+    "knowledge",
+    "Documents: PDF, Word, web pages, Markdown and text, searched by passage.",
+    (IngestDocument, SearchKnowledge, ListDocuments, DeleteDocument),
+)

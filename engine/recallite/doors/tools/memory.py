@@ -1,0 +1,246 @@
+"""The tool memory: write, find, change and remove memories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, structs
+
+from recallite.doors.tools.action import Action, Call, Candidate, Changed, Quotes, Tool, ToolFault
+from recallite.doors.tools.fields import (
+    Flag,
+    Limit,
+    MemoryId,
+    MemoryIds,
+    MemoryText,
+    Offset,
+    OldText,
+    Query,
+    Question,
+    SpreadOver,
+    Tags,
+    Time,
+    Topic,
+    Unit,
+)
+from recallite.doors.tools.memory_results import (
+    Contradicted,
+    FoundMemory,
+    Recalled,
+    RecalledMemory,
+    Removed,
+    Version,
+    Written,
+    former_texts,
+    found,
+    listed,
+)
+from recallite.doors.tools.schema import allowed_in
+from recallite.errors import NotFound
+from recallite.model.profiles import Profile, resolve_profile
+from recallite.model.records import Record
+from recallite.system.messages import shown
+from recallite.text.quoting import NOTICE
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+
+# Kinds of records that this tool handles; other kinds have their own tools.
+_KINDS = ("memory",)
+_MOST_CANDIDATES = 5
+_CANDIDATE_CHARS = 200
+
+
+class Write(Action, frozen=True, kw_only=True, tag="write"):
+    """store a memory; older ones that no longer hold are superseded, those you name too"""
+
+    content: MemoryText
+    tags: Tags = []  # noqa: RUF012
+    importance: Unit = 0.5
+    topic: Topic | None = None
+    pinned: Flag = False
+    expires_at: Time | None = None
+    supersedes: MemoryIds = []  # noqa: RUF012
+
+    def __call__(self, call: Call) -> Written:
+        # A model may write down again what it was shown.
+        policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
+        record = call.memory.remember(
+            self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
+            expires_at=self.expires_at, supersedes=self.supersedes or None, policy=policy,
+        )  # fmt: skip
+        return written(call, record)
+
+
+class Search(Action, frozen=True, kw_only=True, tag="search"):
+    """find memories by meaning and words, newer ones first among equals"""
+
+    query: Query
+    limit: Limit = 5
+    tags: Tags | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        profile = _profile(call.memory, "reeve")
+        hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
+        return Quotes(results=[FoundMemory.of(hit, **found(call, hit)) for hit in hits])
+
+
+class Recall(Action, frozen=True, kw_only=True, tag="recall"):
+    """find memories by meaning, recency and importance, with reasons; give content or query; held_at: a past time"""
+
+    content: Question | None = None
+    query: Query | None = None
+    limit: Limit = 5
+    tags: Tags | None = None
+    since: Time | None = None
+    until: Time | None = None
+    held_at: Time | None = None
+    spread_over: SpreadOver | None = None
+
+    def __call__(self, call: Call) -> Recalled:
+        if (self.content is None) == (self.query is None):
+            raise ToolFault(
+                "missing_field", "content", "recall takes the question as content or as query: give one of them",
+                ["content", "query"],
+            )  # fmt: skip
+        hits = call.memory.recall(
+            self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
+            held_at=self.held_at, kinds=_KINDS, profile=_profile(call.memory, "hermes"),
+            spread_over=self.spread_over,  # type: ignore[arg-type]  # checked by the field
+        )  # fmt: skip
+        return Recalled(
+            results=[RecalledMemory.of(hit, **found(call, hit)) for hit in hits],
+            evidence_gaps=list(hits.evidence_gaps),
+            sub_queries=list(hits.sub_queries),
+        )
+
+
+class Replace(Action, frozen=True, kw_only=True, tag="replace"):
+    """put content in the place of a memory's text; give old_text or id"""
+
+    content: MemoryText
+    old_text: OldText | None = None
+    id: MemoryId | None = None
+
+    def __call__(self, call: Call) -> Changed:
+        found = _the_one(call.memory, self.id, self.old_text)
+        return Changed(outcome="replaced", id=call.memory.update(found.id, text=self.content).id)
+
+
+class Remove(Action, frozen=True, kw_only=True, tag="remove"):
+    """forget a memory for good, after which what it superseded holds again; give old_text or id"""
+
+    old_text: OldText | None = None
+    id: MemoryId | None = None
+
+    def __call__(self, call: Call) -> Removed:
+        found = _the_one(call.memory, self.id, self.old_text)
+        call.memory.forget(found.id)
+        again = former_texts(call.memory, found.supersedes, include_superseded=False)
+        return Removed(
+            outcome="removed", id=found.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
+        )
+
+
+class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
+    """show memories, newest first"""
+
+    limit: Limit = 20
+    offset: Offset = 0
+    tags: Tags | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
+        return Quotes(results=listed(call, records))
+
+
+class History(Action, frozen=True, kw_only=True, tag="history"):
+    """show what was said of it before, and what holds now, oldest first"""
+
+    id: MemoryId
+
+    def __call__(self, call: Call) -> Quotes:
+        versions = call.memory.history(_the_one(call.memory, self.id, None).id)
+        return Quotes(
+            results=[
+                Version(content=each.text, since=each.held[0], until=each.held[1], id=each.id) for each in versions
+            ]
+        )
+
+
+class Supersede(Action, frozen=True, kw_only=True, tag="supersede"):
+    """say that the memory id holds in place of others; they stay in the history"""
+
+    id: MemoryId
+    supersedes: MemoryIds
+
+    def __call__(self, call: Call) -> Changed:
+        new = _the_one(call.memory, self.id, None)
+        call.memory.supersede(self.supersedes, new.id)
+        return Changed(outcome="superseded", id=new.id)
+
+
+class Restore(Action, frozen=True, kw_only=True, tag="restore"):
+    """undo that a memory was superseded: it holds again"""
+
+    id: MemoryId
+
+    def __call__(self, call: Call) -> Changed:
+        return Changed(outcome="restored", id=call.memory.restore(_the_one(call.memory, self.id, None).id).id)
+
+
+def written(call: Call, record: Record) -> Written:
+    """What a write did."""
+    was = former_texts(call.memory, record.supersedes)
+    return Written(
+        outcome=record.outcome,
+        id=record.id,
+        scope=call.scope_of(record.scope),
+        merged_into=None if record.outcome in ("created", "skipped") else record.id,
+        said=record.occurrences if record.occurrences > 1 else UNSET,
+        was=[*was.values()] or UNSET,
+        contradictions=[
+            Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
+        ],
+    )
+
+
+def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
+    """The memory of this id, or the only one whose text holds `old_text`."""
+    if (id is None) == (old_text is None):
+        raise ToolFault("missing_field", "old_text", "give old_text or id, one of them", ["old_text", "id"])
+    if id is not None:
+        record = memory.get(id)
+        if record.kind not in _KINDS:
+            raise NotFound(f"no memory has the id {shown(id)}")
+        return record
+    found = memory.list(where={"text": {"contains": old_text}}, kinds=_KINDS, limit=_MOST_CANDIDATES + 1)
+    if not found:
+        raise ToolFault(
+            "not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them",
+            allowed_in(Remove, "old_text"),
+        )  # fmt: skip
+    if len(found) > 1:
+        many = f"more than {_MOST_CANDIDATES}" if len(found) > _MOST_CANDIDATES else str(len(found))
+        raise ToolFault(
+            "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
+            allowed_in(Remove, "old_text"),
+            candidates=[
+                Candidate(id=record.id, content=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
+            ],
+        )  # fmt: skip
+    return found[0]
+
+
+def _profile(memory: Memory, name: str) -> str | Profile:
+    """The profile of this name, with the values of the settings where these use the same profile."""
+    own = resolve_profile(memory.settings.profile)
+    return own if own.name == name else name
+
+
+TOOL = Tool(
+    "memory",
+    "Long-term memory: what is written is found again in later conversations.",
+    (Write, Search, Recall, Replace, Remove, ListMemories, History, Supersede, Restore),
+)

@@ -1,0 +1,169 @@
+"""Loading a whole store into the index, on two threads where there are two processors.
+
+Columns are read first, then words, then vectors. Each thread takes the next range, on a connection of its own at the
+same commit. While one inverts the words, the other reads vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recallite.index.range_queue import Range, RangeQueue, drain
+from recallite.store.packing import PackedVectors
+from recallite.store.protocol import Reader
+from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
+from recallite.system.cpus import usable_cpus
+from recallite.system.logs import logger
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.index.graph import RecordGraph
+    from recallite.index.lexical import LexicalIndex
+    from recallite.index.table import RecordTable
+    from recallite.index.token_table import TokenIndex
+    from recallite.index.vectors import VectorIndex
+
+
+_log = logger(__name__)
+# Opening a second connection takes 1 ms, reading this many vectors 4 ms.
+_WORTH_A_THREAD = 4096
+_NO_WORDS = TermBlock(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+)
+
+
+class Parts(NamedTuple):
+    """The parts of an index; `vectors` is None where the store has no embedder."""
+
+    table: RecordTable
+    words: LexicalIndex
+    graph: RecordGraph
+    vectors: VectorIndex | None
+    tokens: TokenIndex
+
+
+def load(
+    reader: Reader,
+    another: Callable[[], AbstractContextManager[Reader] | None],
+    parts: Parts,
+    embedder: EmbedderRow | None,
+    before_inverting: Callable[[], object] = lambda: None,
+    scope: str = "/",
+) -> None:
+    """Fill empty parts with the whole store, or with a scope and its descendants.
+
+    `another` opens a second read transaction, or returns None. `before_inverting` is called when all words are read.
+    """
+    began = perf_counter()
+    others = [_words(reader, parts, before_inverting, scope)]
+    later = []
+    if parts.vectors is not None and embedder is not None:
+        vectors, tokens = _vectors(reader, parts, parts.vectors, embedder, scope)
+        others, later = [*others, vectors], [tokens]
+    columns = _columns(reader, parts, others, scope)
+    last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.within(scope).ranges("columns")[-1:]])
+    with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
+        drain(readers, [columns, *others, *later])
+    _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(parts.table))
+
+
+def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: str) -> RangeQueue:
+    """The other queues wait for it: the table says which rows their blocks belong to."""
+    table = parts.table
+    ranges = reader.blocks.within(scope).ranges("columns")
+    table.reserve(_last(ranges))
+
+    def append(columns: Columns, _: int) -> None:
+        table.append(columns)
+
+    def finish() -> None:
+        if parts.vectors is not None:
+            parts.vectors.add_rows(len(table))
+        for each in others:
+            each.open()
+        parts.graph.load()
+
+    return RangeQueue(ranges, lambda own, bounds: own.blocks.within(scope).column_range(bounds), append, finish)
+
+
+def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object], scope: str) -> RangeQueue:
+    table, words = parts.table, parts.words
+    ranges = reader.blocks.within(scope).ranges("terms")
+
+    def append(block: TermBlock, number: int) -> None:
+        first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
+        if not first:
+            words.reserve(len(table), len(ranges) * len(block.terms))
+        words.append(aligned(block, table.ids[first:stop]), table.open[first:stop])
+
+    def finish() -> None:
+        first = len(words)
+        if first < len(table):
+            words.append(aligned(_NO_WORDS, table.ids[first:]), table.open[first:])
+        before_inverting()
+        words.invert()
+
+    return RangeQueue(
+        ranges, lambda own, bounds: own.blocks.within(scope).term_range(bounds), append, finish, waits=True
+    )
+
+
+def _vectors(
+    reader: Reader, parts: Parts, vectors: VectorIndex, embedder: EmbedderRow, scope: str
+) -> tuple[RangeQueue, RangeQueue]:
+    """The vectors, and the codes of their tokens, which wait for them."""
+    ranges = reader.blocks.within(scope).ranges("vectors")
+    vectors.reserve(_last(ranges))
+    ends: list[int] = []
+
+    def read(own: Reader, bounds: Range) -> PackedVectors:
+        return own.blocks.within(scope).vector_range(embedder.id, embedder.dimension, bounds)
+
+    def append(block: PackedVectors, _: int) -> None:
+        vectors.extend(block, parts.table.rows_of)
+        ends.append(len(vectors))
+
+    def append_tokens(block: TokenBlock, number: int) -> None:
+        places = np.arange(len(parts.tokens), ends[number])
+        parts.tokens.extend(vectors.ids(places), block)
+
+    tokens = RangeQueue(ranges, lambda own, bounds: own.blocks.token_code_range(bounds), append_tokens, waits=True)
+    return RangeQueue(ranges, read, append, tokens.open, waits=True), tokens
+
+
+def _last(ranges: Sequence[Range]) -> int:
+    return ranges[-1][1] if ranges else 0
+
+
+@contextmanager
+def _readers(
+    reader: Reader, another: Callable[[], AbstractContextManager[Reader] | None], *, worth_it: bool
+) -> Iterator[list[Reader]]:
+    """The reader, and a second one at the same commit where it pays off."""
+    opening = another() if worth_it and usable_cpus() > 1 else None
+    with reader.blocks.reading_all():
+        if opening is None:
+            yield [reader]
+            return
+        with opening as second, second.blocks.reading_all():
+            same = second.changes.matches(reader.changes.commit())
+            yield [reader, second] if same else [reader]
+
+
+def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
+    """The block with exactly the records `ids`: a record whose words are missing gets an empty list."""
+    if np.array_equal(block.ids, ids):
+        return block
+    lengths = np.diff(block.offsets)
+    known = np.isin(block.ids, ids)
+    kept = np.repeat(known, lengths)
+    sizes = np.zeros(len(ids), dtype=np.int64)
+    sizes[np.searchsorted(ids, block.ids[known])] = lengths[known]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return TermBlock(ids, block.terms[kept], block.counts[kept], offsets)

@@ -1,0 +1,361 @@
+"""Argument checks that reading and writing share. Each error names the value and the remedy."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from recallite.errors import InvalidFilter, InvalidInput, InvalidText
+from recallite.system.messages import readable, shown
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_DATE_CHARS = 10
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # of two letters at least: C:// is a drive
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_NAME_CHARS = 512
+MAX_METADATA_BYTES = 1_000_000
+MAX_QUERY_CHARS = 100_000
+MAX_ITEMS = 1_000_000
+MAX_PATH_CHARS = 4_096
+_MAX_JSON_DEPTH = 64
+
+
+def plain_str(text: str) -> str:
+    """`text` as a plain str: SQLite and JSON do not take subclasses such as the members of a StrEnum."""
+    return text if type(text) is str else str.__str__(text)
+
+
+def encodable(text: str, name: str) -> str:
+    """`text`, if it can be stored as UTF-8: no NUL, no lone surrogates."""
+    if "\x00" in text:
+        raise InvalidText(f"{name} holds a NUL character at {text.index(chr(0))}: remove it")
+    if not text.isascii() and (found := _SURROGATE.search(text)):
+        raise InvalidText(
+            f"{name} holds a lone surrogate at {found.start()}, which is no character: "
+            "decode the bytes with errors='replace'"
+        )
+    return text
+
+
+def check_text(text: object, max_chars: int, name: str = "text") -> str:
+    """A text to remember: a non-blank `str` of at most `max_chars` characters."""
+    if not isinstance(text, str):
+        raise InvalidText(f"{name} is {type(text).__name__} {shown(text)}: give a str")
+    text = plain_str(text)
+    if len(text) > max_chars:
+        raise InvalidText(
+            f"{name} has {len(text):,} characters and the limit is {max_chars:,}: "
+            "split it, or raise Settings(max_text_chars=...)"
+        )
+    if not text.strip():
+        raise InvalidText(f"{name} is {shown(text)}: there is nothing to remember in an empty or blank text")
+    return encodable(text, name)
+
+
+def check_query(query: object, name: str = "query") -> str:
+    """A query: any `str` of at most `MAX_QUERY_CHARS` characters; characters that cannot be encoded are replaced."""
+    if not isinstance(query, str):
+        raise InvalidText(f"{name} is {type(query).__name__} {shown(query)}: give a str")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidText(
+            f"{name} has {len(query):,} characters and the limit is {MAX_QUERY_CHARS:,}: ask by a part of it"
+        )
+    return readable(plain_str(query))
+
+
+def check_name(value: object, name: str) -> str:
+    """A short label (kind, tag, topic, source): non-empty, no control characters."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    value = plain_str(value)
+    if value.isascii() and value.isprintable() and len(value) <= MAX_NAME_CHARS:
+        return value
+    if len(value) > MAX_NAME_CHARS:
+        raise InvalidInput(f"{name} has {len(value):,} characters: the limit is {MAX_NAME_CHARS}")
+    encodable(value, name)
+    if _CONTROL.search(value):
+        raise InvalidInput(f"{name} {shown(value)} holds a control character: remove it")
+    return value
+
+
+def check_tags(tags: object) -> tuple[str, ...]:
+    """Tags in the order given, each once."""
+    if isinstance(tags, str):
+        raise InvalidInput(f"tags is the str {shown(tags)}: give a list, e.g. tags=[{shown(tags)}]")
+    return tuple(dict.fromkeys(check_name(tag, "a tag") for tag in check_list(tags, "tags")))
+
+
+def check_list(values: object, name: str) -> list[Any]:
+    """The items of an iterable other than a str, bytes or a mapping."""
+    if (type(values) is list or type(values) is tuple) and len(values) <= MAX_ITEMS:
+        return [*values]
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping):
+        try:
+            walk = iter(values)
+        except TypeError:  # a NumPy array without a dimension
+            pass
+        else:
+            found = list(islice(walk, MAX_ITEMS + 1))
+            if len(found) > MAX_ITEMS:
+                raise InvalidInput(f"{name} has more than {MAX_ITEMS:,} items: give them in parts")
+            return found
+    raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
+
+
+def listed(values: object, name: str, *, single: bool = True) -> list[str]:
+    """A list of str; a lone str becomes one where `single` allows it."""
+    if isinstance(values, str) and single:
+        return [values]
+    return check_list(values, name)
+
+
+def check_scope(scope: object) -> str:
+    """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
+    if not isinstance(scope, str):
+        raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
+    return "/" if scope == "/" else _check_path(plain_str(scope))
+
+
+@lru_cache(maxsize=4096)
+def _check_path(scope: str) -> str:
+    if not scope.startswith("/"):
+        raise InvalidFilter(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}")
+    if len(scope) > MAX_NAME_CHARS:
+        raise InvalidFilter(f"scope has {len(scope):,} characters: the limit is {MAX_NAME_CHARS}")
+    if _CONTROL.search(scope) or _SURROGATE.search(scope):
+        raise InvalidFilter(f"scope {shown(scope)} holds a control character or a lone surrogate: remove it")
+    for segment in scope[1:].split("/"):
+        if segment != segment.strip() or segment in ("", ".", ".."):
+            raise InvalidFilter(
+                f"scope {shown(scope)} has the segment {shown(segment)}: segments are non-empty, without "
+                "surrounding spaces, and neither '.' nor '..'; no slash at the end"
+            )
+    return scope
+
+
+def join_scopes(base: str, scope: str | None) -> str | None:
+    """The absolute path of a scope given to a handle bound to `base`: `/x` inside `/a` is `/a/x`."""
+    if base == "/":
+        return None if scope is None else check_scope(scope)
+    if scope is None or scope == "/":
+        return base
+    return base + check_scope(scope)
+
+
+def check_agent(agent: object) -> str:
+    """An agent id: one segment of a scope."""
+    name = check_name(agent, "agent")
+    if "/" in name or name in (".", "..") or name != name.strip():
+        raise InvalidInput(
+            f"agent is {shown(agent)}: an agent id is one name without '/' or surrounding spaces, and not '.' or '..'"
+        )
+    return name
+
+
+def agent_scope(base: str, agent: str | None) -> str:
+    """The scope of an agent within `base`: `base/agents/<agent>`, or `base` itself for None."""
+    return join_scopes(base, None if agent is None else f"/agents/{check_agent(agent)}") or "/"
+
+
+def check_unit(value: object, name: str) -> float:
+    """A number in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+        raise InvalidInput(f"{name} is {shown(value)}: give a number from 0 to 1")
+    return float(value)
+
+
+def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> float:
+    """A finite number of at least `minimum`."""
+    number = math.nan
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(OverflowError):  # a whole number of more than 308 digits
+            number = float(value)
+    if not math.isfinite(number) or number < minimum:
+        floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
+        raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
+    return number
+
+
+def check_flag(value: object, name: str) -> bool:
+    """A bool."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {shown(value)}: give True or False")
+    return value
+
+
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
+    """One of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        *first, last = map(repr, choices)
+        raise InvalidInput(f"{name} is {shown(value)}: use {', '.join(first)}{' or ' if first else ''}{last}")
+    return plain_str(value)
+
+
+def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2**62) -> int:
+    """A whole number from `minimum` to `maximum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InvalidInput(f"{name} is {shown(value)}: give a whole number of at least {minimum}")
+    if value > maximum:
+        raise InvalidInput(f"{name} is {shown(value)}: it is too large, at most {maximum:,}")
+    return value
+
+
+def check_time(value: object, name: str) -> int | None:
+    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, a date, an ISO 8601 text or None.
+
+    A date without a time is its first moment in UTC.
+    """
+    if value is None:
+        return None
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = (date if len(value) <= _DATE_CHARS else datetime).fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(
+                f"{name} {shown(value)} is not ISO 8601: write e.g. '2026-03-01T09:30:00+00:00'"
+            ) from None
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{name} is {shown(value)}: give a datetime or an ISO 8601 text")
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidInput(
+            f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
+            "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
+        )
+    microseconds = (moment - _EPOCH) // _MICROSECOND
+    if not EARLIEST_US <= microseconds <= LATEST_US:
+        raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
+    return microseconds
+
+
+def to_datetime(microseconds: int) -> datetime:
+    """The UTC datetime of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def optional_datetime(microseconds: int | None) -> datetime | None:
+    """`to_datetime`, or None for None."""
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+
+
+def now_us() -> int:
+    """The current time in microseconds since 1970 UTC."""
+    import time
+
+    return time.time_ns() // 1000
+
+
+def check_metadata(metadata: object) -> dict[str, Any]:
+    """A copy of metadata: a JSON object of at most 1 MB as text; NaN, bytes and the like are refused."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata is {shown(metadata)}: give a dict with str keys")
+    copied: dict[str, Any] = check_json_copy(metadata, "metadata", MAX_METADATA_BYTES)
+    return copied
+
+
+def check_json_copy(value: object, name: str, max_bytes: int) -> Any:
+    """A copy of `value` as JSON keeps it: tuples become lists, subclasses their base; otherwise as `check_json`."""
+    import msgspec
+
+    return msgspec.json.decode(check_json(value, name, max_bytes))
+
+
+def check_json(value: object, name: str, max_bytes: int) -> str:
+    """`value` as JSON text of at most `max_bytes`; NaN, bytes, sets and the like are refused."""
+    import json
+
+    _check_json(value, name, 0)
+    text = json.dumps(value, ensure_ascii=False, default=dict)
+    size = len(text.encode())
+    if size > max_bytes:
+        raise InvalidInput(f"{name} has {size:,} bytes as JSON: the limit is {max_bytes:,}")
+    return text
+
+
+def _check_json(value: object, path: str, depth: int) -> None:
+    if depth > _MAX_JSON_DEPTH:
+        raise InvalidInput(f"{path} is nested more than {_MAX_JSON_DEPTH} deep")
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        encodable(value, path)
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidInput(f"{path} is {shown(value)}: whole numbers have at most 64 bits; write it as a str")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"{path} is {value}: JSON has no such number")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"{path} has the key {shown(key)}: keys are str")
+            encodable(key, f"a key of {path}")
+            _check_json(item, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            _check_json(item, f"{path}[{place}]", depth + 1)
+    else:
+        raise InvalidInput(
+            f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_address(path: object) -> bool:
+    """Whether a path is an address, scheme://..., and no file."""
+    return isinstance(path, str) and _ADDRESS.match(path) is not None
+
+
+def check_path(path: object, name: str = "path") -> Path:
+    """The absolute path, with `~` expanded; the disk is not accessed.
+
+    Raises InvalidInput unless it is a non-blank str or os.PathLike of str, without NUL, that the file system can
+    encode, for the address of a server, and for `~name` of an unknown user.
+    """
+    text: object = path
+    if isinstance(path, os.PathLike):
+        try:
+            text = os.fspath(path)
+        except Exception:  # a foreign __fspath__
+            text = None
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(f"{name} is {shown(path)}: give a path")
+    text = str.__str__(text)
+    if is_address(text):  # not repeated: it may have a password
+        raise InvalidInput(f"{name} is the address of a server, and has to be a file or folder here")
+    if "\x00" in text:
+        raise InvalidInput(f"{name} is {shown(text)}: a path has no NUL")
+    if len(text) > MAX_PATH_CHARS:
+        raise InvalidInput(f"{name} has {len(text):,} characters: a path has at most {MAX_PATH_CHARS:,}")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as fault:
+        raise InvalidInput(f"{name} is {shown(text)}, which no file can be called: {fault.reason}") from None
+    try:
+        return Path(text).expanduser().absolute()
+    except (RuntimeError, OSError) as fault:  # no such user, or a working directory that is gone
+        raise InvalidInput(f"{name} is {shown(text)}: {fault}") from None

@@ -1,0 +1,305 @@
+"""Settings, each declared once: checks, files, environment variables and the reference all come from the declaration.
+
+    class Search(Section, frozen=True, kw_only=True):
+        '''Options of a search.
+
+        - limit: Most results.
+        '''
+
+        limit: Count = 10
+
+The type of a field is its check, its line in the docstring the documentation. A value is what the call gives, else what
+the file says, else the environment variable, else the default.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
+
+from msgspec import Struct, structs
+
+from recallite.errors import InvalidInput
+from recallite.model.checks import check_choice, check_count, check_finite, check_flag
+from recallite.model.settings_files import read_table, with_path, write_table
+from recallite.system.messages import shown
+
+Built = TypeVar("Built")
+Check = Callable[[object, str], Any]
+
+
+class Setting(NamedTuple):
+    """What the annotation of a field says beside its type.
+
+    `minimum` (0 for an int) and `maximum` are inclusive, `above` is exclusive. `environment` names the variable that is
+    used where the field is None. `check(value, name)` replaces the check by type: it returns the value to keep, or
+    raises InvalidInput. A `secret` is left out of the repr.
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    environment: str | None = None
+    check: Check | None = None
+    secret: bool = False
+
+
+Share = Annotated[float, Setting(minimum=0, maximum=1)]
+NonNegative = Annotated[float, Setting(minimum=0)]
+Positive = Annotated[float, Setting(above=0)]
+Count = Annotated[int, Setting(minimum=1)]
+_DOCUMENTED = re.compile(r"^ *- (\w+): (.*(?:\n ++(?!- ).+)*)", re.MULTILINE)
+
+
+class SettingInfo(NamedTuple):
+    """One setting as a reference shows it: `name` is its key in a file, `allowed` what it may be, in words."""
+
+    name: str
+    allowed: str
+    default: Any
+    environment: str | None
+    doc: str
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
+
+    def __post_init__(self) -> None:
+        for name, check, label in _checks(type(self)):
+            given = getattr(self, name)
+            checked = check(given, label)
+            if checked is not given:
+                structs.force_setattr(self, name, checked)
+
+    def __repr__(self) -> str:
+        values = [
+            f"{name}={'…' if field.setting.secret else repr(getattr(self, name))}"
+            for name, field in declared(type(self)).items()
+            if getattr(self, name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, as `from_dict` and a file take it."""
+        return to_table(self)
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Self:
+        """The settings of a table; what it leaves out has its default. InvalidInput names the key that is wrong."""
+        return from_table(cls, table)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a .toml, .json (with comments) or .yaml file. InvalidInput names the file, the key, the value and what
+        is allowed.
+        """
+        try:
+            return cls.from_dict(read_table(path))
+        except InvalidInput as fault:
+            raise with_path(path, fault) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .toml, .json or .yaml file that `load` reads. Only its owner can read it: it may hold a key."""
+        write_table(path, self.to_dict())
+
+
+class Field(NamedTuple):
+    """A declared field: its type without None, whether None is allowed, its check, and the section it holds, if any."""
+
+    setting: Setting
+    doc: str
+    kind: Any
+    optional: bool
+    default: Any
+    check: Check
+    section: type[Section] | None
+
+
+@cache
+def declared(section: type[Section]) -> dict[str, Field]:
+    """The fields of a section by name."""
+    docs = {name: " ".join(text.split()) for name, text in _DOCUMENTED.findall(section.__doc__ or "")}
+    return {
+        field.name: _field(field.type, field.default, docs.get(field.name, "")) for field in structs.fields(section)
+    }
+
+
+@cache
+def _checks(section: type[Section]) -> list[tuple[str, Check, str]]:
+    return [(name, field.check, f"{section.__name__}.{name}") for name, field in declared(section).items()]
+
+
+def from_table(
+    section: Callable[..., Built], table: object, path: str = "", *, make: Callable[..., Built] | None = None
+) -> Built:
+    """The section that a table of a file says; `path` is the table's key there. `make` builds it from the checked
+    fields instead of the section's class.
+
+    Raises InvalidInput, which begins with the key that is wrong.
+    """
+    fields = declared(section)
+    given = {}
+    for key, value in check_keys(table, path, tuple(fields)).items():
+        at, field = f"{path}.{key}".lstrip("."), fields[key]
+        is_table = field.kind is field.section or isinstance(value, Mapping)
+        if field.section is None or not is_table or isinstance(value, Section) or (value is None and field.optional):
+            given[key] = field.check(value, at)
+        else:
+            given[key] = from_table(field.section, value, at)
+    try:
+        return (make or section)(**given)
+    except InvalidInput as fault:
+        said, own = str(fault), f"{section.__name__}."
+        joined = "." if said.startswith(own) or said.split(" ")[0] in fields else ": "
+        raise InvalidInput(f"{path}{joined if path else ''}{said.removeprefix(own)}") from None
+
+
+def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
+    """The fields of a section as a file takes them; with `base`, those that differ from it."""
+    table = {}
+    for name, held in structs.asdict(value).items():
+        if base is None or held != getattr(base, name):
+            table[name] = to_table(held) if isinstance(held, Section) else list(held) if type(held) is tuple else held
+    return table
+
+
+def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
+    """A table that holds no other keys than these."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{path or 'the file'} is {shown(table)}: give a table with {', '.join(allowed)}")
+    for key in table:
+        if key not in allowed:
+            at = f"{path}.{key}" if path else str(key)
+            raise InvalidInput(
+                f"{shown(at)} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}"
+            )
+    return table
+
+
+def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
+    """Every setting of a section and of those in it, in order of declaration."""
+    found = []
+    for name, field in declared(section).items():
+        at = f"{path}.{name}".lstrip(".")
+        if field.section is None or field.optional or not isinstance(field.default, Section):
+            found.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.doc))
+        if field.section is not None:
+            found += list_settings(field.section, at)
+    return found
+
+
+def _field(annotation: Any, default: Any, doc: str) -> Field:
+    kinds, setting, optional = [], Setting(), False
+    waiting = [annotation]
+    while waiting:
+        kind = waiting.pop(0)
+        if get_origin(kind) is Annotated:
+            kind, setting = get_args(kind)[:2]
+            waiting.insert(0, kind)
+        elif get_origin(kind) in (Union, UnionType):
+            waiting = [*get_args(kind), *waiting]
+        elif kind is type(None):
+            optional = True
+        else:
+            kinds.append(kind)
+    section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
+    check = setting.check or _check_of(kinds[0], setting)
+    if optional:
+        check = partial(_check_optional, check)
+    if section is not None and section.__doc__ and not doc:
+        doc = section.__doc__.partition("\n")[0]
+    return Field(setting, doc, kinds[0] if len(kinds) == 1 else str, optional, default, check, section)
+
+
+def _check_of(kind: Any, setting: Setting) -> Check:
+    if get_origin(kind) is Literal:
+        return partial(_check_word, get_args(kind))
+    if kind is int:
+        least = 0 if setting.minimum is None else int(setting.minimum)
+        most = 2**62 if setting.maximum is None else int(setting.maximum)
+        return lambda value, name: check_count(value, name, minimum=least, maximum=most)
+    if kind is float:
+        low = -math.inf if setting.minimum is None else setting.minimum
+        low = 0.0 if setting.minimum is None and setting.maximum is not None else low
+        above = -math.inf if setting.above is None else setting.above
+        return partial(_check_number, low, above, math.inf if setting.maximum is None else setting.maximum)
+    if kind is bool:
+        return check_flag
+    if get_origin(kind) is tuple:
+        return _check_names
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return partial(_check_section, kind)
+    return _check_text
+
+
+def _check_optional(check: Check, value: object, name: str) -> Any:
+    return None if value is None else check(value, name)
+
+
+def _check_number(low: float, above: float, high: float, value: Any, name: str) -> float:
+    """The number as it was given: 30 stays 30 in what is printed and saved."""
+    if type(value) is float and low <= value <= high and above < value < math.inf:
+        return value
+    if high < math.inf and (not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high):
+        raise InvalidInput(f"{name} is {shown(value)}: give a number from {low:g} to {high:g}")
+    check_finite(value, name, minimum=low)
+    if value <= above:
+        raise InvalidInput(f"{name} is {shown(value)}: give a number above {above:g}")
+    return value  # type: ignore[no-any-return]
+
+
+def _check_word(words: tuple[str, ...], value: object, name: str) -> str:
+    if words[1:]:
+        return check_choice(value, name, words)
+    if value != words[0]:
+        raise InvalidInput(f"{name} is {shown(value)}: {words[0]!r} or None")
+    return words[0]
+
+
+def _check_text(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    return value
+
+
+def _check_names(value: object, name: str) -> tuple[str, ...]:
+    """Names or paths; a str alone is none, it would be taken letter by letter."""
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
+    texts = []
+    for place, each in enumerate(value):
+        text = os.fspath(each) if isinstance(each, str | os.PathLike) else each
+        if not isinstance(text, str) or not text or "\x00" in text:
+            raise InvalidInput(f"{name}[{place}] is {shown(each)}: give a non-empty str")
+        texts.append(text)
+    return tuple(texts)
+
+
+def _check_section(kind: type[Section], value: object, name: str) -> Section:
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} is {shown(value)}: give {kind.__name__}(...)")
+    return value
+
+
+def _allowed(field: Field) -> str:
+    """What a setting may be, in words."""
+    kind, setting = field.kind, field.setting
+    if get_origin(kind) is Literal:
+        words = " | ".join(map(repr, get_args(kind)))
+    elif get_origin(kind) is tuple:
+        words = "list of str"
+    elif field.section is not None:
+        words = "table"
+    else:
+        words = str(kind.__name__)
+    low, high = setting.minimum, setting.maximum
+    if setting.above is not None:
+        words += f" above {setting.above:g}"
+    elif low is not None or high is not None:
+        words += f" from {low or 0}" + ("" if high is None else f" to {high}")
+    return f"{words} | None" if field.optional else words

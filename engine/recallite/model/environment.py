@@ -1,0 +1,210 @@
+"""The environment: every variable that is read, and the store, keys and models that variables name."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msgspec import structs
+
+from recallite.errors import InvalidInput
+from recallite.model.checks import check_name
+from recallite.model.model_address import PROVIDERS, ROUTED, ModelAddress, address_of, provider_url, require
+from recallite.system import plugins
+from recallite.system.messages import shown
+
+VARIABLES = {
+    "RECALLITE_DB": "Path of the store that is opened where none is given.",
+    "RECALLITE_SETTINGS": "Settings file of the command line.",
+    "RECALLITE_EMBEDDER": "Embedder where `Settings.embedder` is None.",
+    "RECALLITE_KEY": "Key of an encrypted store.",
+    "RECALLITE_KEY_FILE": "File whose first line is the key of an encrypted store.",
+    "RECALLITE_NEW_KEY": "New key for `recallite rekey`.",
+    "RECALLITE_MCP_TOKEN": "Token of `recallite mcp --http`.",
+    "RECALLITE_LLM_BASE_URL": "Base URL of the language model, such as http://localhost:11434/v1.",
+    "RECALLITE_LLM_MODEL": "Name of the language model; with its provider before it, it needs no base URL.",
+    "RECALLITE_LLM_API_KEY": "Key of the language model.",
+    "EMBEDDING_PROVIDER": "Provider of a remote embedder (`openai`, `ollama`, `voyage`, ...) or its base URL.",
+    "EMBEDDING_MODEL": "Model of EMBEDDING_PROVIDER.",
+    "EMBEDDING_BASE_URL": "Base URL in place of the provider's own.",
+    "EMBEDDING_API_KEY": "Key of EMBEDDING_PROVIDER.",
+    "OPENAI_API_KEY": "Key for OpenAI's models; sent to OpenAI or OPENAI_BASE_URL only.",
+    "OPENAI_BASE_URL": "Base URL for OpenAI's language models.",
+    "RECALLITE_KERNELS": "Kernel backend: `numba` or `python`; read by recallite_kernels.",
+    "RECALLITE_CACHE_DIR": "Folder of compiled kernels; read by recallite_kernels.",
+    "RECALLITE_DEBUG": "`1` makes the command line print its log and tracebacks, on standard error.",
+}
+"""Every environment variable that Recallite reads, and what it says."""
+
+# OpenAI's embedders need no "openai/" before their name, as in memweave.
+_OPENAI_EMBEDDERS = "text-embedding-"
+
+
+def environment(name: str) -> str | None:
+    """The value of a variable of `VARIABLES`; None where it is unset or empty."""
+    assert name in VARIABLES, name
+    return os.environ.get(name) or None
+
+
+def default_path() -> str:
+    """The path of a memory that is given none: RECALLITE_DB, else `memory.db` in the user's data directory."""
+    from pathlib import Path
+
+    from platformdirs import user_data_path
+
+    if path := environment("RECALLITE_DB"):
+        return path
+    folder: Path = user_data_path("recallite", appauthor=False)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(folder / "memory.db")
+
+
+def named_key(key_file: str | None = None) -> str | None:
+    """The key of an encrypted store, or None: from `key_file`, else RECALLITE_KEY, else the file RECALLITE_KEY_FILE.
+
+    Raises InvalidInput where the file has no key.
+    """
+    if key_file is None and (key := environment("RECALLITE_KEY")):
+        return key
+    path = key_file or environment("RECALLITE_KEY_FILE")
+    return None if not path else key_in(path)
+
+
+def key_in(path: str) -> str:
+    """The key in the first line of a file. Raises InvalidInput where there is none; the message shows no content."""
+    from pathlib import Path
+
+    try:
+        lines = Path(path).expanduser().read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8 text: give a file whose first line is the key") from None
+    except (OSError, RuntimeError, ValueError) as fault:
+        raise InvalidInput(f"the key in {path} cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
+    if not lines or not lines[0]:
+        raise InvalidInput(f"the first line of {path} is empty: write the key there")
+    return lines[0]
+
+
+def language_model_address(
+    base_url: str | None = None, model: str | None = None, api_key: str | None = None
+) -> ModelAddress | None:
+    """The language model of these arguments, which default to RECALLITE_LLM_BASE_URL, RECALLITE_LLM_MODEL and
+    RECALLITE_LLM_API_KEY; None without URL and model.
+
+    A model with its provider before its name needs no URL. Else InvalidInput is raised if one of them is missing.
+    """
+    base_url = base_url or environment("RECALLITE_LLM_BASE_URL")
+    model = model or environment("RECALLITE_LLM_MODEL")
+    if base_url is None and model is None:
+        return None
+    key = api_key or environment("RECALLITE_LLM_API_KEY")
+    if base_url is None and model is not None and address_of(model) is not None:
+        return named_language_model(model, api_key=key)
+    if base_url is None or model is None:
+        name = "RECALLITE_LLM_BASE_URL" if base_url is None else "RECALLITE_LLM_MODEL"
+        raise InvalidInput(f"{name} is not set: a language model needs a base URL and a model's name")
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def named_language_model(name: str, *, api_base: str | None = None, api_key: str | None = None) -> ModelAddress:
+    """The language model of a name: with its provider ("gemini/gemini-2.0-flash", "ollama/llama3.2"), at `api_base`,
+    else OpenAI's ("gpt-4o-mini"), for which OPENAI_BASE_URL and OPENAI_API_KEY are the defaults.
+
+    Raises InvalidInput for an unknown provider, and for OpenAI's without a key.
+    """
+    provider, slash, rest = check_name(name, "model").partition("/")
+    if api_base is None and (not slash or provider.lower() == "openai"):
+        api_base = environment("OPENAI_BASE_URL") or PROVIDERS["openai"]
+        api_key = api_key or environment("OPENAI_API_KEY")
+        if api_key is None and api_base == PROVIDERS["openai"]:
+            raise InvalidInput(
+                f"the language model {shown(name)} is OpenAI's and there is no key: give api_key, or set "
+                "OPENAI_API_KEY, or OPENAI_BASE_URL where it is served elsewhere"
+            )
+        return ModelAddress(base_url=api_base, model=rest if slash else name, api_key=api_key)
+    address = address_of(name, api_base=api_base, api_key=api_key)
+    if address is None:
+        known = ", ".join((*PROVIDERS, *ROUTED))
+        raise InvalidInput(
+            f"the provider of the language model {shown(name)} is none of {known}: give the base URL where it is served"
+        )
+    return address
+
+
+def default_embedder() -> str | ModelAddress:
+    """The embedder where none is configured: RECALLITE_EMBEDDER, else EMBEDDING_PROVIDER's, else "default"."""
+    return environment("RECALLITE_EMBEDDER") or _embedder_address() or "default"
+
+
+def _embedder_address() -> ModelAddress | None:
+    """The embedder of EMBEDDING_PROVIDER (one of `PROVIDERS` or `ROUTED`, or a base URL); None without a provider."""
+    provider = (environment("EMBEDDING_PROVIDER") or "").strip()
+    if not provider:
+        return None
+    routed = provider.lower() in ROUTED
+    base_url = "" if routed else provider_url(provider, "EMBEDDING_PROVIDER")
+    model = environment("EMBEDDING_MODEL")
+    if not model:
+        raise InvalidInput(
+            "EMBEDDING_MODEL is not set: name the model of EMBEDDING_PROVIDER, as 'text-embedding-3-small'"
+        )
+    key = environment("EMBEDDING_API_KEY")
+    # OpenAI's key is sent to OpenAI only, or to where the user says that OpenAI is.
+    is_openai = base_url == PROVIDERS["openai"]
+    if is_openai:
+        key = key or environment("OPENAI_API_KEY")
+    base_url = environment("EMBEDDING_BASE_URL") or base_url
+    if is_openai and not key:
+        raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
+    if routed:
+        return address_of(f"{provider}/{model}", api_base=base_url or None, api_key=key)
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def named_embedder(
+    model: str | None,
+    *,
+    api_base: str | None = None,
+    api_key: str | None = None,
+    timeout_seconds: float = 30.0,
+    batch_size: int = 64,
+) -> str | ModelAddress:
+    """The source of an embedder: a registered name or a folder as it is, else a model over HTTP at `api_base` or
+    its provider's URL ("ollama/nomic-embed-text", "voyage/voyage-3", OpenAI's "text-embedding-3-small"). None is the
+    environment's. `api_key` defaults to EMBEDDING_API_KEY, for OpenAI also to OPENAI_API_KEY.
+
+    An explicit path (`./model`, `/model`) need not exist yet. Raises InvalidInput for an unknown name, and for OpenAI's
+    without a key; EmbedderMissing where the client library is not installed.
+    """
+    from pathlib import Path
+
+    options: dict[str, Any] = {"timeout_seconds": timeout_seconds, "batch_size": batch_size}
+    if model is None:
+        spec = default_embedder()
+        return structs.replace(spec, **options) if isinstance(spec, ModelAddress) else named_embedder(spec, **options)
+    if api_base is None and (model.lower() in ("default", "none") or Path(model).expanduser().is_dir()):
+        return model  # before entry points are read, which takes 20 ms
+    named = plugins.names("embedders")
+    if api_base is None and model.lower() in map(str.lower, named):
+        return model
+    if api_base is None and model.lower().startswith(_OPENAI_EMBEDDERS):
+        model = f"openai/{model}"
+    key = api_key or environment("EMBEDDING_API_KEY")
+    address = address_of(model, api_base=api_base, api_key=key, **options)
+    if address is None:
+        if Path(model).is_absolute() or model.startswith(("./", "../", "~", ".\\")):
+            return model
+        raise InvalidInput(
+            f"the embedder {shown(model)} is not known: use one of {', '.join(('default', 'none', *named))}; the path "
+            "of a folder with model.onnx; a provider and its model, as 'ollama/nomic-embed-text' "
+            f"({', '.join((*PROVIDERS, *ROUTED))}); or any model over HTTP by EMBEDDING_PROVIDER and EMBEDDING_MODEL"
+        )
+    if address.base_url == PROVIDERS["openai"] and address.api_key is None:
+        address = structs.replace(address, api_key=environment("OPENAI_API_KEY"))
+        if address.api_key is None:
+            raise InvalidInput(
+                f"the embedder {shown(model)} is OpenAI's and there is no key: give api_key, or set OPENAI_API_KEY; "
+                "'default' is the bundled model, which needs none"
+            )
+    require(address)
+    return address

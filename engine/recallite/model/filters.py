@@ -1,0 +1,394 @@
+"""Filters: what a read is restricted to, as an expression tree that is validated once, when it is built.
+
+A store evaluates `Comparison`, `And`, `Or` and `Not`. An operator of the dict dialect is one function that checks its
+value and builds an expression of these, and one line in `OPERATORS`:
+
+    def _between(field: str, value: object, path: str) -> Expression:
+        low, high = _values(field, value, path)
+        return And((Comparison(field, "gte", low), Comparison(field, "lte", high)))
+
+    OPERATORS["between"] = _between
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, final
+
+from msgspec import Struct
+
+from recallite.errors import InvalidFilter, InvalidInput
+from recallite.model import checks
+from recallite.system.messages import shown
+
+_MAX_DEPTH = 20
+_MOST_SHOWN = 60
+_MOST_SCOPES = 5_000
+# A comparison binds at most 5 values, and SQLite 32,766 in a statement.
+_MOST_COMPARISONS = 5_000
+_TIMES = ("created_at", "event_at", "event_until", "updated_at", "expires_at", "superseded_at", "held_until")
+FIELDS = (
+    "id", "kind", "scope", "text", "context", "importance", "pinned", "topic", "source", "position",
+    "embedding_state", "standing", *_TIMES,
+)  # fmt: skip
+"""What `where` compares, besides "tags" and "metadata.<key>"."""
+
+Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
+"""Versions that a filter is applied to: those of now (or of `as_of`) that have not expired, open ones expired or not,
+open ones that have expired, those that a later text has replaced, or any."""
+
+Scalar: TypeAlias = str | int | float | None
+
+
+class Comparison(Struct, frozen=True):
+    """A field compared with a scalar, or with a tuple of them for "in"; times are microseconds since 1970 UTC.
+
+    "eq" with None asks for no value. A missing value satisfies nothing else; a text is never above or below a number.
+    "contains" looks for a str in a text, or for an element of a list of the metadata. "tags" take "in" alone: any of
+    them.
+    """
+
+    field: str
+    operator: Literal["eq", "gt", "gte", "lt", "lte", "in", "contains"]
+    value: Scalar | tuple[Scalar, ...]
+
+
+class And(Struct, frozen=True):
+    """All of the parts; of none, true."""
+
+    parts: tuple[Expression, ...]
+
+
+class Or(Struct, frozen=True):
+    """Any of the parts."""
+
+    parts: tuple[Expression, ...]
+
+
+class Not(Struct, frozen=True):
+    """True where the part is not true, also because a value is missing."""
+
+    part: Expression
+
+
+Expression: TypeAlias = Comparison | And | Or | Not
+
+
+class FilterFields(TypedDict, total=False):
+    """The keyword arguments of a filter; a record has to satisfy all that are given.
+
+    - scope: this scope and its descendants, or a list of such
+    - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
+      a bare value is compared with "eq"
+    - kinds: one of these kinds; tags: any of these tags
+    - since, until: what overlaps these times, both included: from event_at, else created_at, to event_until
+    - as_of: the state of the store at that time
+    - held_at: what held at that time, superseded since or not: from event_at, else created_at, until it was superseded
+      or, where that was given, until event_until
+    - include_superseded: also memories that others have superseded
+
+    Times are aware datetimes or ISO 8601 texts; a date alone is its first moment in UTC.
+    """
+
+    scope: str | Sequence[str] | None
+    where: Mapping[str, Any] | None
+    kinds: str | Sequence[str] | None
+    tags: Sequence[str] | None
+    since: date | str | None
+    until: date | str | None
+    as_of: date | str | None
+    held_at: date | str | None
+    include_superseded: bool
+
+
+_NAMES = FilterFields.__annotations__
+
+
+@final
+@dataclass(frozen=True, init=False, slots=True)
+class Filter:
+    """A filter that several calls can share: `Filter(scope="/a", tags=["x"])`; `FilterFields` lists the fields.
+
+    Raises InvalidInput, or InvalidFilter with the path of the fault for scope and where.
+    """
+
+    scopes: tuple[str, ...]
+    kinds: tuple[str, ...] | None
+    tags: tuple[str, ...] | None
+    where: Expression | None
+    since: int | None
+    until: int | None
+    as_of: int | None
+    held_at: int | None
+    include_superseded: bool
+    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
+    base: str
+
+    def __init__(self, **fields: Unpack[FilterFields]) -> None:
+        if unknown := [name for name in fields if name not in _NAMES]:
+            raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(_NAMES)}")
+        kinds, where = _kinds(fields.get("kinds")), _parse_where(fields.get("where"))
+        if kinds is None and where is not None:
+            kinds, where = _kinds_in(where)
+        tags = fields.get("tags")
+        self._set(
+            scopes=_scopes(fields.get("scope")),
+            kinds=kinds,
+            tags=None if tags is None else checks.check_tags(tags),
+            where=where,
+            since=checks.check_time(fields.get("since"), "since"),
+            until=checks.check_time(fields.get("until"), "until"),
+            as_of=checks.check_time(fields.get("as_of"), "as_of"),
+            held_at=checks.check_time(fields.get("held_at"), "held_at"),
+            include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
+            base="/",
+        )
+
+    def within(self, base: str) -> Filter:
+        """The filter for a handle bound to the scope `base`, which admits nothing outside."""
+        if base == "/" and "/" not in self.scopes:
+            return self
+        joined = dict.fromkeys(checks.join_scopes(base, scope) or "/" for scope in self.scopes or ("/",))
+        return self.replaced(scopes=() if "/" in joined else tuple(joined), base=base)
+
+    def replaced(self, **changes: Any) -> Filter:
+        """A copy with some attributes changed."""
+        made = object.__new__(Filter)
+        made._set(**{name: getattr(self, name) for name in Filter.__slots__} | changes)
+        return made
+
+    @property
+    def scopes_only(self) -> bool:
+        """True if it restricts nothing but the scope."""
+        bounds = (self.since, self.until, self.as_of, self.held_at)
+        return not (self.kinds or self.tags or _restricts(self.where)) and all(bound is None for bound in bounds)
+
+    @property
+    def blanks(self) -> list[str]:
+        """The fields that were given empty and restrict nothing."""
+        given = {"where": _restricts(self.where), "kinds": self.kinds != (), "tags": self.tags != ()}
+        return [name for name, restricts in given.items() if not restricts and getattr(self, name) is not None]
+
+    @property
+    def unindexed(self) -> Filter | None:
+        """The part that an index of scopes, kinds and times cannot evaluate; None if there is none."""
+        if not self.tags and not _restricts(self.where):
+            return None
+        return self.replaced(
+            scopes=(), kinds=None, since=None, until=None, as_of=None, held_at=None, include_superseded=True
+        )
+
+    def _set(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+
+def bound_filter(base: str, given: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
+    """The filter given to a handle bound to `base`, as a value or by its fields."""
+    if given is None:
+        given = Filter(**fields)
+    elif not isinstance(given, Filter):
+        raise InvalidInput(f"filter is {shown(given)}: give Filter(...), or its fields as arguments")
+    elif named := [name for name, value in fields.items() if value is not None]:
+        raise InvalidInput(f"filter and {named[0]} are both given: put {named[0]} into the Filter")
+    if given.as_of is not None and not takes_as_of:
+        raise InvalidInput("as_of is for recall, explain, list and count: this works on the current records")
+    return given.within(base)
+
+
+def _restricts(where: Expression | None) -> bool:
+    """False for what every record satisfies whatever its fields are."""
+    if isinstance(where, And):
+        return any(map(_restricts, where.parts))
+    if isinstance(where, Or):
+        return all(map(_restricts, where.parts))
+    if isinstance(where, Not):  # of nothing: {"nin": []}
+        return not (isinstance(where.part, Comparison) and where.part.value == ())
+    return where is not None
+
+
+def _scopes(scope: object) -> tuple[str, ...]:
+    if scope is None:
+        return ()
+    try:
+        asked = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
+    except InvalidInput:
+        raise InvalidFilter(
+            f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them"
+        ) from None
+    if not asked:
+        raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
+    if len(asked) > _MOST_SCOPES:
+        raise InvalidFilter(f"scope lists {len(asked):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
+    return tuple(dict.fromkeys(map(checks.check_scope, asked)))
+
+
+def _kinds(kinds: object) -> tuple[str, ...] | None:
+    if kinds is None:
+        return None
+    listed = [kinds] if isinstance(kinds, str) else checks.check_list(kinds, "kinds")
+    return tuple(checks.check_name(kind, "a kind") for kind in listed)
+
+
+def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | None]:
+    """The kinds that `where` requires, which an index can evaluate, and the rest of it."""
+    parts = where.parts if isinstance(where, And) else (where,)
+    for place, part in enumerate(parts):
+        if isinstance(part, Comparison) and part.field == "kind" and part.operator in ("eq", "in"):
+            values = part.value if isinstance(part.value, tuple) else (part.value,)
+            kinds = tuple(value for value in values if isinstance(value, str))
+            if values and len(kinds) == len(values):
+                left = parts[:place] + parts[place + 1 :]
+                return kinds, _all(left) if left else None
+    return None, where
+
+
+def _parse_where(where: object) -> Expression | None:
+    if where is None:
+        return None
+    found = _parse(where, "where", 0)
+    if (number := _comparisons(found)) > _MOST_COMPARISONS:
+        raise InvalidFilter(
+            f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)"
+        )
+    return found
+
+
+def _comparisons(expression: Expression) -> int:
+    if isinstance(expression, Comparison):
+        return 1
+    return sum(map(_comparisons, (expression.part,) if isinstance(expression, Not) else expression.parts))
+
+
+def _parse(where: object, path: str, depth: int) -> Expression:
+    if not isinstance(where, Mapping):
+        raise InvalidFilter(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
+    if depth > _MAX_DEPTH:
+        raise InvalidFilter(f"{path} is nested more than {_MAX_DEPTH} deep")
+    found: list[Expression] = []
+    for key, value in where.items():
+        here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
+        if key in ("and", "or"):
+            if not isinstance(value, list | tuple) or not value:
+                raise InvalidFilter(f"{here} is {shown(value)}: give a non-empty list of filters")
+            parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
+            found.append(And(parts) if key == "and" else Or(parts))
+        elif key == "not":
+            found.append(Not(_parse(value, here, depth + 1)))
+        else:
+            found += _parse_field(key, value, here)
+    return _all(found)
+
+
+def _all(parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _parse_field(field: object, comparison: object, path: str) -> list[Expression]:
+    if not isinstance(comparison, Mapping):
+        comparison = {"eq": comparison}
+    name = _field(field, path)
+    table = _OF_TAGS if name == "tags" else OPERATORS
+    found = []
+    for operator, value in comparison.items():
+        if operator not in table:
+            raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}")
+        found.append(table[operator](name, value, f"{path}.{operator}"))
+    return found
+
+
+def _field(name: object, path: str) -> str:
+    if isinstance(name, str):
+        if name == "tags" or name in FIELDS:
+            return name
+        if name.startswith("metadata."):
+            if not all(name.split(".")) or '"' in name or not _storable(name):
+                raise InvalidFilter(f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key")
+            return name
+    raise InvalidFilter(f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>")
+
+
+def _scalar(field: str, value: object, path: str) -> Scalar:
+    """The value as stores compare it."""
+    if field in _TIMES:
+        try:
+            return checks.check_time(value, path)
+        except InvalidInput as fault:
+            raise InvalidFilter(str(fault)) from None
+    if value is None:
+        return None
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, str) and _storable(value):
+        return checks.plain_str(value)
+    raise InvalidFilter(f"{path} is {shown(value)}: give a str, a finite number, a bool or None")
+
+
+def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
+    """The values of a list, of which none is None."""
+    if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
+        raise InvalidFilter(f"{path} is {shown(value)}: give a list of values other than None")
+    return tuple(_scalar(field, item, path) for item in value)
+
+
+def _storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+Builder: TypeAlias = Callable[[str, object, str], Expression]
+
+
+def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
+    def build(field: str, value: object, path: str) -> Expression:
+        scalar = _scalar(field, value, path)
+        if scalar is None and operator != "eq":
+            raise InvalidFilter(f"{path} is None: compare with eq or ne")
+        return Comparison(field, operator, scalar)
+
+    return build
+
+
+def _among(field: str, value: object, path: str) -> Expression:
+    return Comparison(field, "in", _values(field, value, path))
+
+
+def _contains(field: str, value: object, path: str) -> Expression:
+    scalar = _scalar(field, value, path)
+    if not isinstance(scalar, str) and not field.startswith("metadata."):
+        raise InvalidFilter(f"{path} is {shown(value)}: give the str to look for")
+    return Comparison(field, "contains", scalar)
+
+
+def _negated(build: Builder) -> Builder:
+    return lambda field, value, path: Not(build(field, value, path))
+
+
+def _any_tag(field: str, value: object, path: str) -> Expression:
+    names = _values(field, value, path)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidFilter(f"{path} is {shown(value)}: tags are str")
+    return Comparison(field, "in", names)
+
+
+OPERATORS: dict[str, Builder] = {
+    "eq": _compared("eq"),
+    "ne": _negated(_compared("eq")),
+    "gt": _compared("gt"),
+    "gte": _compared("gte"),
+    "lt": _compared("lt"),
+    "lte": _compared("lte"),
+    "in": _among,
+    "nin": _negated(_among),
+    "contains": _contains,
+}
+_OF_TAGS: dict[str, Builder] = {
+    "eq": lambda field, value, path: _any_tag(field, (value,), path),
+    "contains": lambda field, value, path: _any_tag(field, (value,), path),
+    "in": _any_tag,
+    "nin": _negated(_any_tag),
+}

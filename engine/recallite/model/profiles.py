@@ -1,0 +1,251 @@
+"""Profiles of recall: named sets of choices."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
+
+from msgspec import structs
+
+from recallite.errors import InvalidInput
+from recallite.model.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
+from recallite.system.messages import shown
+
+_WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
+
+
+class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
+    """How recall ranks. Every field but `name` can be overridden per call, as in `recall(query, spread=0)`.
+
+    With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:
+    spreading, reranking, rank fusion, speakers and dates only move records that are candidates without them; a record
+    among more than 4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a
+    record without a vector needs a word of the query.
+
+    - name: The preset that the profile is or was made from; it also implies a write policy.
+    - limit: Hits of a recall that does not say how many.
+    - vector_weight: Share of the cosine in the fused score.
+    - keyword_weight: Share of max-normalised BM25 in the fused score.
+    - fusion: How the shares are joined: a weighted sum, or reciprocal rank fusion normalised to [0.4, 1.0] over the
+      candidates. A record that shares no word with the query has no keyword rank; one whose cosine is 0 or less, or
+      below `ranked_share` of the best, has no vector rank. Without any rank it scores 0.4.
+    - rrf_k: The constant k of reciprocal rank fusion.
+    - ranked_share: Least share of the query's best cosine that gets a vector rank.
+    - keyword_fallback: Where the query or a record has no vector, max-normalised BM25 is the whole fused score.
+    - candidates: Candidates by vector, and by keyword, that are fused.
+    - candidate_multiplier: At least this many times the limit are candidates.
+    - spread: Strength of spreading activation; 0 turns it off.
+    - neighbor_weight: Share that flows from the strongest neighbour: up to two places before and after in the same
+      source, or linked (times the link's strength).
+    - source_weight: Share that flows from the three best records of the same source.
+    - expansion_depth: Best candidates whose neighbours become candidates too.
+    - composition: `product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight *
+      similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] as
+      similarity and weights that are divided by their sum.
+    - semantic_weight: Weight of the similarity in `weighted_sum`.
+    - recency_weight: Weight of recency in `weighted_sum`.
+    - importance_weight: Weight of importance; in `product` a record of importance 1 scores this share above one of
+      0.5, and one of 0 as much below.
+    - speaker_weight: Where the question names the context of a record, a speaker above all, its score is multiplied by
+      1 + this weight.
+    - date_weight: Where the question names a time ("in May", "last week"), in English, the score of a record of that
+      time is multiplied by 1 + this weight, and of one up to a week later by less.
+    - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
+    - decay_floor: Least recency weight.
+    - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
+    - mmr_lambda: Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.
+    - min_score: Hits with a lower score are dropped.
+    - min_score_of: What `min_score` applies to: the score, or the relevance before recency and importance.
+    - min_confidence: Hits with a lower confidence are dropped.
+    - gap_confidence: Where the best hit's confidence is lower, `evidence_gaps` says what is missing.
+    - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
+    - rescore_depth: Nearest vectors rescored from the stored float32.
+    - exact_rescore: Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at
+      least twice the limit. Other cosines come from int8 codes.
+    - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
+    - rerank_depth: Best candidates that are reranked.
+    - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
+      store has token codes. None is on where every weight of the ranking is that of the profile `default`.
+    - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
+    - standing: Most standing instructions and preferences ("always ...", "I prefer ...") that recall brings after the
+      hits that rank; 0 brings none.
+    - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can "follow"
+      directly after that, be left out ("omit"), or stay where it ranks ("ignore"). In a question about the past what
+      held then goes before what came later, and nothing is left out.
+    - steps: How often a question that describes something by something else ("where was the author of Dune born?") is
+      asked again with the values that its hits state; what has such a value as its subject joins the hits. In English,
+      and not with `group_by`, `spread_over` or `token_budget`; it needs `adaptive`. 0 turns it off.
+    - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
+      are recognised, searched by their topic, and answered with `spread_over="time"`. Those and questions about the
+      past ("where did I live before", "what was my first job", "in March") are recalled with superseded records.
+    """
+
+    name: Literal["default", "reeve", "hermes", "memweave"] = "default"
+    limit: Count = 10
+    vector_weight: NonNegative = 0.6
+    keyword_weight: NonNegative = 0.4
+    fusion: Literal["weighted", "rrf"] = "weighted"
+    rrf_k: NonNegative = 60.0
+    ranked_share: Share = 0.0
+    keyword_fallback: bool = False
+    candidates: Count = 200
+    candidate_multiplier: Count = 2
+    spread: NonNegative = 1.0
+    neighbor_weight: NonNegative = 0.4
+    source_weight: NonNegative = 0.5
+    expansion_depth: int = 100
+    composition: Literal["product", "weighted_sum"] = "product"
+    semantic_weight: NonNegative = 0.5
+    recency_weight: NonNegative = 0.3
+    importance_weight: NonNegative = 0.2
+    speaker_weight: NonNegative = 0.2
+    date_weight: NonNegative = 0.25
+    # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
+    half_life_days: Positive = 90.0
+    decay_floor: Share = 0.5
+    decay: Literal["half_life", "exp", "none"] = "half_life"
+    mmr_lambda: Share | None = None
+    min_score: Share = 0.0
+    min_score_of: Literal["score", "relevance"] = "score"
+    min_confidence: Share = 0.0
+    # Keeps 95 % of the right first hits of questions that the weights were not fitted on.
+    gap_confidence: Share = 0.12
+    gap_score: Share | None = None
+    rescore_depth: int = 16
+    exact_rescore: bool = False
+    # Of 0.5, 0.75, 1, 1.5 and 2: what FriendsQA and QMSum gain from, as turns and as passages.
+    rerank_weight: NonNegative = 1.0
+    rerank_depth: int = 50
+    learned_ranking: bool | None = None
+    long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
+    standing: Annotated[int, Setting(minimum=0)] = 3
+    superseded: Literal["follow", "omit", "ignore"] = "follow"
+    steps: Annotated[int, Setting(minimum=0, maximum=5)] = 3
+    adaptive: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.vector_weight + self.keyword_weight <= 0:
+            raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
+        summed = self.semantic_weight + self.recency_weight + self.importance_weight
+        if self.composition == "weighted_sum" and summed <= 0:
+            raise InvalidInput("semantic_weight, recency_weight and importance_weight are all 0: nothing would rank")
+
+    @property
+    def ranks_by_forest(self) -> bool:
+        """Whether learned ranking orders the best, if the embedder is one that it ranks for."""
+        if self.learned_ranking is not None:
+            return self.learned_ranking
+        return all(getattr(self, name) == value for name, value in _WEIGHTS_OF_THE_DEFAULT.items())
+
+    def override(self, changes: Mapping[str, Any]) -> "Profile":
+        """The profile with some choices changed.
+
+        Raises InvalidInput for an unknown name or a wrong value, and for weights of a sum where the score is a product.
+        """
+        if not changes:
+            return self
+        fields = declared(Profile)
+        own = {}
+        for name, value in changes.items():
+            if name not in OPTIONS:
+                raise InvalidInput(f"recall has no option {shown(name)}: use one of {', '.join(OPTIONS)}")
+            own[name] = fields[name].check(value, name)
+        if "half_life_days" in own and self.decay == "none":
+            own.setdefault("decay", "half_life")
+        changed = structs.replace(self, **own)
+        summed = [name for name in _WEIGHTS_OF_THE_SUM if name in own]
+        if summed and changed.composition != "weighted_sum":
+            raise InvalidInput(
+                f"{summed[0]} is a weight of a sum, and composition is {shown(changed.composition)}: use "
+                "profile='hermes' or composition='weighted_sum', in mode 'hybrid'"
+            )
+        return changed
+
+
+class ProfileChoices(TypedDict, total=False):
+    """The choices of a `Profile` but `limit` as keyword arguments; None for `min_score` is the profile's own."""
+
+    vector_weight: float
+    keyword_weight: float
+    fusion: Literal["weighted", "rrf"]
+    rrf_k: float
+    ranked_share: float
+    keyword_fallback: bool
+    candidates: int
+    candidate_multiplier: int
+    spread: float
+    neighbor_weight: float
+    source_weight: float
+    expansion_depth: int
+    composition: Literal["product", "weighted_sum"]
+    semantic_weight: float
+    recency_weight: float
+    importance_weight: float
+    speaker_weight: float
+    date_weight: float
+    half_life_days: float
+    decay_floor: float
+    decay: Literal["half_life", "exp", "none"]
+    mmr_lambda: float | None
+    min_score: float | None
+    min_score_of: Literal["score", "relevance"]
+    min_confidence: float
+    gap_confidence: float
+    gap_score: float | None
+    rescore_depth: int
+    exact_rescore: bool
+    rerank_weight: float
+    rerank_depth: int
+    learned_ranking: bool | None
+    long_query_chars: int | None
+    standing: int
+    superseded: Literal["follow", "omit", "ignore"]
+    steps: int
+    adaptive: bool
+
+
+_WEIGHTS_OF_THE_DEFAULT = {
+    name: getattr(Profile(), name)
+    for name in (
+        "vector_weight", "keyword_weight", "fusion", "ranked_share", "keyword_fallback", "spread", "neighbor_weight",
+        "source_weight", "composition", "rerank_weight", "speaker_weight", "date_weight",
+    )
+}  # fmt: skip
+
+OPTIONS = Profile.__struct_fields__[1:]
+"""Every name that `Profile.override` takes."""
+
+PROFILES: dict[str, Profile] = {
+    "default": Profile(),
+    # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
+    "reeve": Profile(
+        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
+        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0, decay_floor=0.5,
+        importance_weight=0.0, standing=0, superseded="ignore", steps=0, adaptive=False,
+    ),
+    # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
+    # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
+    "hermes": Profile(
+        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
+        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
+        semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
+        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
+        gap_score=0.55, standing=0, superseded="ignore", steps=0, adaptive=False,
+    ),
+    # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
+    "memweave": Profile(
+        name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
+        candidate_multiplier=4, spread=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
+        min_score=0.35, min_score_of="relevance", decay="none",
+        half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
+        standing=0, superseded="ignore", steps=0, adaptive=False,
+    ),
+}  # fmt: skip
+
+
+def resolve_profile(profile: object, name: str = "profile") -> Profile:
+    """The profile of this name, or the profile given; `name` is what errors call it."""
+    if isinstance(profile, Profile):
+        return profile
+    if isinstance(profile, str) and profile in PROFILES:
+        return PROFILES[profile]
+    raise InvalidInput(f"{name} is {shown(profile)}: use one of {', '.join(PROFILES)}")

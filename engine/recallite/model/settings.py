@@ -1,0 +1,143 @@
+"""Settings of an engine."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from msgspec import structs
+
+from recallite.errors import InvalidInput
+from recallite.model.configuration import Count, Section, Setting, check_keys, from_table, to_table
+from recallite.model.environment import default_embedder
+from recallite.model.model_address import ModelAddress
+from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.profiles import OPTIONS, PROFILES, Profile, resolve_profile
+from recallite.system.messages import shown
+
+# What users of a profile's system expect of its writes.
+_WRITE_POLICIES = {
+    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
+    "hermes": WritePolicy(supersede_confidence=None, recognise_recalled=True),
+}
+
+
+def _check_profile(value: object, name: str) -> object:
+    resolve_profile(value, name)
+    return value
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """How an engine runs. Every field has a measured or safe default.
+
+    - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
+      gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
+      `voyage/voyage-3`). None is the environment's, else `default`.
+    - tier: `standard` is keyword search without a model, as `embedder='none'`; `enhanced` uses the embedder.
+    - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
+    - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
+    - busy_timeout_ms: How long a write waits for another process's lock.
+    - pool_size: Most connections that a memory on a PostgreSQL server opens at a time.
+    - statement_timeout_ms: How long a statement may take on a PostgreSQL server; 0 is no limit.
+    - server_wait_ms: How long an operation waits for a free connection to a PostgreSQL server, also while that restarts
+      or its standby takes over.
+    - standby_lag_ms: How far a standby of a PostgreSQL server may be behind for it to be read; 0 is any time.
+    - candidates: Where a recall from a PostgreSQL server finds its candidates: `memory` in an index in this process,
+      `server` by indexes of the server, which `recallite warmup` makes; `auto` is `memory` up to three million records,
+      and past that `server` where its indexes are there. A file is always searched in memory.
+    - max_text_chars: Longer texts are refused.
+    - max_document_bytes: Larger documents are not ingested.
+    - max_document_chars: Documents with more text are not ingested.
+    - document_memory_mb: Memory of the process that parses a PDF, DOCX or HTML document.
+    - document_seconds: Time of the process that parses a PDF, DOCX or HTML document.
+    - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, from which the index loads
+      several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
+    - low_memory: Keep rescoring vectors on disk and, with the index snapshot, all of the index that is not written to,
+      in an unnamed copy that is gone when the memory is closed. Some recalls wait for the disk.
+    - compile_kernels: Compile the JIT kernels in a process in the background on first use; the python backend answers
+      until then.
+    - kernels_from: Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at
+      4,000 records.
+    - query_cache_size: Query embeddings kept in memory.
+    - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
+      environment's RECALLITE_KEY, else its RECALLITE_KEY_FILE.
+    - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:
+      about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Models over HTTP
+      give none.
+    - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
+      a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
+    - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
+    """
+
+    embedder: Annotated[str | None, Setting(environment="RECALLITE_EMBEDDER")] = None
+    tier: Literal["standard", "enhanced"] = "enhanced"
+    durability: Literal["full", "normal"] = "full"
+    profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
+    busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
+    pool_size: Count = 8
+    statement_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 60_000
+    server_wait_ms: Annotated[int, Setting(minimum=1, maximum=2**31 - 1)] = 30_000
+    standby_lag_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
+    candidates: Literal["auto", "memory", "server"] = "auto"
+    max_text_chars: Count = 1_000_000
+    max_document_bytes: Count = 100_000_000
+    max_document_chars: Count = 50_000_000
+    document_memory_mb: Count = 1024
+    document_seconds: Annotated[float, Setting(minimum=0.001)] = 60.0
+    index_snapshot: bool = True
+    low_memory: bool = False
+    compile_kernels: bool = True
+    kernels_from: int = 0
+    query_cache_size: int = 512
+    key_file: Annotated[str | None, Setting(environment="RECALLITE_KEY_FILE")] = None
+    token_codes: bool = True
+    write: WritePolicy | None = None
+    consolidation: Consolidation | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tier == "standard" and self.embedder is not None and self.embedder != "none":
+            raise InvalidInput(
+                f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
+            )
+
+    @property
+    def write_policy(self) -> WritePolicy:
+        """What `remember` does besides storing: the setting, else what the profile implies."""
+        return self.write or _implied(self.profile)
+
+    @property
+    def embedder_spec(self) -> str | ModelAddress:
+        """The embedder to load: the setting, else the environment's, else "default"; "none" in tier "standard"."""
+        return "none" if self.tier == "standard" else self.embedder or default_embedder()
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> "Settings":
+        """The settings of a table; `to_dict` gives one.
+
+        `profile` is a name, or a table of changes with a `name`. `write` is a table; what it leaves out is as the
+        profile implies. Raises InvalidInput, which begins with the key that is wrong.
+        """
+        given = dict(check_keys(table, "", cls.__struct_fields__))
+        profile: Any = given.get("profile", "default")
+        if isinstance(profile, Mapping):
+            changes = dict(check_keys(profile, "profile", ("name", *OPTIONS)))
+            named = resolve_profile(changes.pop("name", "default"), "profile.name")
+            profile = from_table(Profile, changes, "profile", make=lambda **own: named.override(own))
+            given["profile"] = profile
+        if given.get("write") is not None:
+            implied = partial(structs.replace, _implied(profile))
+            given["write"] = from_table(WritePolicy, given["write"], "write", make=implied)
+        return from_table(cls, given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting that is not its default, as `from_dict` and a file take it."""
+        table = to_table(self, Settings())
+        if isinstance(self.profile, Profile):
+            table["profile"] = {"name": self.profile.name, **to_table(self.profile, PROFILES[self.profile.name])}
+        if self.write is not None:
+            table["write"] = to_table(self.write, _implied(self.profile))
+        return table
+
+
+def _implied(profile: str | Profile) -> WritePolicy:
+    return _WRITE_POLICIES.get(resolve_profile(profile).name, WritePolicy())

@@ -1,0 +1,212 @@
+"""Files below a folder: no symbolic link is followed, and no file is replaced that has changed since it was read."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+from recallite.errors import InvalidInput, StoreFull
+from recallite.model.checks import check_path
+from recallite.system.atomic_file import new_file_mode, sweep, unfinished
+from recallite.system.folder_lock import FolderLock
+from recallite.system.folders import open_file, walk
+from recallite.system.messages import shown
+
+OWN = ".recallite"
+"""The folder for the files of exports themselves."""
+_WAIT_SECONDS = 60.0
+MAX_FILE_BYTES = 256 * 2**20
+"""Larger files are not read."""
+_OURS = re.compile(r".+\.(md|json)|\.gitignore", re.DOTALL)
+_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
+
+
+class Changed(Exception):
+    """A file has changed since it was read; nothing was written."""
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Folder:
+    """Files below a folder, by relative paths with `/`. The folder itself may be a symbolic link, nothing below it.
+
+    Raises InvalidInput for a path that leaves the folder, a link in it, what is not a regular file, and what the system
+    refuses.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
+        self.root = check_path(root, "folder")
+        try:
+            if create:
+                self.root.mkdir(parents=True, exist_ok=True)
+            if not self.root.is_dir():
+                raise InvalidInput(f"{self.root} is not a folder: give the path of one")
+        except OSError as fault:
+            raise InvalidInput(f"the folder {self.root} cannot be opened: {fault.strerror}") from fault
+
+    @contextmanager
+    def locked(self, *, optional: bool = False) -> Iterator[None]:
+        """Lock the folder against other exports and imports. Raises InvalidInput where one of them takes long.
+
+        With `optional` a folder that cannot be written is used without a lock.
+        """
+        with ExitStack() as stack:
+            try:
+                with self._parent((OWN,)):
+                    pass
+                held = stack.enter_context(FolderLock(self.root / OWN / "lock").held(_WAIT_SECONDS))
+            except OSError as fault:
+                if not optional:
+                    raise self._refused(OWN, fault) from fault
+                held = True
+            if not held:
+                raise InvalidInput(f"another export or import of {self.root} is running: wait for its end")
+            yield
+
+    def walk(self, suffix: str) -> Iterator[str]:
+        """The regular files whose names end so, in order. Hidden files, links and files that vanish are left out.
+
+        Raises InvalidInput for a folder that cannot be listed: its files must not be taken for removed.
+        """
+
+        def refuse(inner: str, fault: OSError) -> None:
+            raise InvalidInput(f"{self.root / inner} cannot be listed: {fault.strerror}") from fault
+
+        for inner, folders, entries in walk(self.root, refuse):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for entry in entries:
+                if entry.name.endswith(suffix) and not entry.name.startswith(".") and _may_be_read(entry):
+                    yield f"{inner}/{entry.name}" if inner else entry.name
+
+    def sweep(self) -> None:
+        """Remove the unfinished files of killed writers below the folder."""
+        for inner, folders, _ in walk(self.root, lambda inner, fault: None):
+            folders[:] = [name for name in folders if not name.startswith(".") or (inner, name) == ("", OWN)]
+            sweep(f"{self.root / inner}{os.sep}", _OURS)
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is none."""
+        try:
+            return self._read(_parts(self.root, path))
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
+        """Atomically and durably replace a file whose content is `over` (None: there is no file) by `data`.
+
+        Raises Changed where the file has other content by now.
+        """
+        parts = _parts(self.root, path)
+        try:
+            with self._parent(parts[:-1]) as (parent, prefix):
+                name = prefix + parts[-1]
+                mode = new_file_mode() if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
+                with unfinished(prefix, parts[-1], parent=parent) as part:
+                    with open(part.descriptor, "wb", closefd=False) as stream:
+                        stream.write(data)
+                    part.finish()
+                    if over is None:
+                        # Unlike a rename, a hard link never replaces a file that was created meanwhile.
+                        os.link(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    else:
+                        if self._read(parts) != over:
+                            raise Changed(path)
+                        os.replace(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    part.give(mode)
+                    if parent is not None:
+                        os.fsync(parent)
+        except (FileExistsError, FileNotFoundError) as fault:
+            raise Changed(path) from fault
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def remove(self, path: str, *, over: bytes) -> None:
+        """Remove a file whose content is `over`. Raises Changed where it has other content by now."""
+        parts = _parts(self.root, path)
+        try:
+            with self._parent(parts[:-1]) as (parent, prefix):
+                if self._read(parts) != over:
+                    raise Changed(path)
+                os.unlink(prefix + parts[-1], dir_fd=parent)
+        except FileNotFoundError as fault:
+            raise Changed(path) from fault
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def _read(self, parts: tuple[str, ...]) -> bytes:
+        with open_file(self.root, "/".join(parts)) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidInput(f"{self.root.joinpath(*parts)} is not a regular file")
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidInput(f"{self.root.joinpath(*parts)} has more than {MAX_FILE_BYTES:,} bytes")
+        return data
+
+    @contextmanager
+    def _parent(self, folders: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
+        """The folder of a file, created if missing, as a descriptor and a prefix for the names in it."""
+        if not _BY_DESCRIPTOR:  # Windows: a path that is checked not to be a link
+            place = self.root.resolve()
+            for folder in folders:
+                place = place / folder
+                place.mkdir(exist_ok=True)
+                if place.resolve() != place:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+            yield None, f"{place}{os.sep}"
+            return
+        parent = os.open(self.root, _FOLDER)
+        try:
+            for folder in folders:
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=parent)
+                inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+                os.close(parent)
+                parent = inner
+            yield parent, ""
+        finally:
+            os.close(parent)
+
+    def _refused(self, path: str, fault: OSError) -> InvalidInput | StoreFull:
+        where = self.root / path
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            return StoreFull(f"the disk that holds {where} is full; the file is as it was")
+        if fault.errno in (errno.ELOOP, errno.ENOTDIR):
+            return InvalidInput(
+                f"{where} is below a link or something that is not a folder: links below {self.root} are not followed"
+            )
+        return InvalidInput(f"{where} cannot be used: {fault.strerror}")
+
+
+def _may_be_read(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a regular file, or the system does not tell: then `read` says why."""
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return True
+
+
+def _parts(root: Path, path: str) -> tuple[str, ...]:
+    pure = PurePosixPath(path)
+    if (
+        pure.is_absolute()
+        or not pure.parts
+        or ".." in pure.parts
+        or "\x00" in path
+        or (os.sep != "/" and os.sep in path)
+    ):
+        raise InvalidInput(f"{shown(path)} leads out of {root}")
+    return pure.parts

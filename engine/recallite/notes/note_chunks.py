@@ -1,0 +1,97 @@
+"""From the bytes of a Markdown file to a document: front matter, title, chunks and their positions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recallite.embedding.places import measure_of
+from recallite.embedding.remote import RemoteEmbedder
+from recallite.errors import EmbedderError
+from recallite.model.model_address import ModelAddress
+from recallite.notes.editable.markdown import is_memory_file, searchable_text
+from recallite.notes.rules import source_label, written_at
+from recallite.remember.document_writing import NewChunk, NewDocument
+from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recallite.text.chunking.bounds import context_of, short_name, short_values
+from recallite.text.decoding import decode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.engine import Engine
+    from recallite.notes.config import WorkspaceConfig
+
+
+MEDIA_TYPE = "text/markdown"
+# The version of the chunking rules: to be raised when they change.
+_RULES = 1
+
+
+def chunking_name(config: WorkspaceConfig, spec: object) -> str:
+    """What chunks and vectors depend on besides the file's bytes; where it differs, the file is indexed again."""
+    return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
+
+
+def to_document(
+    engine: Engine, config: WorkspaceConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
+) -> NewDocument:
+    """The document of a file; `columns` identify its bytes."""
+    text, problem = decode(data)
+    metadata, begin = front_matter(text)
+    memories = is_memory_file(text)
+    size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
+    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
+    said = metadata.get("title")
+    own = short_name(said) if isinstance(said, str) and said.strip() else None
+    first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
+    title = own or first
+    shared = short_values(metadata)
+    return NewDocument(
+        source=path,
+        title=title,
+        media_type=MEDIA_TYPE,
+        mtime_ns=mtime_ns,
+        metadata=metadata,
+        problem=problem,
+        # For `source_filter` of a search: a bitmap before the scan.
+        tags=(source_label(path),),
+        created_at=written_at(path, mtime_ns, config.timezone),
+        chunks=[
+            NewChunk(
+                text=searchable_text(chunk.text) if memories else chunk.text,
+                # Without the file name, so that a renamed file keeps its vectors.
+                context=context_of(own, headings),
+                metadata={
+                    **shared,
+                    "path": path,
+                    **({} if title is None else {"title": title}),
+                    "headings": headings,
+                    "lines": list(chunk.lines),
+                    "chars": [chunk.start, chunk.end],
+                },
+            )
+            for chunk in chunks
+            for headings in [[short_name(heading) for heading in chunk.headings]]
+        ],
+        **columns,
+    )
+
+
+def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
+    """Where the tokens of a text begin; by the bundled tokenizer where the embedder's is not available."""
+    try:
+        return engine.embedder.token_starts([text])[0]
+    except EmbedderError:
+        return measure_of("none")([text])[0]
+
+
+def _spec_name(spec: object) -> str:
+    """The configured embedder by name, without loading it or calling an endpoint."""
+    if isinstance(spec, str):
+        # Chunks made while the folder of the model was missing are made again with its tokenizer.
+        return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
+    if isinstance(spec, ModelAddress | RemoteEmbedder):
+        return f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"
+    return str(getattr(spec, "fingerprint", type(spec).__name__))

@@ -1,0 +1,126 @@
+"""What packages that extend Recallite are written against.
+
+A package registers what it adds as entry points, as Recallite does in its own pyproject.toml:
+
+| group | an entry point is |
+|---|---|
+| `recallite.stores` | a `Scheme`, named by the scheme of the addresses that it opens |
+| `recallite.embedders` | a function `(*, queries_first: bool) -> Embedder`, named as `Settings.embedder` names it |
+| `recallite.importers` | a `Source`, named as `import --from` names it |
+| `recallite.exporters` | a `Target`, named as `export --to` names it |
+| `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |
+| `recallite.tools` | a `Tool` for models |
+| `recallite.commands` | a function or a `typer.Typer`, a command of `recallite` |
+
+Nothing is imported before it is named. `engine_of(memory)` gives what a memory is made of, within its scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from recallite.engine import Engine
+from recallite.errors import InvalidInput, StoreAccessDenied
+from recallite.model.filters import Filter, bound_filter
+from recallite.model.records import NewRecord
+from recallite.remember.embed import embed_rows, identity_for
+from recallite.remember.prepare import prepare
+from recallite.store.protocol import Reader, Store, Writer
+from recallite.store.values import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.embedding.handle import Identity
+    from recallite.index.memory_index import MemoryIndex
+    from recallite.memory import Memory
+    from recallite.model.settings import Settings
+
+
+class EngineHandle:
+    """The engine of a memory, and the scope within which the handle that it was taken from works.
+
+    `core` is the engine itself; what is not a method here may change with any version.
+    """
+
+    def __init__(self, core: Engine, scope: str, *, owner: bool = False) -> None:
+        self.core = core
+        self.scope = scope
+        self._owner = owner
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the memory was opened with."""
+        return self.core.settings
+
+    @property
+    def store(self) -> Store:
+        """The store: a file or a schema of a server, whole."""
+        return self.core.store
+
+    def whole(self, verb: str) -> EngineHandle:
+        """Return this handle for what works on the whole store; `verb` names it in the errors.
+
+        Raises InvalidInput if the handle is scoped, StoreAccessDenied if the role that opened the memory is a tenant.
+        """
+        if (confined := self.store.confined_to) is not None:
+            raise StoreAccessDenied(
+                f"{verb} works on the whole memory, of which the user of {self.store.path} has the scope {confined}: "
+                "ask its owner"
+            )
+        if not self._owner:
+            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self.scope}")
+        return self
+
+    def read(self) -> AbstractContextManager[Reader]:
+        """A read transaction: all that is read in it is of one commit."""
+        return self.core.store.read()
+
+    def write(self, locks: Sequence[str] | None = None) -> AbstractContextManager[Writer]:
+        """A write transaction, durable when its block ends and undone if it raises; `locks`: see `Store.atomic`."""
+        return self.core.atomic(locks)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The unit vectors that queries with these texts have, float32 (texts, dimension). Raises EmbedderMissing."""
+        import numpy as np
+
+        embedded = self.core.embedder.queries(list(texts))
+        return np.stack([each.vector for each in embedded]) if embedded else np.empty((0, 0), dtype=np.float32)
+
+    def prepare(self, items: Iterable[NewRecord]) -> tuple[list[Row], Identity | None]:
+        """Rows of the scope with their vectors, ready to be written, and the embedder of these; None without rows.
+
+        No transaction is open meanwhile. Raises InvalidInput for a bad item, and the errors of the embedder.
+        """
+        rows = [
+            prepare(
+                item,
+                base=self.scope,
+                max_text_chars=self.settings.max_text_chars,
+                policy=self.settings.write_policy,
+            )
+            for item in items
+        ]
+        if not rows:
+            return [], None
+        identity = identity_for(self.core, None)
+        embed_rows(self.core.embedder, rows, [None] * len(rows), identity)
+        return rows, identity
+
+    @contextmanager
+    def index(self, reader: Reader) -> Iterator[MemoryIndex]:
+        """The index in memory, at the commit of `reader`; it does not change inside the block."""
+        with self.core.index.current(reader):
+            yield self.core.index
+
+    def within(self, filter: Filter | None, fields: Mapping[str, Any] | None = None, **options: Any) -> Filter:
+        """A filter, or its fields, confined to the scope. Raises InvalidFilter."""
+        return bound_filter(self.scope, filter, dict(fields or {}), **options)
+
+
+def engine_of(memory: Memory) -> EngineHandle:
+    """The engine of a memory, within its scope."""
+    return EngineHandle(memory._engine, memory._scope, owner=memory._owner)

@@ -1,0 +1,351 @@
+"""Writing documents: only chunks that are not stored yet are embedded; one transaction per document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field, structs
+
+from recallite.embedding.handle import Identity
+from recallite.engine import Engine
+from recallite.errors import InvalidInput
+from recallite.model.checks import check_metadata, check_name, join_scopes, now_us, to_datetime
+from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.prepare import prepare, uuid7
+from recallite.remember.write import embed_some_pending
+from recallite.store.protocol import Reader
+from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
+
+# How many new chunks are embedded together: an interruption loses at most these, and 64 are no faster. A model over
+# HTTP gets as many as it takes per request.
+EMBEDDED_TOGETHER = 32
+# After this many failed batches in a row the embedder is taken to be down.
+_FAILED_WHEN_DOWN = 2
+
+
+class NewChunk(Struct, kw_only=True):
+    """A chunk to store: an exact span of its document, its heading path as context, and its place as metadata."""
+
+    text: str
+    context: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class NewDocument(Struct, kw_only=True):
+    """A document to store, replacing the stored document of the same source.
+
+    `content_hash` is the SHA-256 of its bytes, and `chunking` names the way they were cut. `created_at` is the time of
+    its chunks in microseconds since 1970 UTC. `given` is the metadata that a caller gave. Where `renamed_from` is
+    stored as a source and `source` is not, that document is renamed and keeps its id and chunks.
+    """
+
+    scope: str = "/"
+    source: str
+    title: str | None = None
+    media_type: str
+    content_hash: bytes
+    chunking: str = ""
+    size_bytes: int
+    mtime_ns: int | None = None
+    inode: int | None = None
+    read_at: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+    chunks: list[NewChunk]
+    created_at: int
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    renamed_from: str | None = None
+
+
+class CachePolicy(Struct, frozen=True):
+    """Use of the embedding cache, with at most this many texts; None: no limit."""
+
+    max_entries: int | None = None
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """The outcome for one document.
+
+    "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks with vectors from the cache,
+    `pending` those not embedded yet; `embedder_problem` says why the embedder failed.
+    """
+
+    source: str
+    id: str = ""
+    outcome: Literal["created", "updated", "unchanged", "failed"]
+    chunks_created: int = 0
+    chunks_kept: int = 0
+    chunks_deleted: int = 0
+    embeddings_computed: int = 0
+    embeddings_cached: int = 0
+    pending: int = 0
+    problem: str | None = None
+    embedder_problem: str | None = None
+
+
+_REDACTED_BEFORE = WritePolicy()
+
+
+class _Attempts(Struct):
+    """Counts failures of the embedder in this stream.
+
+    An embedder that is down is not asked again for every batch, as each attempt may take until its timeout. A refused
+    text does not count.
+    """
+
+    failed: int = 0
+    problem: str | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the embedder is not asked any more."""
+        return self.failed >= _FAILED_WHEN_DOWN
+
+    def note(self, problem: str | None, *, down: bool) -> None:
+        """Count an attempt; `problem` says why it failed, and `down` that it failed for every text."""
+        self.failed = self.failed + 1 if down else 0
+        self.problem = problem or self.problem
+
+
+class _Item:
+    """A document being written, and the rows of its chunks that are not stored yet."""
+
+    def __init__(self, document: NewDocument, scope: str) -> None:
+        self.document = document
+        self.scope = scope
+        self.rows: dict[int, Row] = {}
+        self.cached: set[int] = set()
+        self.problem: str | None = None
+
+
+class _Difference(Struct):
+    """Stored chunks by the place of their equal new chunk, places of other new chunks, and other stored chunks."""
+
+    kept: dict[int, Chunk]
+    new: list[int]
+    gone: list[Chunk]
+
+
+def write_documents(
+    engine: Engine,
+    stream: Iterable[NewDocument],
+    *,
+    base: str = "/",
+    cache: CachePolicy | None = None,
+    embed: bool = True,
+) -> Iterator[Written]:
+    """Store a stream of documents; yields the outcome of each, in order, once it is committed.
+
+    New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
+    document keeps its record, id and vectors. Where the embedder fails, or is not used (`embed`), chunks are pending
+    and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
+    """
+    batch: list[_Item] = []
+    waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
+    together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
+    for given in stream:
+        document = _redacted(engine, given)
+        item = _Item(document, join_scopes(base, document.scope) or "/")
+        with engine.store.read() as reader:
+            stored = _stored(reader, item)
+        _prepare(engine, item, _compare(stored, document.chunks).new)
+        batch.append(item)
+        waiting += len(item.rows)
+        if waiting >= together or len(batch) >= together:
+            yield from _write(engine, batch, cache, attempts)
+            batch, waiting = [], 0
+    yield from _write(engine, batch, cache, attempts)
+
+
+def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
+    """Purge the documents with these sources in one scope of the file; returns how many chunks they had.
+
+    Unknown sources are ignored.
+    """
+    with engine.atomic() as writer:
+        found = [writer.documents.find(scope, source) for source in dict.fromkeys(sources)]
+        return writer.documents.delete([row for row in found if row is not None])
+
+
+def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
+    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache, attempts)
+    for item in batch:
+        written = None
+        while item.problem is None and (written := _commit(engine, item, identity)) is None:
+            # Another process has changed the document since it was compared.
+            with engine.store.read() as reader:
+                lacking = [place for place in _compare(_stored(reader, item), item.document.chunks).new
+                           if place not in item.rows]  # fmt: skip
+            _prepare(engine, item, lacking)
+            more = [(item, place) for place in lacking if place in item.rows]
+            # Where nothing was left to embed, the identity of the vectors made before still holds.
+            identity = _embed(engine, more, cache, attempts) or identity
+        if written is None:
+            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
+            continue
+        if not attempts.failed:
+            embed_some_pending(engine, list(item.rows.values()))
+        yield structs.replace(written, embedder_problem=attempts.problem)
+
+
+def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
+    """The document, redacted as the settings say: chunks are compared as they are stored."""
+    policy = engine.settings.write_policy
+    if policy.redact is None:
+        return document
+    chunks = [
+        structs.replace(
+            chunk, text=policy.clean(chunk.text), metadata=policy.clean_json(chunk.metadata),
+            context=None if chunk.context is None else policy.clean(chunk.context),
+        )
+        for chunk in document.chunks
+    ]  # fmt: skip
+    return structs.replace(document, chunks=chunks, metadata=policy.clean_json(document.metadata),
+        given=policy.clean_json(document.given), title=None if document.title is None else policy.clean(document.title),
+    )  # fmt: skip
+
+
+def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
+    """Rows for the chunks at these places."""
+    document = item.document
+    try:
+        check_name(document.source, "source")
+        check_metadata(document.metadata)
+        created_at = to_datetime(document.created_at)
+        for place in places:
+            chunk = document.chunks[place]
+            new = NewRecord(
+                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=place,
+                importance=document.importance, tags=document.tags, created_at=created_at,
+            )  # fmt: skip
+            item.rows[place] = prepare(
+                new, base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
+            )
+            # A chunk adds only its place and headings to the metadata of its document, which were checked.
+            item.rows[place].metadata = _json(chunk.metadata)
+    except InvalidInput as reason:
+        item.rows, item.problem = {}, str(reason)
+
+
+def _embed(
+    engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None, attempts: _Attempts
+) -> Identity | None:
+    """Fill the vectors of rows, from the cache where it has them; returns the identity of their embedder."""
+    if attempts.over:
+        for item, place in wanted:
+            item.rows[place].pending = engine.embedder.enabled
+    if not wanted or attempts.over:
+        return None
+    identity = identity_for(engine, None)
+    left = list(wanted)
+    embedder = None
+    if cache is not None and identity is not None and engine.embedder.enabled:
+        with engine.atomic() as writer:
+            embedder = writer.vectors.register_embedder(**identity._asdict())
+            known = writer.embedding_cache.look_up(embedder, [item.rows[place].content_hash for item, place in wanted])
+            writer.embedding_cache.touch(embedder, known, cache.max_entries)
+        left = []
+        for item, place in wanted:
+            row = item.rows[place]
+            if row.content_hash in known:
+                row.vectors, row.codes, *_ = known[row.content_hash]
+                item.cached.add(place)
+            else:
+                left.append((item, place))
+    together = engine.embedder.batch_size or EMBEDDED_TOGETHER
+    for begin in range(0, len(left), together):
+        rows = [item.rows[place] for item, place in left[begin : begin + together]]
+        if attempts.over:
+            for row in rows:
+                row.pending = True
+            continue
+        problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity)
+        attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
+        made = {row.content_hash: Parts(row.vectors, row.codes) for row in rows if row.vectors}
+        if cache is not None and embedder is not None and made:
+            # Before the document is complete: an interrupted index run loses none of these.
+            with engine.atomic() as writer:
+                writer.embedding_cache.keep(embedder, made, cache.max_entries)
+    return identity
+
+
+def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
+    """Replace the stored document of this source; None where it has changed since it was compared."""
+    document = item.document
+    with engine.atomic() as writer:
+        stored = _stored(writer, item)
+        difference = _compare(stored, document.chunks)
+        if not item.rows.keys() >= set(difference.new):
+            return None
+        if stored is not None and stored[0].source != document.source:
+            writer.documents.rename_source(stored[0], document.source)
+        writer.records.delete([chunk.id for chunk in difference.gone])
+        public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
+        writer.documents.put(item.scope, document.source, public_id, _columns(document))
+        writer.documents.move_chunks(
+            [
+                (chunk, place, _json(document.chunks[place].metadata), document.created_at, document.tags)
+                for place, chunk in difference.kept.items()
+            ],
+        )
+        rows = [item.rows[place] for place in difference.new]
+        insert_rows(writer, rows, identity)
+    changed = bool(difference.new or difference.gone)
+    return Written(
+        source=document.source,
+        id=public_id,
+        outcome="created" if stored is None else "updated" if changed else "unchanged",
+        chunks_created=len(rows),
+        chunks_kept=len(difference.kept),
+        chunks_deleted=len(difference.gone),
+        embeddings_cached=len(item.cached.intersection(difference.new)),
+        embeddings_computed=sum(bool(item.rows[place].vectors) for place in difference.new if place not in item.cached),
+        pending=sum(row.pending for row in rows)
+        + sum(chunk.embedding_state == "pending" for chunk in difference.kept.values()),
+    )
+
+
+def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
+    """The stored document of this source, or the one that it was renamed from."""
+    document = item.document
+    row = reader.documents.find(item.scope, document.source)
+    if row is None and document.renamed_from is not None:
+        row = reader.documents.find(item.scope, document.renamed_from)
+    return None if row is None else (row, reader.documents.chunks_of(row.source_id))
+
+
+def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
+    """Match stored chunks with new ones of equal text and context, in order."""
+    by_text: dict[tuple[str, str | None], list[Chunk]] = {}
+    for chunk in [] if stored is None else reversed(stored[1]):
+        by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
+    kept, new = {}, []
+    for place, wanted in enumerate(chunks):
+        same = by_text.get((wanted.text, wanted.context or None))
+        if same:
+            kept[place] = same.pop()
+        else:
+            new.append(place)
+    return _Difference(kept, new, [chunk for left in by_text.values() for chunk in left])
+
+
+def _columns(document: NewDocument) -> dict[str, Any]:
+    now = now_us()
+    same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
+    return {name: getattr(document, name) for name in same} | {
+        "read_at": now if document.read_at is None else document.read_at,
+        "metadata": _json(document.metadata),
+        "given": _json(document.given),
+        "chunks": len(document.chunks),
+        "updated_at": now,
+    }
+
+
+def _json(metadata: dict[str, Any]) -> str | None:
+    return msgspec.json.encode(metadata).decode() if metadata else None

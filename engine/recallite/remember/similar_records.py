@@ -1,0 +1,202 @@
+"""Threshold search: the current records, and rows of a batch, whose cosine to a new text reaches a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from posixpath import commonpath
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recallite.engine import Engine
+from recallite.index.memory_index import MemoryIndex
+from recallite.index.threshold_search import ThresholdQuery, VectorBlock, rows_above_threshold
+from recallite.model.checks import now_us
+from recallite.model.filters import Filter
+from recallite.store.protocol import Reader
+from recallite.store.values import Commit, EmbedderRow, Row
+from recallite.system.numerics import kernel_errors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# How many new records the index may lack; their vectors are read from the store.
+_LATE = 24
+# Where a server finds candidates: so many records are read and compared one by one, of more those nearest to a text.
+_FEW, _LEAST_NEAREST = 1000, 100
+# Rows of a batch compared at once.
+_BLOCK = 256
+
+
+class Neighbor(NamedTuple):
+    """A record near a text: its row id, the cosine, and whether both texts were embedded in one part.
+
+    Only then does a cosine near 1 mean that the texts are alike: long texts are compared by their nearest parts.
+    """
+
+    record_id: int
+    cosine: float
+    whole: bool
+
+
+class ThresholdMatches(NamedTuple):
+    """The neighbours of each text, nearest first, as of this commit."""
+
+    commit: Commit
+    neighbors: list[list[Neighbor]]
+
+
+class _Read(NamedTuple):
+    """A read transaction, and the embedder whose vectors the store has."""
+
+    reader: Reader
+    embedder: EmbedderRow
+
+
+def threshold_search(
+    engine: Engine, reader: Reader, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
+) -> ThresholdMatches:
+    """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
+
+    Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: the index lacks
+    its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of them, where a
+    server finds them.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.vectors:
+            groups.setdefault((row.scope, row.kind), []).append(place)
+    neighbors: list[list[Neighbor]] = [[] for _ in rows]
+    with kernel_errors(), ExitStack() as held:
+        late = None
+        indexed = indexed and not engine.server_finds(reader)
+        if indexed:
+            index = index_of(engine, rows)
+            embedder, late = held.enter_context(index.nearly_current(reader, _LATE))
+        else:
+            embedder = reader.vectors.active_embedder()
+        commit = reader.changes.commit()
+        if embedder is None or not groups:
+            return ThresholdMatches(commit, neighbors)
+        read, now = _Read(reader, embedder), now_us()
+        scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
+        for (scope, kind), places in groups.items():
+            if scope not in scopes:
+                continue
+            wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
+            asked = [rows[place] for place in places]
+            if indexed:
+                found = _from_index(index, read, asked, wanted, late)
+            else:
+                found = _from_store(engine, read, asked, scope, wanted)
+            for place, each in zip(places, found, strict=True):
+                own = len(rows[place].vectors) == 1
+                neighbors[place] = each if own else [near._replace(whole=False) for near in each]
+    return ThresholdMatches(commit, neighbors)
+
+
+def index_of(engine: Engine, rows: Sequence[Row]) -> MemoryIndex:
+    """The index that has the records of the rows' scopes."""
+    return engine.index_within(commonpath({row.scope for row in rows}))
+
+
+def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
+    """The vector of each row's first part, float32 (rows, dimension)."""
+    return np.frombuffer(b"".join(row.vectors[0] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+
+
+def _from_index(
+    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: ThresholdQuery, late: VectorBlock | None
+) -> list[list[Neighbor]]:
+    reader, embedder = read
+    asked = _first_parts(rows, embedder.dimension)
+    found: list[list[Neighbor]] = [[] for _ in rows]
+    if index.vectors is not None:
+        originals = partial(reader.blocks.exact_vectors, embedder.dimension)
+        for some, each in zip(
+            found, rows_above_threshold(index, asked, wanted, originals, settled=late is not None), strict=True
+        ):
+            keys = index.table.ids[each.rows].tolist()
+            some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
+    if late is not None:
+        _add(found, late, asked, wanted)
+    return found
+
+
+def _from_store(
+    engine: Engine, read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQuery
+) -> list[list[Neighbor]]:
+    reader, embedder = read
+    same = Filter(where={"scope": scope}, kinds=wanted.kind)
+    asked = _first_parts(rows, embedder.dimension)
+    block = VectorBlock(embedder.dimension)
+    if engine.server_finds(reader):
+        ids = _nearest_in_store(read, asked, same, wanted)
+    else:
+        ids = reader.records.matching_ids(same, wanted.now)
+    block.extend(reader.vectors.of_current(ids, embedder))
+    found: list[list[Neighbor]] = [[] for _ in rows]
+    _add(found, block, asked, wanted)
+    return found
+
+
+def _nearest_in_store(read: _Read, asked: NDArray[np.float32], same: Filter, wanted: ThresholdQuery) -> list[int]:
+    """The records that the filter admits, or of many those nearest to the texts, some more than are wanted of each."""
+    reader, embedder = read
+    search = reader.candidates
+    assert search is not None
+    few = search.listed(same, wanted.now, _FEW)
+    if few is not None or not search.ready(embedder):
+        return reader.records.matching_ids(same, wanted.now) if few is None else few.tolist()
+    most = max(_LEAST_NEAREST, 2 * wanted.most)
+    near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in asked]
+    ids: list[int] = np.unique(np.concatenate(near)).tolist()
+    return ids
+
+
+def _add(
+    found: Sequence[list[Neighbor]], block: VectorBlock, asked: NDArray[np.float32], wanted: ThresholdQuery
+) -> None:
+    """Add the neighbours from a block to those found for each text."""
+    for some, more in zip(found, block.matches(asked, wanted), strict=True):
+        some += [Neighbor(*each) for each in more]
+        some.sort(key=lambda each: (-each.cosine, each.record_id))
+        del some[wanted.most :]
+
+
+class BatchMatches:
+    """Cosines between the rows of a batch that share scope and kind, computed a block at a time."""
+
+    def __init__(self, rows: Sequence[Row], wanted: int) -> None:
+        self._wanted = wanted
+        groups: dict[tuple[str, str], list[int]] = {}
+        self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
+        for place, row in enumerate(rows):
+            if row.vectors:
+                group = groups.setdefault((row.scope, row.kind), [])
+                self._seat[place] = (row.scope, row.kind), len(group)
+                group.append(place)
+        self._places = {key: np.array(places) for key, places in groups.items()}
+        self._vectors = {
+            key: _first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
+            for key, places in groups.items()
+        }
+        self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
+
+    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
+        """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
+        seat = self._seat[place]
+        if seat is None or not seat[1]:
+            return []
+        key, own = seat
+        start = own - own % _BLOCK
+        if self._block is None or self._block[:2] != (key, start):
+            every = self._vectors[key]
+            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
+        cosines = self._block[2][own - start, :own]
+        found = np.flatnonzero(cosines >= floor)
+        found = found[np.argsort(-cosines[found], kind="stable")][: self._wanted]
+        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in found.tolist()]

@@ -1,0 +1,76 @@
+"""Audit: unwanted records (duplicates, contradictions, secrets, ...), each with the method that repairs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from recallite.engine import Engine
+from recallite.errors import InvalidInput
+from recallite.model.checks import now_us
+from recallite.model.filters import Filter
+from recallite.model.reports import Audit
+from recallite.review.audit.findings import CHECKS, REVIEWS
+from recallite.review.audit.mending import last_changes, mended
+from recallite.review.audit.pairs import compared, duplicates, superseded, unjudged
+from recallite.review.audit.texts import expired, of_texts, secrets_of_versions
+from recallite.store.protocol import Progress
+from recallite.system.messages import shown
+from recallite.text.secrets import NO_DETECTOR, has_detector, redact
+
+__all__ = ["CHECKS", "REVIEWS", "audit"]
+
+_SHOWN_CHARS = 200
+
+
+def audit(
+    engine: Engine, checks: Sequence[str] | None, chosen: Filter, *, mend: bool, on_progress: Progress | None
+) -> Audit:
+    """Run these checks (None: all but `REVIEWS`) on the memories that `chosen` matches, superseded or not.
+
+    `mend` repairs the findings. Raises InvalidInput for an unknown check, for "secrets" by name without its detector,
+    and for `mend` without checks.
+    """
+    wanted = list(dict.fromkeys([each for each in CHECKS if each not in REVIEWS] if checks is None else checks))
+    if unknown := [name for name in wanted if name not in CHECKS]:
+        raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
+    if mend and not checks:
+        raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. duplicates")
+    skipped = {}
+    if checks is not None and "secrets" in wanted and not has_detector():
+        raise InvalidInput(NO_DETECTOR)
+    if "secrets" in wanted and not has_detector():
+        skipped["secrets"] = NO_DETECTOR
+        wanted.remove("secrets")
+    chosen = chosen.replaced(include_superseded=True)
+    with engine.store.read() as reader:
+        ids = reader.records.matching_ids(chosen, now_us())
+        found = [*of_texts(reader, ids, wanted, on_progress)]
+        if "expired" in wanted:
+            found += expired(reader, chosen)
+        if "secrets" in wanted:
+            found += secrets_of_versions(reader, chosen)
+        current = reader.records.matching_ids(chosen.replaced(include_superseded=False), now_us())
+        if "duplicates" in wanted:
+            found += duplicates(reader, current)
+        if {"near-duplicates", "contradictions"} & {*wanted}:
+            found += compared(engine, reader, current, wanted, on_progress)
+        if "superseded" in wanted:
+            found += superseded(reader, sorted({*ids} - {*current}))
+        if "unjudged" in wanted:
+            found += unjudged(reader, current)
+        seen = last_changes(reader, found) if mend else {}
+    findings = [
+        structs.replace(each, text=_shown(each.text), other_text=each.other_text and _shown(each.other_text))
+        for each in found
+    ]
+    if mend:
+        findings = [*mended(engine, findings, seen, chosen.base)]
+    order = list(CHECKS)
+    findings.sort(key=lambda each: (order.index(each.check), each.id))
+    return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings), skipped=skipped)
+
+
+def _shown(text: str) -> str:
+    return (redact(text) if has_detector() else text)[:_SHOWN_CHARS]

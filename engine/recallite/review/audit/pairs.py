@@ -1,0 +1,213 @@
+"""Pairs of memories: duplicates, contradictions, what supersedes what, and what waits to be judged.
+
+Pairs that share a key of `text.statements` are judged by the rules that writing goes by. Writing with the default
+policy has marked most of them already: the rest was written under another one, or is too unsure to mark.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recallite.engine import Engine
+from recallite.model.checks import now_us
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Link, Record
+from recallite.model.reports import Finding
+from recallite.remember.detection import on_one_subject
+from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
+from recallite.store.protocol import Progress, Reader
+from recallite.store.supersession_values import Sought
+from recallite.text.statements import judge, several_valued, statement_of
+from recallite.text.statements.stored_keys import sought_keys
+
+# The newest records that share a key with one: "I live in" may begin thousands.
+_MOST = 32
+# With such a link, a person has said how they stand: both hold.
+_BOTH_HOLD = ("elaborates", "supports", "sequential", "causal")
+_CHOICE = "one supersedes the other, both hold (link them as elaborates), or one is wrong (forget)"
+
+
+def duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
+    """Memories with the same text in one scope and kind: all except the one that stays."""
+    same: defaultdict[tuple[str, str, bytes], list[int]] = defaultdict(list)
+    for each in reader.records.current(ids, now_us()):
+        if each.kind not in MADE_ELSEWHERE:
+            same[each.scope, each.kind, each.content_hash].append(each.record_id)
+    for group in same.values():
+        if len(group) > 1:
+            kept, *others = sorted(_records(reader, group).values(), key=_spared)
+            for spare in others:
+                yield _spare("duplicates", spare, kept, "has the same text as an earlier memory")
+
+
+def compared(
+    engine: Engine, reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
+) -> Iterator[Finding]:
+    """Near-duplicates and contradictions, by the links that writing made and by the rules."""
+    run = _Comparison(engine, reader, ids, wanted)
+    if "contradictions" in wanted:
+        yield from run.linked()
+    done = 0
+    for some in batches(ids):
+        yield from run.judged(some)
+        done += len(some)
+        if on_progress is not None:
+            on_progress(done, len(ids))
+
+
+def superseded(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
+    """Memories in whose place another stands, each with that."""
+    for some in batches(ids):
+        for old in _records(reader, some).values():
+            found = reader.records.find_ids(old.superseded_by, "/")
+            for new_id, new in _records(reader, found.values()).items():
+                links = reader.links.of(new_id, incoming=False, types=["supersedes"])
+                (link,) = (each for each in links if each.target == old.id)
+                said = "" if link.reason is None else f", {link.reason}"
+                until = "" if old.held_until is None else f" since {old.held_until:%Y-%m-%d}"
+                reason = f"is superseded{until} ({link.strength:.2f}{said}); restore undoes it"
+                yield finding_of_pair("superseded", old, new, reason, None)
+
+
+def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
+    """Pairs of which the rules leave open whether one supersedes the other."""
+    within = {*ids}
+    for some in batches(reader.judgements.waiting(reader.judgements.count())):
+        pairs = [each for each in some if within.issuperset((each.old_id, each.new_id))]
+        records = _records(reader, {row_id for each in pairs for row_id in (each.old_id, each.new_id)})
+        for each in pairs:
+            reason = f"may be superseded ({each.confidence:.2f}, {each.reason}): a language model can judge it"
+            yield finding_of_pair("unjudged", records[each.old_id], records[each.new_id], reason, None)
+
+
+class _Comparison:
+    """The pairs of one audit, each once."""
+
+    def __init__(self, engine: Engine, reader: Reader, ids: Sequence[int], wanted: Sequence[str]) -> None:
+        policy, usual = engine.settings.write_policy, WritePolicy()
+        self._reader, self._ids, self._wanted = reader, {*ids}, wanted
+        self._several = several_valued(policy.several_values)
+        self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0
+        self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
+        self._embedder = reader.vectors.active_embedder()
+        self._seen: set[tuple[int, int]] = set()
+        # What is a near-duplicate already: no other is one of it.
+        self._gone: set[str] = set()
+
+    def linked(self) -> Iterator[Finding]:
+        """Contradictions that were linked when they were written."""
+        linked = [pair for pair in sorted(self._reader.links.contradicting()) if self._ids.issuperset(pair)]
+        self._seen.update(linked)
+        for pairs in batches(linked):
+            records = _records(self._reader, {each for pair in pairs for each in pair})
+            for pair in pairs:
+                old, new = sorted((records[each] for each in pair), key=_begins)
+                if not old.superseded_by and not new.superseded_by and not self._both_hold(pair):
+                    reason = f"and a later one contradict each other{self._said(pair)}: {_CHOICE}"
+                    yield finding_of_pair("contradictions", old, new, reason, None)
+
+    def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
+        """What the rules say of these records and those that share a key with them."""
+        records = _records(self._reader, ids)
+        sought = [Sought(sought_keys(each.text, each.context), each.scope, each.kind) for each in records.values()]
+        shared = self._reader.statements.candidates(sought, now_us(), _MOST)
+        near = (
+            (record_id, other.record_id)
+            for record_id, others in zip(records, shared, strict=True)
+            for other in others
+            if other.record_id != record_id and other.record_id in self._ids
+        )
+        pairs = [pair for pair in dict.fromkeys((min(pair), max(pair)) for pair in near) if pair not in self._seen]
+        self._seen.update(pairs)
+        every = {each for pair in pairs for each in pair}
+        records |= _records(self._reader, every - records.keys())
+        vectors = self._vectors(every)
+        for pair in pairs:
+            found = self._of_pair(pair, records, vectors)
+            if found is not None:
+                yield found
+
+    def _vectors(self, ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
+        if self._embedder is None:
+            return {}
+        found = self._reader.vectors.of_current(sorted(ids), self._embedder)
+        return {record_id: parts[0] for record_id, _, _, _, parts in found if len(parts) == 1}
+
+    def _of_pair(
+        self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
+    ) -> Finding | None:
+        old_id, new_id = sorted(pair, key=lambda each: _begins(records[each]))
+        old, new = records[old_id], records[new_id]
+        one, two = vectors.get(old_id), vectors.get(new_id)
+        verdict = judge(
+            statement_of(new.text, new.context),
+            statement_of(old.text, old.context),
+            cosine=None if one is None or two is None else float(one @ two),
+            later=True,
+            several=self._several,
+        )
+        if verdict.outcome == "same":
+            return self._same(old, new)
+        if "contradictions" not in self._wanted or verdict.outcome == "independent" or not _alike(old, new):
+            return None
+        said = f"{verdict.confidence:.2f}, {verdict.reason}"
+        if verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes:
+            verb = "supersede" if new.expires_at is None or old.expires_at is not None else None
+            return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({said})", verb)
+        if verdict.confidence < self._contradicts or self._both_hold(pair):
+            return None
+        reason = f"and a later one may contradict each other ({said})"
+        return finding_of_pair("contradictions", old, new, reason, "link")
+
+    def _same(self, old: Record, new: Record) -> Finding | None:
+        """A near-duplicate; what has the same text is a duplicate, and a turn of a transcript is none."""
+        apart = (old.text, old.context) == (new.text, new.context) or None not in (old.position, new.position)
+        if "near-duplicates" not in self._wanted or apart or self._gone & {old.id, new.id}:
+            return None
+        kept, spare = sorted((old, new), key=_spared)
+        self._gone.add(spare.id)
+        return _spare("near-duplicates", spare, kept, "says what another memory says")
+
+    def _both_hold(self, pair: tuple[int, int]) -> bool:
+        return bool(self._links(pair, _BOTH_HOLD))
+
+    def _said(self, pair: tuple[int, int]) -> str:
+        """The reason and strength of a contradiction, in brackets."""
+        found = self._links(pair, ("contradicts",))
+        named = [f"{each.strength:.2f}" + (f", {each.reason}" if each.reason else "") for each in found]
+        return f" ({named[0]})" if named else ""
+
+    def _links(self, pair: tuple[int, int], types: Sequence[str]) -> list[Link]:
+        ends = {record.id for record in _records(self._reader, pair).values()}
+        found = [each for side in (False, True) for each in self._reader.links.of(pair[0], incoming=side, types=types)]
+        return [each for each in found if {each.source, each.target} == ends]
+
+
+def _records(reader: Reader, ids: Collection[int]) -> dict[int, Record]:
+    return reader.records.by_row_ids(sorted(ids))
+
+
+def _begins(record: Record) -> tuple[datetime, datetime, str]:
+    """The time as of which a memory says what it does, and what decides between equals."""
+    given = None if record.event_resolved else record.event_at
+    return given or record.created_at, record.created_at, record.id
+
+
+def _spared(record: Record) -> tuple[bool, bool, datetime, str]:
+    """The order in which one of equal memories stays: pinned, with others in whose place it stands, the first."""
+    return not record.pinned, not record.supersedes, record.created_at, record.id
+
+
+def _spare(check: str, found: Record, kept: Record, reason: str) -> Finding:
+    # Forgetting it would make what it supersedes current again.
+    verb = None if found.pinned or found.supersedes else "forget"
+    return finding_of_pair(check, found, kept, reason, verb)
+
+
+def _alike(old: Record, new: Record) -> bool:
+    return on_one_subject((old.topic, new.topic), old.metadata, new.metadata)

@@ -1,0 +1,144 @@
+"""Questions with what they should find: decoded, checked, and made requests of recall."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from recallite.errors import InvalidInput, RecalliteError
+from recallite.model import checks
+from recallite.model.filters import FilterFields
+from recallite.recall.request import Request, build_request
+from recallite.system.messages import shown
+from recallite.transfer.formats import Lines, reading
+
+Source = str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]]
+
+_MAX_LINE_CHARS = 1_000_000
+_EXAMPLE = '{"question": "Where does Ada live?", "expected": ["Ada moved to Bergen"]}'
+_FILTER = tuple(FilterFields.__annotations__)
+# A line: the filter checks its own fields.
+_Line: Any = msgspec.defstruct(
+    "_Line",
+    [
+        ("question", str),
+        ("expected", list[str]),
+        ("id", str | int | UnsetType, UNSET),
+        *((name, Any, UNSET) for name in _FILTER),
+    ],
+    forbid_unknown_fields=True,
+)
+
+
+class Question(NamedTuple):
+    """A question, its name in the report, how its expected memories are named, and its own fields of a filter.
+
+    `place` is what errors call it.
+    """
+
+    id: str
+    text: str
+    expected: tuple[str, ...]
+    fields: dict[str, Any]
+    place: str
+
+
+def read_questions(source: Source, store: str) -> list[Question]:
+    """The questions of a file, of a text stream or of a list, all checked; `store` is the path of the store."""
+    found = []
+    named: dict[str, str] = {}
+    for number, place, given in _entries(source, store):
+        try:
+            question = _question(given, str(number), place)
+        except InvalidInput as fault:
+            raise InvalidInput(f"{place}: {fault}") from None
+        if question.id in named:
+            raise InvalidInput(f"{place}: the id {shown(question.id)} is that of {named[question.id]} too")
+        named[question.id] = place
+        found.append(question)
+    if not found:
+        raise InvalidInput(f"there is no question in the input: a line is {_EXAMPLE}")
+    return found
+
+
+def request_of(question: Question, base: str, profile: Any, k: int, options: Mapping[str, Any], now: int) -> Request:
+    """The request that asks a question; its own fields of a filter go before those of the options."""
+    if "limit" in options:
+        raise InvalidInput("limit is no option here: k says how many hits count")
+    try:
+        made = build_request(base, profile, limit=k, **{**options, **question.fields})
+    except InvalidInput as fault:
+        if not question.fields:
+            raise
+        raise type(fault)(f"{question.place}: {fault}") from None
+    return msgspec.structs.replace(made, now=now, counted=False)
+
+
+def _entries(source: Source, store: str) -> Iterator[tuple[int, str, Any]]:
+    """Number, place and content of each question that is not checked yet."""
+    if isinstance(source, str | os.PathLike) or callable(getattr(source, "readline", None)):
+        lines: Any = source
+        with reading(lines, store=store, count=False) as (stream, _):
+            yield from _decoded(Lines(stream, max_chars=_MAX_LINE_CHARS))
+        return
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise InvalidInput(
+            f"questions is {shown(source)}: give the path of a file with a JSON object on each line, or a list of dicts"
+        )
+    for number, given in enumerate(source, 1):
+        yield number, f"question {number}", given
+
+
+def _decoded(lines: Lines) -> Iterator[tuple[int, str, Any]]:
+    while True:
+        try:
+            text = next(lines, None)
+        except RecalliteError as fault:
+            raise InvalidInput(f"line {lines.number}: {fault}") from None
+        if text is None:
+            return
+        if not text.strip():
+            continue
+        place = f"line {lines.number}"
+        try:
+            yield lines.number, place, msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
+            raise InvalidInput(f"{place}: {shown(text.strip())} is not JSON ({fault}): write {_EXAMPLE}") from None
+
+
+def _question(given: object, number: str, place: str) -> Question:
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{shown(given)} is no question: write {_EXAMPLE}")
+    try:
+        line = msgspec.convert(dict(given), _Line)
+    except msgspec.ValidationError as fault:
+        raise InvalidInput(_reason(str(fault), given)) from None
+    if not line.question.strip():
+        raise InvalidInput("the question is blank")
+    for each in line.expected:
+        if not each.strip():
+            raise InvalidInput(f"expected holds {shown(each)}: give a text or an id, or an empty list for no answer")
+    fields = {name: getattr(line, name) for name in _FILTER}
+    return Question(
+        id=number if line.id is UNSET else str(line.id),
+        text=checks.check_query(line.question, "question"),
+        expected=tuple(dict.fromkeys(line.expected)),
+        fields={name: value for name, value in fields.items() if value is not UNSET and value is not None},
+        place=place,
+    )
+
+
+def _reason(fault: str, given: Mapping[str, Any]) -> str:
+    """What msgspec found, in the words of other errors."""
+    if fault.startswith("Object contains unknown field"):
+        return f"unknown field {fault.split('`')[1]!r}: use question, expected, id, {', '.join(_FILTER)}"
+    if fault.startswith("Object missing required field"):
+        name = fault.split("`")[1]
+        return f'{name} is missing: write {_EXAMPLE}, with "expected": [] if the store has no answer'
+    name = fault.rpartition("$.")[2].split("[")[0].rstrip("`")
+    wanted = {"question": "a str", "expected": "a list of texts or ids", "id": "a str"}.get(name, "another value")
+    return f"{name} is {shown(given.get(name))}: give {wanted}"

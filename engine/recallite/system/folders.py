@@ -1,0 +1,240 @@
+"""Folders held open, so that no symbolic link, `..` or race leads out of the one that was opened first.
+
+The workspace, the knowledge base and the import and export of folders all walk and read files with this.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from recallite.errors import InvalidInput
+from recallite.system.messages import shown
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# A FIFO in the place of a file is opened without waiting for a writer, and then refused by its mode.
+_FILE = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+_ATTEMPTS = 4
+_BLOCK_BYTES = 1 << 20
+MOST = 2**63 - 1
+"""The largest integer that the store holds."""
+
+
+class Stamp(NamedTuple):
+    """Identifies one state of a file, in numbers that the store holds."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def stamp_of(held: os.stat_result) -> Stamp:
+    """The stamp of a file, also where its time is after 2262 or its inode has all 64 bits."""
+    return Stamp(held.st_size, clamped(held.st_mtime_ns), clamped(held.st_ctime_ns), held.st_ino & MOST)
+
+
+def clamped(time_ns: int) -> int:
+    """A time within what the store holds."""
+    return max(-MOST - 1, min(time_ns, MOST))
+
+
+class Folder(Protocol):
+    """A folder held open; names are those of its own entries, and symbolic links are never followed."""
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        """Its entries, sorted by name. Raises OSError."""
+
+    def enter(self, name: str) -> Folder:
+        """A folder of it, held open. Raises OSError."""
+
+    def open(self, name: str) -> int:
+        """A descriptor of a file of it. Raises OSError."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+def open_folder(path: Path) -> Folder:
+    """The folder at this path, which itself may be reached by symbolic links. Raises OSError."""
+    if _BY_DESCRIPTOR:
+        return _ByDescriptor(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
+    return _ByPath(os.path.realpath(path, strict=True))
+
+
+def walk(
+    root: Path, refused: Callable[[str, OSError], None]
+) -> Iterator[tuple[str, list[str], list[os.DirEntry[str]]]]:
+    """Each folder from `root` down: its path below `root`, the names of its folders, and its other entries.
+
+    As with `os.walk`, names that the caller removes are not entered. Symbolic links are among the other entries.
+    `refused(path, fault)` is told of a folder that cannot be listed; one that vanishes is passed over.
+    """
+    try:
+        folder = open_folder(root)
+    except OSError as fault:
+        refused("", fault)
+        return
+    yield from _walk(folder, "", refused)
+
+
+def _walk(
+    folder: Folder, inner: str, refused: Callable[[str, OSError], None]
+) -> Iterator[tuple[str, list[str], list[os.DirEntry[str]]]]:
+    with closing(folder):
+        names: list[str] = []
+        others: list[os.DirEntry[str]] = []
+        try:
+            for entry in folder.entries():
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                else:
+                    others.append(entry)
+        except OSError as fault:
+            refused(inner, fault)
+            return
+        yield inner, names, others
+        for name in names:
+            below = f"{inner}/{name}" if inner else name
+            try:
+                within = folder.enter(name)
+            except FileNotFoundError:
+                continue
+            except OSError as fault:
+                refused(below, fault)
+                continue
+            yield from _walk(within, below, refused)
+
+
+def compile_patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
+    """The patterns of a .gitignore; None for no patterns. InvalidInput, which calls them `name`, for a wrong one."""
+    if isinstance(patterns, str):
+        patterns = (patterns,)
+    if not patterns:
+        return None
+    import pathspec
+
+    try:
+        return pathspec.GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, TypeError, AttributeError) as fault:
+        raise InvalidInput(f"{name} {shown(patterns)} has an invalid pattern: {fault}") from None
+
+
+def printable(path: str) -> str:
+    """A path with U+FFFD for bytes that are not UTF-8."""
+    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
+
+
+def kind_of(mode: int) -> str:
+    """What something is that is not a regular file."""
+    kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"),
+             (stat.S_ISSOCK, "a socket"))  # fmt: skip
+    return next((name for test, name in kinds if test(mode)), "a device")
+
+
+@contextmanager
+def open_file(root: Path, path: str) -> Iterator[int]:
+    """A descriptor of the file at a path below `root`, with forward slashes and without `..`. Raises OSError."""
+    *folders, name = path.split("/")
+    with ExitStack() as held:
+        folder = open_folder(root)
+        held.callback(folder.close)
+        for each in folders:
+            folder = folder.enter(each)
+            held.callback(folder.close)
+        descriptor = folder.open(name)
+        held.callback(os.close, descriptor)
+        yield descriptor
+
+
+def read_steady(root: Path, path: str, check: Callable[[os.stat_result], None]) -> tuple[bytes, Stamp] | None:
+    """The bytes of a file below `root` at one moment, and its stamp; None where it changes while it is read, each time.
+
+    `check` raises for a file that is not to be read. Raises OSError.
+    """
+    for _ in range(_ATTEMPTS):
+        with open_file(root, path) as descriptor:
+            before = os.fstat(descriptor)
+            check(before)
+            blocks, left = [], before.st_size + 1
+            while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
+                blocks.append(block)
+                left -= len(block)
+            after = stamp_of(os.fstat(descriptor))
+        data = b"".join(blocks)
+        if stamp_of(before) == after and len(data) == after.size:
+            return data, after
+    return None
+
+
+class _ByDescriptor:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self._descriptor) as found:
+            return sorted(found, key=lambda entry: entry.name)
+
+    def enter(self, name: str) -> Folder:
+        return _ByDescriptor(os.open(_one_name(name), _FOLDER, dir_fd=self._descriptor))
+
+    def open(self, name: str) -> int:
+        return os.open(_one_name(name), _FILE, dir_fd=self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _ByPath:
+    """Where folders cannot be opened (Windows): the real path of each entry is checked before and after it is used."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self._path) as found:
+            return sorted(found, key=lambda entry: entry.name)
+
+    def enter(self, name: str) -> Folder:
+        return _ByPath(self._checked(name))
+
+    def open(self, name: str) -> int:
+        path = self._checked(name)
+        descriptor = os.open(path, _FILE)
+        try:
+            self._checked(name)
+            if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def close(self) -> None:
+        pass
+
+    def _checked(self, name: str) -> str:
+        path = os.path.join(self._path, _one_name(name))
+        if os.path.normcase(os.path.realpath(path, strict=True)) != os.path.normcase(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        mode = os.stat(path, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "neither a file nor a folder", path)
+        return path
+
+
+def _one_name(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name or os.sep in name or "\x00" in name:
+        raise OSError(errno.EINVAL, "not the name of an entry", name)
+    return name

@@ -1,0 +1,352 @@
+"""Two clauses compared: whether the newer one says that what the older one says has changed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, WORD, key_of
+from recallite.text.statements.value_changes import another_value
+from recallite.text.statements.verdict import Finding
+
+_SPEAKERS = frozenset(("i", "we"))
+_LIKES = frozenset(("love", "like", "enjoy", "ador"))
+_HATES = frozenset(("hate", "dislik", "detest", "loath"))
+_TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
+_COUPLED = frozenset(("date", "marri", "divorc", "separ"))
+_PARTED = frozenset(("divorc", "separ", "singl"))
+_PARTNERS = lx.stems("girlfriend boyfriend wife husband spouse partner fiance fiancee")
+_COUPLES = _TIES | _PARTNERS | {"date", "see"}
+_EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
+_CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
+_OFF = frozenset(("off", "cancel"))
+_TOLD = _OFF | _TIES
+_ACQUIRES = lx.stems("get buy adopt install find hire build make have")
+_KEEPS = lx.stems("have wear use need take own drive eat drink go be do work")
+_GENERIC = frozenset(("go", "do", "use"))
+_GIVES_UP = lx.stems("sell dump cancel lose")
+_HOUSEHOLD = lx.stems("share live roommate flatmate housemate")
+# What one does at a time: who leads the team now is its only leader.
+_AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
+# What is done once.
+_ONCE = lx.LASTING | lx.stems("win break cause steal delete lose propose")
+_STRIVES = lx.stems("study prepare save train look wait apply plan")
+_REACHES = lx.stems("pass buy get run finish receive find complete win take")
+_DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
+_PLAIN = frozenset(("be", "have"))
+
+
+def apart(new: Clause, old: Clause) -> bool:
+    """Whether no rule has anything to say of two clauses, told in a tenth of the time that asking each takes.
+
+    They speak of different subjects, and the newer one tells of no change, end, role or couple.
+    """
+    relation = new.relation
+    if not new.subject.isdisjoint(old.subject) or new.gone or new.ends or new.stopped or new.change:
+        return False
+    if relation == "move" or relation == "engag" or relation in _COUPLED:
+        return False
+    if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and _PARTNERS.isdisjoint(new.subject)):
+        return False
+    if old.relation == "be":
+        return relation != "be" and relation not in _EXCHANGES
+    return relation != old.relation or new.said != old.said
+
+
+class _Pair(NamedTuple):
+    """Two clauses, and what the rules ask of them.
+
+    - `subject`: whether they speak of the same
+    - `cue`: whether the newer text says that something changed
+    - `lasting`: whether the older one is of a state or a plan, not of an event
+    - `said`, `every`: what the older one says of its subject, with its verb; also with its subject and times
+    """
+
+    new: Clause
+    old: Clause
+    subject: bool
+    cue: bool
+    lasting: bool
+    said: frozenset[str]
+    every: frozenset[str]
+
+
+def compare(
+    new: Clause, old: Clause, several: frozenset[str], changed: bool, mentioned: frozenset[str]
+) -> Finding | None:
+    """What the rules say of two clauses; None where both may hold.
+
+    `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
+    """
+    if (new.unreal and not new.stopped) or old.unreal or new.former or old.former:
+        return None
+    if new.command and not (new.gone or new.now or new.corrected):
+        return None
+    said = old.said if old.relation in _PLAIN else old.said | {old.relation}
+    cue = new.now or new.change or new.corrected or changed or _again(new, old)
+    pair = _Pair(
+        new,
+        old,
+        subject=_same_subject(new, old, cue),
+        cue=cue,
+        lasting=not old.past or old.plan,
+        said=said,
+        every=old.every | said | old.subject,
+    )
+    found = _gone(pair) or _ended(pair) or _couple(pair)
+    if found is not None:
+        return found
+    if new.negated != old.negated:
+        return _negation(pair) if pair.subject else None
+    if pair.subject:
+        return (
+            _taste(pair)
+            or _done(pair)
+            or _exchanged(pair)
+            or (_rescheduled(pair) if new.relation == "be" else None)
+            or another_value(new, old, several, mentioned, pair.cue)
+        )
+    return _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
+
+
+def _again(new: Clause, old: Clause) -> bool:
+    """Whether one does again what the other did: "relicensed", "license"."""
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
+
+
+def _covers(some: frozenset[str], more: frozenset[str]) -> bool:
+    """Whether each stem is, or is akin to, one of `more`: "teach" and "teacher"."""
+    return all(each in more or any(_akin(each, other) for other in more) for each in some)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    return len(short) > 3 and len(long) - len(short) < 4 and long.startswith(short)
+
+
+def _same_subject(new: Clause, old: Clause, cue: bool) -> bool:
+    """Whether two clauses speak of the same thing."""
+    one, other = new.subject, old.subject
+    if one == other:
+        return bool(one) and not (len(one) == 1 and one <= lx.UNRESOLVED)
+    if not one or not other or not (one < other or other < one):
+        return False
+    shared = one & other
+    if shared <= _SPEAKERS or shared <= lx.UNRESOLVED:
+        return False
+    if cue and _named_in_part(new, old, shared, one ^ other):
+        return True
+    # "The dentist appointment", "my dentist appointment"; "the feature flag new_checkout", "new_checkout".
+    return one ^ other <= {"i", "topic"} or any(
+        word.kind == IDENTIFIER and key_of(word) in shared for word in (*new.head, *old.head)
+    )
+
+
+def _named_in_part(new: Clause, old: Clause, shared: frozenset[str], more: frozenset[str]) -> bool:
+    """Whether one names the same thing in fewer words: "my go-to coffee order", "my go-to order"."""
+    if len(shared - _SPEAKERS) < 2 and not (shared & _SPEAKERS and shared & lx.ATTRIBUTES):
+        return False
+    longer = new.head if len(new.subject) > len(old.subject) else old.head
+    added = [word for word in longer if key_of(word) in more]
+    return not any(word.kind != WORD or word.text in lx.DISTINCT or word.stem in lx.SEVERAL_NOUNS for word in added)
+
+
+def _gone(pair: _Pair) -> Finding | None:
+    """A value named as gone, which the older one says: "switched from A to B", "B instead of A"."""
+    new, old = pair.new, pair.old
+    if not new.gone or not pair.lasting or old.negated:
+        return None
+    gone = frozenset(map(key_of, new.gone))
+    if not _covers(gone, pair.every):
+        return None
+    about = new.subject - _SPEAKERS
+    named = about | (new.every - _SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
+    if pair.subject or (about and about <= pair.every) or named & pair.every or old.said <= gone:
+        return Finding("supersedes", "names what held before", cued=True)
+    return None
+
+
+def _ended(pair: _Pair) -> Finding | None:
+    """An end: "quit", "sold", "cancelled", where the older one says what ended."""
+    new, old = pair.new, pair.old
+    if old.negated or not pair.lasting:
+        return None
+    if new.relation == "be" and new.said & _OFF and (old.plan or "time" in dict(old.chunks) or old.relation == "plan"):
+        about = new.subject - {"i"}
+        return Finding("supersedes", "was called off", cued=True) if about and about <= pair.every else None
+    about = new.subject - _SPEAKERS
+    if new.stopped and about and not pair.subject and new.said and about | new.said <= pair.every and not new.passive:
+        return Finding("supersedes", "no longer holds", cued=True)
+    if new.relation == "move" and "out" in new.said and about and about <= pair.every and pair.every & _HOUSEHOLD:
+        return Finding("supersedes", "has ended", cued=True)
+    if not new.ends:
+        return None
+    called_off = new.relation in _CALLED_OFF
+    if new.passive or not new.said:
+        ended = new.subject - {"i"}
+        if called_off and ended and not ended <= _SPEAKERS and ended <= pair.every:
+            return Finding("supersedes", "was called off", cued=True)
+        if pair.subject and not new.said and _covers(frozenset((new.relation,)), pair.said):
+            return Finding("supersedes", "has ended", cued=True)
+        return None
+    ended = new.said - {"i"}
+    about = old.subject - _SPEAKERS
+    owned = new.relation in _GIVES_UP and new.subject <= _SPEAKERS and ended and about and old.relation in _PLAIN
+    if owned and (about <= ended or (ended <= about and about - ended <= lx.ATTRIBUTES)):
+        return Finding("supersedes", "has ended", cued=True)
+    if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
+        return Finding("supersedes", "has ended", cued=True)
+    return None
+
+
+def _couple(pair: _Pair) -> Finding | None:
+    """Who is single, engaged, married, separated: both partners count as the subject."""
+    new, old = pair.new, pair.old
+    ours = _ties(new)
+    theirs = _ties(old) if ours else ours
+    if not ours or not theirs or new.negated or old.negated or old.past or old.rest:
+        return None
+    people, others = new.subject | _partners(new), old.subject - _COUPLES | _partners(old)
+    if not (new.subject & others or old.subject & people) or not (new.subject == old.subject or others <= people):
+        return None
+    if theirs <= _PARTNERS and ours.isdisjoint(_PARTED):
+        return None
+    if ours & theirs and people == others:
+        return None
+    return Finding("supersedes", "another relationship", cued=pair.cue or new.past)
+
+
+def _partners(clause: Clause) -> frozenset[str]:
+    return frozenset(
+        key_of(word)
+        for role, words in clause.chunks
+        if role in ("", "to", "with")
+        for word in words
+        if word.kind == NAME or word.text == "i"
+    )
+
+
+def _ties(clause: Clause) -> frozenset[str]:
+    if len(clause.said) > 4:
+        return frozenset()
+    if clause.relation in _COUPLED or (clause.relation == "engag" and clause.passive):
+        return frozenset((clause.relation,))
+    if clause.relation == "be" and clause.subject & _PARTNERS:
+        return clause.subject & _PARTNERS
+    return clause.said & _TIES if clause.relation in ("be", "get") else frozenset()
+
+
+def _negation(pair: _Pair) -> Finding | None:
+    """One says the opposite of the other."""
+    new, old = pair.new, pair.old
+    ours, theirs = (new, old) if new.negated else (old, new)
+    stated = ours.said if ours.relation in _PLAIN else ours.said | {ours.relation}
+    if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.said and old.said <= new.said:
+        return Finding("supersedes", "holds now", cued=True)
+    if (
+        new.stopped
+        and pair.lasting
+        and new.relation in _KEEPS
+        and ours.said
+        and ours.said <= old.said
+        and (old.relation in _KEEPS or new.relation in _GENERIC)
+    ):
+        return Finding("supersedes", "no longer holds", cued=True)
+    if not stated or not _covers(stated, theirs.said | {theirs.relation}):
+        return None
+    if new.negated and pair.lasting and (new.stopped or (new.change and new.plan) or new.corrected):
+        return Finding("supersedes", "no longer holds", cued=True)
+    event = new.past and not new.perfect and not new.now and not old.yet
+    if old.negated and pair.lasting and (pair.cue or new.yet or old.yet) and not event:
+        return Finding("supersedes", "holds now", cued=True)
+    if len(theirs.said - stated) <= 1 and new.past == old.past:
+        return Finding("contradicts", "negation", cued=False)
+    return None
+
+
+def _taste(pair: _Pair) -> Finding | None:
+    """Opposite tastes: "loves it", "hates it"."""
+    new, old = pair.new, pair.old
+    if new.said != old.said or not {new.relation, old.relation} <= _LIKES | _HATES:
+        return None
+    if (new.relation in _LIKES) == (old.relation in _LIKES):
+        return None
+    return Finding("supersedes" if pair.cue else "contradicts", "the opposite", cued=pair.cue)
+
+
+def _done(pair: _Pair) -> Finding | None:
+    """A plan that is done: "plans to apply", "applied"."""
+    new, old = pair.new, pair.old
+    for role, words in old.chunks if old.relation in _STRIVES and new.relation in _REACHES and new.past else ():
+        if role == "for" and new.said.issuperset(map(key_of, words)):
+            return Finding("supersedes", "was planned, is done", cued=True)
+    done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
+    if done and old.said and old.said <= new.said | {new.relation}:
+        return Finding("supersedes", "was planned, is done", cued=True)
+    return None
+
+
+def _exchanged(pair: _Pair) -> Finding | None:
+    """Another one: "I changed jobs", "I have a new landlord", where the older one says which it was."""
+    new, old = pair.new, pair.old
+    if (
+        new.relation not in _EXCHANGES
+        or old.relation != "be"
+        or not pair.lasting
+        or new.negated
+        or len(new.chunks) != 1
+    ):
+        return None
+    about = old.subject - _SPEAKERS
+    exchanged = new.said - {"new", "i"}
+    if not new.subject & _SPEAKERS or not ("new" in new.said or new.relation in lx.CHANGES):
+        return None
+    if exchanged and about and _covers(about, exchanged) and ("new" in new.said or _covers(exchanged, about)):
+        return Finding("supersedes", "was exchanged", cued=True)
+    return None
+
+
+def _rescheduled(pair: _Pair) -> Finding | None:
+    """A change of part: "the meeting was moved to Friday", where the older one says "we meet the bank on Monday"."""
+    new, old = pair.new, pair.old
+    about = new.subject - _DEADLINES
+    if not new.change or not pair.lasting or not about or not about <= pair.every:
+        return None
+    kinds = {word.kind for _, words in new.chunks for word in words if word.kind in TYPED and word.text != "today"}
+    theirs = [key_of(word) for _, words in old.chunks for word in words if word.kind in kinds]
+    if theirs and new.every.isdisjoint(theirs):
+        return Finding("supersedes", "another value", cued=True)
+    return None
+
+
+def _role(pair: _Pair) -> Finding | None:
+    """Another holder of a role: "Karen is my boss", "my boss is Ahmed", "Ahmed is my boss"."""
+    new, old = pair.new, pair.old
+    if new.relation != "be" or old.relation != "be" or new.past or old.past or new.negated or old.negated:
+        return None
+    if new.said and new.said == old.said:
+        # What is "at the office" or "in the continent of Africa" may be many.
+        placed = any(role for role, _ in (*new.chunks, *old.chunks))
+        if placed or not (new.definite or old.definite) or new.said & lx.SEVERAL_NOUNS:
+            return None
+        named = all(word.kind == NAME or word.text in lx.NOW for word in (*new.head, *old.head))
+        numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
+        return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
+    for role, holder, other in ((new.subject, new.said, old), (old.subject, old.said, new)):
+        sole = role & lx.ATTRIBUTES or (pair.cue and role & _SPEAKERS and not role & lx.SEVERAL_NOUNS)
+        if role == other.said and sole and holder and holder != other.subject:
+            return Finding("supersedes", "another one", cued=pair.cue)
+    return None
+
+
+def _agent(pair: _Pair) -> Finding | None:
+    """Another agent: "Carol runs the shop", "Sam runs the shop now"."""
+    new, old = pair.new, pair.old
+    if new.relation != old.relation or new.said != old.said or not new.said or not new.definite:
+        return None
+    if pair.cue and new.relation in _AGENTS and not new.past and not old.past:
+        return Finding("supersedes", "another one", cued=True)
+    if new.past and old.past and new.relation in _ONCE and new.every == old.every:
+        return Finding("contradicts", "another one", cued=False)
+    return None

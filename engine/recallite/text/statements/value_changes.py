@@ -1,0 +1,267 @@
+"""The same statement with another value: what differs between two clauses about the same subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.relations import SEVERAL
+from recallite.text.statements.statement_words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word, key_of
+from recallite.text.statements.verdict import Finding
+
+Words = tuple[Word, ...]
+
+# What a person uses or does, with whatever verb.
+_USES = lx.stems("use run drive have prefer write rewrite build host store drink study transfer go")
+_PLACED = _USES | {"be", "live", "work"}
+# Relations that hold of many things at once, where these are not alike.
+_OPEN = frozenset(["prefer", "use", "have", "need", "want", "like", "love", "depend", "own", "go", "do", "make", "get"])
+_PLACES = frozenset(("", "in", "to", "with"))
+# Events that happen again and again with other numbers.
+_REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
+_PAID = frozenset(["pay", "spend", "be", "order"])
+_PASSING = frozenset(("today", "yesterday", "tonight", "tomorrow"))
+_LOCATED = frozenset(("in", "near", "under", "behind", "beside", "inside", "outside"))
+_MOST_WORDS = 3
+# A long sentence that tells of no change says something else.
+_MOST_UNCUED = 6
+_CITIZENS = frozenset(("citizen", "resid", "capit"))
+_DEFINITE = frozenset(("the", "my", "our"))
+# Lengths of rivers and heights of towers do not change.
+_MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick"))
+
+
+def another_value(
+    new: Clause, old: Clause, several: frozenset[str], mentioned: frozenset[str], cue: bool
+) -> Finding | None:
+    """What the rules say of two clauses about the same subject that are not each other's negation.
+
+    `mentioned`: all that the newer text names.
+    """
+    state = _another_state(new, old)
+    sourced = new.sourced or old.sourced
+    if state and (not old.past or old.passive):
+        return Finding("contradicts", "sources", cued=False) if sourced else Finding("supersedes", "another state", cue)
+    slot = _slot(new, old, mentioned, cue) if _related(new, old) else None
+    if slot is None:
+        return None
+    role, mine, other, shared = slot
+    if any(all(word.text in _PASSING for word in some) for some in (mine, other)):
+        return None  # which day "today" is, the text does not say
+    relation = new.relation if old.relation == "be" else old.relation
+    if new.plan and not old.plan and relation != "be":
+        return None
+    if old.plan != new.plan and not (new.change or new.corrected or relation == "be"):
+        return None
+    subject = new.subject | old.subject
+    if not cue and max(len(new.every), len(old.every)) > _MOST_UNCUED:
+        return None
+    typed = _same_type(mine, other)
+    attribute = not subject.isdisjoint(lx.ATTRIBUTES)
+    open_to = several.intersection((relation, new.relation))
+    if open_to and ((not typed and role == "") or not open_to <= SEVERAL):
+        return None
+    opinion = _opposed_opinions(mine, other) if relation == "be" else None
+    if opinion is not None:
+        if not opinion:
+            return None
+        changed = (
+            cue and not old.past and not any(word.kind == NAME for word in new.head) and not subject <= lx.SPEAKERS
+        )
+        return Finding("supersedes" if changed else "contradicts", "opinion", changed)
+    event = old.past and not old.passive
+    if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
+        return _of_event(new, relation, typed, attribute, event)
+    if sourced or (not cue and subject & lx.LASTING_NOUNS):
+        return Finding("contradicts", "sources" if sourced else "another value", cued=False)
+    exclusive = (
+        attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE or _only(new, old, role, mine, other)
+    )
+    if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
+        return Finding("contradicts", "another value", cued=False)
+    if typed and not cue and role == "time" and _other_days(mine, other):
+        return None
+    if typed:
+        return _of_type(relation, role, exclusive, cue, attribute)
+    if max(len(mine), len(other)) > _MOST_WORDS:
+        return None
+    if relation in _OPEN and not shared and not (cue and len(mine) == len(other) == 1):
+        return None
+    if relation == "be" and not attribute and not shared and role not in _LOCATED and not _both_named(mine, other):
+        adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
+        return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
+    if cue or (exclusive and _alike(mine, other)):
+        return Finding("supersedes", _reason(cue, attribute), cue)
+    return None
+
+
+def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Finding | None:
+    """What an event says otherwise: how long it took, who did it."""
+    if event and relation in _REPEATED:
+        return None
+    if event and typed and relation not in _PAID and new.subject <= lx.SPEAKERS:
+        return None
+    if typed or attribute or relation in lx.LASTING:
+        return Finding("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
+    return None
+
+
+def _reason(cue: bool, attribute: bool) -> str:
+    """Without a word of change, another phone number is a surer sign of one than another length."""
+    return "another value" if cue else "another value of an attribute" if attribute else "another value, unannounced"
+
+
+def _of_type(relation: str, role: str, exclusive: bool, cue: bool, attribute: bool) -> Finding | None:
+    """Another number, date or time."""
+    plain = relation == "be" or relation == "have"
+    if not cue and not exclusive and role == "time" and relation != "be":
+        return None
+    if cue or exclusive or plain:
+        return Finding("supersedes", _reason(cue, attribute), cue)
+    return Finding("contradicts", "another value", cued=False)
+
+
+def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
+    """The only role in which two clauses differ, what each says there, and whether they share a part of it."""
+    ours, theirs = dict(new.chunks), dict(old.chunks)
+    if cue and "without" in ours and ours["without"] == theirs.get("with"):
+        return "with", ours["without"], theirs["with"], False
+    _unify(new, old, ours, theirs)
+    found: list[tuple[str, Words, Words, bool]] = []
+    times = timed = False
+    for role in dict.fromkeys((*ours, *theirs)):
+        one, another = ours.get(role, ()), theirs.get(role, ())
+        mine, other = _differ(one, another)
+        if mine and other:
+            times = times or role == "time"
+            found.append((role, mine, other, len(mine) < len(one)))
+        elif role != "time" and not mentioned.issuperset(map(key_of, other)):
+            return None  # the older one says more
+        timed = timed or (role == "time" and bool(mine or other))
+    typed = all(_same_type(mine, other) for _, mine, other, _ in found)
+    if not found or (len(found) > 1 and not typed and not (times and len(found) == 2 and cue)):
+        return None
+    if (new.past or old.past) and timed and not (new.passive or new.change or new.corrected):
+        return None  # an event of another time is another event
+    return found[0]
+
+
+def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> bool:
+    """Whether the grammar says that there is one such value: "plays the position of", "is handled by Ann"."""
+    if new.nouns:
+        named = (new.definite and old.definite) or not _CITIZENS.isdisjoint(new.nouns)
+        return new.nouns == old.nouns and named and lx.SEVERAL_NOUNS.isdisjoint(new.nouns)
+    if not _both_named(mine, other):
+        return False
+    if new.relation == old.relation == "be":
+        return role == "" and all(clause.head and clause.head[0].text in _DEFINITE for clause in (new, old))
+    return role == "by" and new.passive and old.passive and not (new.past or old.past)
+
+
+def _differ(new: Words, old: Words) -> tuple[Words, Words]:
+    """What differs between the ends that two lists of words share."""
+    ours, theirs = [key_of(word) for word in new], [key_of(word) for word in old]
+    least = min(len(ours), len(theirs))
+    begin = end = 0
+    while begin < least and ours[begin] == theirs[begin]:
+        begin += 1
+    while end < least - begin and ours[-1 - end] == theirs[-1 - end]:
+        end += 1
+    return new[begin : len(new) - end], old[begin : len(old) - end]
+
+
+def _related(new: Clause, old: Clause) -> bool:
+    one, other = new.relation, old.relation
+    if one == other or one in ("be", "get") or other in ("be", "get"):
+        return True
+    if one.startswith("re") and len(other) > 3 and one[2:5] == other[:3]:
+        return True
+    return one in _USES and other in _USES and (new.change or new.now)
+
+
+def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
+    """Give the value the role that it has in the other clause, where only its form differs: "is 8", "is at 8:30"."""
+    for one, other in ((ours, theirs), (theirs, ours)):
+        bare = "" in one and "time" not in one and "time" in other
+        if bare and all(word.kind == NUMBER and not word.unit for word in one[""]):
+            one["time"] = one.pop("")
+    if new.change and "" in ours and "" not in theirs and len(ours) == 1 and theirs:
+        typed = all(word.kind in TYPED for word in ours[""])
+        role = "time" if "time" in theirs and typed else next(iter(theirs))
+        if role != "time" or typed:
+            ours[role] = ours.pop("")
+    if (new.change or new.now) and new.relation in _PLACED and old.relation in _PLACED:
+        mine, other_roles = ([role for role in roles if role != "time"] for roles in (ours, theirs))
+        if len(mine) == len(other_roles) == 1 and mine != other_roles and {*mine, *other_roles} <= _PLACES:
+            ours[other_roles[0]] = ours.pop(mine[0])
+
+
+def _same_type(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether both are numbers, dates or times throughout."""
+    return all(word.kind in TYPED for word in ours) and all(word.kind in TYPED for word in theirs)
+
+
+def _other_days(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether two times are of other days and of other hours: the one on weekdays, the other at weekends."""
+    kinds = [{word.kind for word in some} for some in (ours, theirs)]
+    return all(CLOCK in some and len(some) > 1 for some in kinds)
+
+
+def _both_named(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    return _named(ours) and _named(theirs)
+
+
+def _named(words: Sequence[Word]) -> bool:
+    return any(word.kind == NAME or word.kind == IDENTIFIER for word in words)
+
+
+def _alike(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether two values without a type may exclude each other."""
+    return _named(ours) == _named(theirs) and not any(word.kind in TYPED for word in (*ours, *theirs))
+
+
+def _opposed_opinions(ours: Sequence[Word], theirs: Sequence[Word]) -> bool | None:
+    """Whether two values are opposite opinions; None where neither is an opinion."""
+    if len(ours) == len(theirs) == 1 and _opposites(ours[0].text, theirs[0].text):
+        return True
+    one, other = ({lx.OPINIONS[word.text] for word in some if word.text in lx.OPINIONS} for some in (ours, theirs))
+    if not one or not other:
+        return None
+    return not one.isdisjoint(other)
+
+
+def _opposites(one: str, other: str) -> bool:
+    """Whether two adjectives are opposites by their form: "patient" and "impatient", "useful" and "useless"."""
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    if long.endswith(short):
+        return long.removesuffix(short) in ("un", "in", "im", "ir", "dis")
+    return (one[:-3] == other[:-4] and {one[-3:], other[-4:]} == {"ful", "less"}) or (
+        other[:-3] == one[:-4] and {other[-3:], one[-4:]} == {"ful", "less"}
+    )
+
+
+def _another_state(new: Clause, old: Clause) -> bool:
+    """Whether both say in which state their subject is, and it is another one."""
+    one = _states(new)
+    other = _states(old) if one and len(old.said) <= _MOST_WORDS else {}
+    return any(other.get(line, state) != state for line, state in one.items())
+
+
+def _states(clause: Clause) -> dict[int, str]:
+    """The states that a clause says its subject is in, by their line of the table."""
+    if clause.passive or clause.relation in ("be", "get"):
+        words = [word for role, some in clause.chunks if role in ("", "in") for word in some]
+        found = {lx.STATUS[word.text]: word.stem for word in words if word.text in lx.STATUS}
+        if clause.passive and clause.relation in lx.STATUS_STEMS:
+            found.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
+        return found
+    if (
+        clause.relation == "work"
+        and not clause.negated
+        and any(role in ("in", "as", "for") for role, _ in clause.chunks)
+    ):
+        return {lx.STATUS["employed"]: "employ"}
+    if clause.relation not in lx.STATUS_STEMS or any(role in ("", "in") for role, _ in clause.chunks):
+        return {}
+    return {lx.STATUS_STEMS[clause.relation]: clause.relation}

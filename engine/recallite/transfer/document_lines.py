@@ -1,0 +1,109 @@
+"""Documents in an export: a line each, after their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from recallite.errors import InvalidInput
+from recallite.model import checks
+from recallite.store.protocol import Reader, Writer
+from recallite.store.values import CHUNK_KIND
+from recallite.system.messages import shown
+from recallite.transfer.line_types import DocumentLine, scope_within, written_time
+from recallite.transfer.naming import name_document
+
+if TYPE_CHECKING:
+    from recallite.model.filters import Filter
+
+
+_HASH_BYTES = 32
+
+
+class IncomingDocument(Struct, frozen=True):
+    """A checked document of an import: its scope, and the columns of its row."""
+
+    id: str
+    scope: str
+    source: str
+    created_at: int
+    columns: dict[str, Any]
+
+
+def document_lines(reader: Reader, chosen: Filter) -> Iterator[dict[str, Any]]:
+    """The documents of the exported chunks; none where the filter has more than scopes and kinds."""
+    if (chosen.kinds and CHUNK_KIND not in chosen.kinds) or not chosen.replaced(kinds=None).scopes_only:
+        return
+    for scope in chosen.scopes or ("/",):
+        for row in reader.documents.listed(scope):
+            yield {
+                "id": row.public_id,
+                "source": row.source,
+                "scope": scope_within(row.scope, chosen.base),
+                "title": row.title,
+                "media_type": row.media_type,
+                "content_hash": row.content_hash.hex(),
+                "chunking": row.chunking,
+                "size_bytes": row.size_bytes,
+                "metadata": msgspec.json.decode(row.metadata) if row.metadata else None,
+                "given": msgspec.json.decode(row.given) if row.given else None,
+                "created_at": written_time(checks.to_datetime(row.created_at)),
+                "updated_at": written_time(checks.to_datetime(row.updated_at)),
+            }
+
+
+def check_document(line: DocumentLine, base: str) -> IncomingDocument:
+    """The document of a line, as it will be stored. Raises InvalidInput."""
+    try:
+        digest = bytes.fromhex(line.content_hash)
+    except ValueError:
+        digest = b""
+    if len(digest) != _HASH_BYTES:
+        raise InvalidInput(f"content_hash is {shown(line.content_hash)}: give a SHA-256 in hexadecimal")
+    now = checks.now_us()
+    updated_at = checks.check_time(line.updated_at, "updated_at")
+    created_at = checks.check_time(line.created_at, "created_at")
+    metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
+    given = None if line.given is None else checks.check_metadata(line.given)
+    return IncomingDocument(
+        id=checks.check_name(line.id, "id"),
+        scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
+        source=checks.check_name(line.source, "source"),
+        created_at=now if created_at is None else created_at,
+        columns={
+            "title": None if line.title is None else checks.encodable(line.title, "title"),
+            "media_type": checks.encodable(line.media_type, "media_type"),
+            "content_hash": digest,
+            "chunking": checks.encodable(line.chunking, "chunking"),
+            "size_bytes": checks.check_count(line.size_bytes, "size_bytes", minimum=0),
+            # What `stat` said is valid only on the machine of the export.
+            "mtime_ns": None,
+            "inode": None,
+            "read_at": now,
+            "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
+            "given": msgspec.json.encode(given).decode() if given else None,
+            "problem": None,
+            "updated_at": now if updated_at is None else updated_at,
+        },
+    )
+
+
+def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
+    """Store a document that has chunks here, unless its source or its id has a document already."""
+    public_id = name_document(writer, document.id, sight)
+    if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
+        return
+    columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
+    writer.documents.put(document.scope, document.source, public_id, columns)
+    row = writer.documents.find(document.scope, document.source)
+    assert row is not None
+    chunks = len(writer.documents.chunks_of(row.source_id))
+    if not chunks:
+        writer.documents.delete([row])
+        return
+    writer.documents.put(
+        document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
+    )  # created_at stays that of the first put

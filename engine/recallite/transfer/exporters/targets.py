@@ -1,0 +1,57 @@
+"""What an exporter is: how memories are written in the form of another system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from recallite.model.records import Link, Record
+from recallite.system import plugins
+
+
+class Memories(NamedTuple):
+    """What is to be written: memories, oldest first, as often as they are asked for, and the links from each.
+
+    `store` is the path that a file must not have.
+    """
+
+    pages: Callable[[], Iterator[Record]]
+    some: Callable[[Iterable[str]], dict[str, Record]]
+    links: Callable[[str], list[Link]]
+    mapping: Mapping[str, str]
+    store: str
+
+
+class Written(Struct):
+    """A memory that was written, with the fields of it that the form holds."""
+
+    record: Record
+    kept: frozenset[str]
+
+
+Writer: TypeAlias = Callable[[Memories, Path], Iterator[Written]]
+
+
+class Target(NamedTuple):
+    """A form to export to, registered as an entry point of the group `recallite.exporters`.
+
+    `path` says what to give as the path, which is a new folder if `folder` is set, else a file.
+    """
+
+    write: Writer
+    path: str
+    folder: bool = False
+
+
+def targets() -> dict[str, Target]:
+    """Every exporter by the name that `--to` takes."""
+    return {name: plugins.load("exporters", name) for name in plugins.names("exporters")}
+
+
+def target_named(name: str) -> Target:
+    """The exporter of that name; InvalidInput for another."""
+    target: Target = plugins.load("exporters", name)
+    return target

@@ -1,0 +1,194 @@
+"""basic-memory: Markdown notes with observations and relations.
+
+An observation, `- [category] text #tag (context)`, is a memory whose topic is the note; a relation,
+`- relation_type [[Target]] (context)`, is a memory that says it, linked to both its notes. What else a section has is a
+memory, and other wikilinks are links. Ids are made of permalinks. https://docs.basicmemory.com/guides/knowledge-format,
+https://github.com/basicmachines-co/basic-memory/blob/main/src/basic_memory/markdown/plugins.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.text.chunking.line_numbers import Lines
+from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.notes import (
+    Note,
+    kept_metadata,
+    note_at,
+    paths_of,
+    sections_of,
+    tags_in,
+    without_code,
+)
+from recallite.transfer.importers.notes import context_in as context_of_section
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.values import label_of, tags_of
+
+_MORE = r"[^\n]*(?:\n[ \t]+(?![-*+][ \t])\S[^\n]*)*"
+_OBSERVATION = re.compile(rf"^[ \t]*[-*+][ \t]+\[([^\[\]()\n]+)\][ \t]+(\S{_MORE})$", re.MULTILINE)
+_RELATION = re.compile(
+    r"^[ \t]*[-*+][ \t]+(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s\"'\[][^\s\[]*+(?:\[(?!\[)[^\s\[]*+)*+))[ \t]*+"
+    r"\[\[([^\[\]\n]+)\]\][ \t]*+(?:\(([^\n]*)\)[ \t]*+)?$",
+    re.MULTILINE,
+)
+_WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_CLOCK = r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d{1,3})?"
+_NO_CATEGORY = re.compile(rf"|[xX]|[^\w]|_|{_CLOCK}(?:\s+-\s+{_CLOCK})?")
+_TAG = re.compile(r"(?<!\S)#(\S+)")
+# These say no more than a link does.
+_BARE_RELATIONS = frozenset({"links_to", "links to", "relates_to", "relates to"})
+
+
+def read(path: Path) -> Entries:
+    """The memories of a project's folder, or of one note; then the links."""
+    firsts: dict[str, str] = {}  # the first memory of each note, by what a link may call it
+    links: list[_Reference] = []
+    for found in paths_of(path):
+        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+        if isinstance(note, FileTrouble):
+            yield note
+            continue
+        if note.trouble is not None:
+            yield note.trouble
+        reader = _Reader(note)
+        for record, line in reader.records():
+            for name in reader.names:
+                firsts.setdefault(name, record.id or "")
+            yield Found(record=record, path=note.path, line=line)
+        links += reader.links
+    seen = set()
+    for link in links:
+        target = firsts.get(_folded(link.target), firsts.get(_folded(link.target).rpartition("/")[2]))
+        source = link.source or firsts.get(_folded(link.permalink))
+        if source and target and target != source and (source, target) not in seen:
+            seen.add((source, target))
+            yield FoundLink(source=source, target=target, type="elaborates", path=link.path, line=link.line)
+
+
+class _Reference(NamedTuple):
+    """A link from a memory, or from the first of its note, to a note as it is called there."""
+
+    source: str | None
+    permalink: str
+    target: str
+    path: str
+    line: int
+
+
+class _Reader:
+    """What one note says."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        stated = note.metadata.get("permalink")
+        self._permalink = label_of(stated) or note.path.rpartition(".")[0]
+        self._title = label_of(note.metadata.get("title")) or note.name
+        self._tags = tags_of(note.metadata.get("tags"))
+        self.names = {_folded(name) for name in (self._permalink, self._title, note.name, note.path.rpartition(".")[0])}
+        self.names.add(_folded(self._permalink).rpartition("/")[2])
+        self.links: list[_Reference] = []
+        self._lines = Lines(note.text)
+
+    def records(self) -> Iterator[tuple[NewRecord, int]]:
+        """Its memories, each with its line."""
+        text = self._note.text
+        # Code is blanked, and places stay.
+        plain = " " * self._note.begin + without_code(text)[self._note.begin :]
+        observations = [each for each in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(each[1].strip())]
+        relations = [*_RELATION.finditer(plain)]
+        yield from self._sections(_without(text, [each.span() for each in (*observations, *relations)]))
+        for each in observations:
+            yield (
+                self._observation(each[1].strip(), " ".join(text[each.start(2) : each.end()].split())),
+                self._line(each),
+            )
+        for each in relations:
+            kind = (each[1] or each[2] or each[3]).strip()
+            target, context = each[4].partition("|")[0].strip(), (each[5] or "").strip()
+            if kind in _BARE_RELATIONS:
+                self._refer(None, target, self._line(each))
+                continue
+            record = self._relation(kind, target, context)
+            yield record, self._line(each)
+            self._refer(record.id, self._permalink, self._line(each))
+            self._refer(record.id, target, self._line(each))
+
+    def _sections(self, rest: str) -> Iterator[tuple[NewRecord, int]]:
+        for section in sections_of(self._note._replace(text=rest)):
+            text = "\n".join(line.rstrip() for line in section.text.splitlines())
+            record = self._record(
+                id=section.id.replace(self._note.path, self._permalink, 1),
+                text=re.sub(r"\n{3,}", "\n\n", text).strip(),
+                context=context_of_section(self._title, section),
+                tags=tuple(dict.fromkeys((*self._tags, *tags_in(section.text)))),
+                metadata={"headings": list(section.headings)},
+            )
+            yield record, section.line
+            for target in _WIKILINK.findall(without_code(section.text)):
+                self._refer(record.id, target.partition("|")[0].partition("#")[0].strip(), section.line)
+
+    def _observation(self, category: str, said: str) -> NewRecord:
+        own = [tag for run in _TAG.findall(said) for tag in tags_of(run.split("#"))]
+        return self._record(
+            id=f"{self._permalink}/observations/{category}/{_digest(said)}",
+            text=said,
+            context=self._title,
+            topic=self._title,
+            tags=tuple(dict.fromkeys((*self._tags, *own))),
+            metadata={"category": category},
+        )
+
+    def _relation(self, kind: str, target: str, context: str) -> NewRecord:
+        said = f"{self._title} {kind.replace('_', ' ')} {_called(target)}" + (f" ({context})" if context else "")
+        return self._record(
+            id=f"{self._permalink}/{kind}/{target}" + (f"/{_digest(context)}" if context else ""),
+            text=said,
+            tags=self._tags,
+            metadata={"relation_type": kind, "to": target},
+        )
+
+    def _record(self, *, id: str, metadata: dict[str, Any], **fields: Any) -> NewRecord:
+        place = {"permalink": self._permalink, "path": self._note.path, "title": self._title, **metadata}
+        kept = kept_metadata(self._note.metadata, "tags", *place)
+        return NewRecord(
+            id=" ".join(id.split()), source=label_of(self._note.path), created_at=self._note.created_at,
+            metadata={**kept, **place}, **fields,
+        )  # fmt: skip
+
+    def _refer(self, source: str | None, target: str, line: int) -> None:
+        self.links.append(_Reference(source, self._permalink, target, self._note.path, line))
+
+    def _line(self, found: re.Match[str]) -> int:
+        return self._lines.number(found.start())
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """A text with spaces in place of some of its parts, which do not overlap."""
+    parts, done = [], 0
+    for begin, end in sorted(spans):
+        parts += [text[done:begin], re.sub(r"[^\n]", " ", text[begin:end])]
+        done = max(done, end)
+    return "".join([*parts, text[done:]])
+
+
+def _called(target: str) -> str:
+    """A target without its project and folders."""
+    return target.rpartition("::")[2].rpartition("/")[2]
+
+
+def _folded(name: str) -> str:
+    return name.rpartition("::")[2].strip("/ ").removesuffix(".md").casefold()
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+SOURCE = Source(read, "the folder of a basic-memory project", changes=True, folder="basic-memory", local_ids=True)

@@ -1,0 +1,207 @@
+"""The export of Claude (claude.ai): conversations, projects and what Claude remembers of the user.
+
+Until 2026 a ZIP file with conversations.json, projects.json and memories.json; since then one for each kind
+(conversations-000.zip, projects-000.zip, memories-000.zip), with projects/UUID.json and memories/UUID.json. A
+conversation has all its branches; without a field that says which is shown, it is the one with the newest message.
+
+The format is not documented; read here as in https://github.com/mt3hr/gkill (its plugin for Claude),
+https://github.com/kenn-io/agentsview (internal/importer) and
+https://github.com/socketteer/Claude-Conversation-Exporter (README: branches).
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.archives import Value, members_of, values_of
+from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.notes import Note, context_in, sections_of
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.turns import array, labels, mapping, text_of
+from recallite.transfer.importers.values import label_of, scope_of, time_of
+
+_CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
+_PROJECTS = re.compile(r"(^|/)(projects\.json|projects/[^/]+\.json)$", re.IGNORECASE)
+_MEMORIES = re.compile(r"(^|/)(memories\.json|memories/[^/]+\.json)$", re.IGNORECASE)
+# What `text` has in the place of a call of a tool.
+_UNSUPPORTED = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
+_BOLD_LINE = re.compile(r"^\*\*(.+?)\*\*:?[ \t]*$", re.MULTILINE)
+_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+_CHATS, _PROJECT = "https://claude.ai/chat/", "https://claude.ai/project/"
+
+
+def read(path: Path) -> Entries:
+    """The memories of an export: a ZIP file, a folder of some, an unpacked folder, or one file of it."""
+    alone = path.is_file() and not zipfile.is_zipfile(path)
+    names: dict[str, str] = {}  # of projects
+    damaged: set[str] = set()
+    found = False
+    for pattern, reader in ((_PROJECTS, _project), (_MEMORIES, _memory), (_CONVERSATIONS, _conversation)):
+        if alone and not pattern.search(f"{path.parent.name}/{path.name}"):
+            continue
+        for member in members_of(path, pattern):
+            found = True
+            if member.problem is not None and member.name in damaged:
+                continue  # each kind of file is looked for in it
+            damaged |= {member.name} if member.problem is not None else set()
+            for value in values_of(member):
+                if isinstance(value, FileTrouble):
+                    yield value
+                else:
+                    yield from reader(value, member.name, names)
+    if not found:
+        raise InvalidInput(
+            f"{path} has neither conversations.json nor projects or memories: "
+            "give the ZIP file of Claude's export, or its folder"
+        )
+
+
+def _conversation(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
+    conversation, line = mapping(value.data), value.line
+    id, messages = text_of(conversation.get("uuid")), conversation.get("chat_messages")
+    if not id or not isinstance(messages, list):
+        yield FileTrouble(path=file, line=line, reason=f"item {value.number} is no conversation of Claude")
+        return
+    project = mapping(conversation.get("project"))
+    scope = scope_of("projects", project["name"]) if text_of(project.get("name")) else "/"
+    about = labels(conversation=id, title=conversation.get("name"), model=conversation.get("model"))
+    begun = time_of(conversation.get("created_at"))
+    if summary := text_of(conversation.get("summary")):
+        record = NewRecord(
+            id=f"summary:{id}", text=summary, context=label_of(conversation.get("name")), tags=("summary",),
+            source=_CHATS + id, created_at=time_of(conversation.get("updated_at")) or begun, metadata=about,
+            scope=scope,
+        )  # fmt: skip
+        yield Found(record=record, path=file, line=line, changes=True)
+    messages = [mapping(message) for message in messages]
+    branch = _branch(messages, conversation.get("current_leaf_message_uuid"))
+    if other := sum(bool(_text(message)) for message in messages) - sum(bool(_text(message)) for message in branch):
+        yield LeftOut("messages of other branches", other)
+    position = 0
+    for message in branch:
+        yield from _not_text(message)
+        role, text = _ROLES.get(text_of(message.get("sender"))), _text(message)
+        begun = time_of(message.get("created_at")) or begun
+        if role is None or not text:
+            yield LeftOut("messages without text")
+            continue
+        record = NewRecord(
+            id=text_of(message.get("uuid")) or f"{id}:{position}", text=text, context=role, source=_CHATS + id,
+            position=position, created_at=begun, metadata=about | {"role": role}, scope=scope,
+        )  # fmt: skip
+        yield Found(record=record, path=file, line=line)
+        position += 1
+
+
+def _branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
+    """The messages that lead to the leaf, else to the newest one; all where they do not say what they answer."""
+    by_id = {message["uuid"]: message for message in messages if isinstance(message.get("uuid"), str)}
+    parents = {message.get("parent_message_uuid") for message in messages if _parent(message) in by_id}
+    if not parents or len(by_id) < len(messages):
+        return messages
+    found: dict[str, dict[str, Any]] = {}
+    place: str | None = leaf if isinstance(leaf, str) and leaf in by_id else None
+    if place is None:
+        ends = [id for id in by_id if id not in parents] or list(by_id)
+        place = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
+    while place is not None and place in by_id and place not in found:
+        found[place] = by_id[place]
+        place = _parent(by_id[place])
+    return list(found.values())[::-1]
+
+
+def _parent(message: dict[str, Any]) -> str | None:
+    parent = message.get("parent_message_uuid")
+    return parent if isinstance(parent, str) else None
+
+
+def _text(message: dict[str, Any]) -> str:
+    """What is said: the blocks of text, or `text`, which was all that exports had before 2025."""
+    blocks = map(mapping, array(message.get("content")))
+    said = "\n\n".join(text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text"))))
+    return said or text_of(_UNSUPPORTED.sub("", text_of(message.get("text"))))
+
+
+def _not_text(message: dict[str, Any]) -> Iterator[LeftOut]:
+    """What belongs to a message that is taken, and is no memory."""
+    for block in map(mapping, array(message.get("content"))):
+        if block.get("type") in ("tool_use", "tool_result"):
+            yield LeftOut("calls and results of tools")
+        elif block.get("type") == "thinking":
+            yield LeftOut("thoughts of a model")
+    if files := len(array(message.get("attachments"))) + len(array(message.get("files"))):
+        yield LeftOut("attached files", files)
+
+
+def _project(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
+    project, line = mapping(value.data), value.line
+    id, name = text_of(project.get("uuid")), text_of(project.get("name"))
+    if not id:
+        yield FileTrouble(path=file, line=line, reason=f"item {value.number} is no project of Claude")
+        return
+    if project.get("is_starter_project"):
+        yield LeftOut("projects that Claude begins with")
+        return
+    names[id] = name
+    scope, source, about = scope_of("projects", name or id), _PROJECT + id, labels(project=id, project_name=name)
+    created_at = time_of(project.get("created_at"))
+    for what, key in (("description", "description"), ("instructions", "prompt_template")):
+        if text := text_of(project.get(key)):
+            record = NewRecord(
+                id=f"project:{id}:{what}", text=text, context=label_of(f"{what} of the project {name}"),
+                tags=(f"project-{what}",), scope=scope, source=source, created_at=created_at, metadata=about,
+            )  # fmt: skip
+            yield Found(record=record, path=file, line=line, changes=True)
+    for number, document in enumerate(map(mapping, array(project.get("docs")))):
+        title = text_of(document.get("filename")) or f"document {number + 1}"
+        path = f"project/{id}/{text_of(document.get('uuid')) or title}"
+        at = time_of(document.get("created_at")) or created_at
+        note = Note(path, text_of(document.get("content")), {}, 0, at or datetime.now(UTC))
+        for place, section in enumerate(sections_of(note)):
+            record = NewRecord(
+                id=section.id, text=section.text, context=context_in(title, section), tags=("project-document",),
+                scope=scope, source=f"{source}#{title}"[:500], position=place, created_at=at,
+                metadata=about | labels(document=title),
+            )  # fmt: skip
+            yield Found(record=record, path=file, line=line, changes=True)
+
+
+def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
+    """What Claude remembers: a text for all conversations, one for each project, or files."""
+    memory, line = mapping(value.data), value.line
+    account = text_of(memory.get("account_uuid"))
+    texts = [("/", f"memory/{account}", "Claude's memory", memory.get("conversations_memory"), None)]
+    for project, text in mapping(memory.get("project_memories")).items():
+        name = names.get(project) or project
+        texts.append((scope_of("projects", name), f"memory/{project}", f"Claude's memory of {name}", text, None))
+    for kept in map(mapping, array(memory.get("memory_files"))):
+        path = text_of(kept.get("path"))
+        texts.append(
+            (
+                "/",
+                f"memory-file/{account}{path}",
+                f"Claude's memory {path}",
+                kept.get("content"),
+                kept.get("updated_at"),
+            )
+        )
+    for scope, path, title, text, updated_at in texts:
+        at = time_of(updated_at)
+        note = Note(path, _BOLD_LINE.sub(r"## \1", text_of(text)), {}, 0, at or datetime.now(UTC))
+        for section in sections_of(note):
+            record = NewRecord(
+                id=section.id, text=section.text, context=context_in(label_of(title), section), tags=("saved-memory",),
+                scope=scope, created_at=at,
+            )  # fmt: skip
+            yield Found(record=record, path=file, line=line, changes=True)
+
+
+SOURCE = Source(read, "Claude's export: its ZIP files, a folder of them or conversations.json")

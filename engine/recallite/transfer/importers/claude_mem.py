@@ -1,0 +1,154 @@
+"""The database of claude-mem: ~/.claude-mem/claude-mem.db, a SQLite file.
+
+Its observations, the summaries of sessions and the prompts are memories. Columns were added and renamed over the
+versions: those that a file lacks are empty.
+https://github.com/thedotmack/claude-mem/blob/main/src/services/sqlite/SessionStore.ts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from recallite.errors import InvalidInput, StoreError
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.store import foreign
+from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.json_items import json_value
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.turns import array, labels, text_of
+from recallite.transfer.importers.values import label_of, scope_of, tags_of, time_of
+
+_FILE = "claude-mem.db"
+_OBSERVATIONS = "observations"
+_SUMMARY = (
+    ("request", "Request"), ("investigated", "Investigated"), ("learned", "Learned"), ("completed", "Completed"),
+    ("next_steps", "Next steps"), ("notes", "Notes"),
+)  # fmt: skip
+_SESSION = ("memory_session_id", "sdk_session_id", "content_session_id", "claude_session_id")
+_COLUMNS = {
+    "sdk_sessions": (*_SESSION, "id", "project", "custom_title"),
+    _OBSERVATIONS: (
+        *_SESSION, "id", "project", "merged_into_project", "text", "type", "title", "subtitle", "facts", "narrative",
+        "concepts", "files_read", "files_modified", "prompt_number", "generated_by_model", "created_at",
+        "created_at_epoch",
+    ),
+    "session_summaries": (
+        *_SESSION, "id", "project", "merged_into_project", *(column for column, _ in _SUMMARY), "prompt_number",
+        "created_at", "created_at_epoch",
+    ),
+    "user_prompts": (
+        *_SESSION, "id", "session_db_id", "prompt_number", "prompt_text", "created_at", "created_at_epoch",
+    ),
+}  # fmt: skip
+
+
+def read(path: Path) -> Entries:
+    """The memories of a database, or of the folder that has it. InvalidInput for another database."""
+    if path.is_dir():
+        path /= _FILE
+    known = foreign.tables(path)
+    if _OBSERVATIONS not in known:
+        raise InvalidInput(f"{path} has no table {_OBSERVATIONS}: give the {_FILE} of claude-mem")
+    sessions: dict[object, dict[str, Any]] = {}  # by the ids that other tables have of them
+    for table, reader in (("sdk_sessions", None), (_OBSERVATIONS, _observation), ("session_summaries", _summary),
+                          ("user_prompts", _prompt)):  # fmt: skip
+        columns = [column for column in _COLUMNS[table] if column in known.get(table, ())]
+        try:
+            for row in _rows(path, table, columns) if columns else ():
+                if reader is None:
+                    for key in (row["id"], *_session_ids(row)):
+                        sessions[key] = row
+                else:
+                    yield from reader(row, _about(row, sessions), path.name)
+        except StoreError as fault:
+            yield FileTrouble(path=path.name, reason=f"{table}: {fault}")
+
+
+def _rows(path: Path, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    missing = dict.fromkeys(_COLUMNS[table])
+    for row in foreign.rows(path, table, columns):
+        yield missing | dict(zip(columns, row, strict=True))
+
+
+def _session_ids(row: dict[str, Any]) -> list[str]:
+    return [id for column in _SESSION if (id := text_of(row[column]))]
+
+
+class _About:
+    """Of what session and project a row is."""
+
+    def __init__(self, session: str, project: str, title: object) -> None:
+        self.session, self.project, self.title = session, project, title
+
+    def record(self, id: str, row: dict[str, Any], text: str, **more: Any) -> NewRecord:
+        metadata = labels(
+            session=self.session, project=self.project, title=self.title, prompt=row["prompt_number"],
+            model=row.get("generated_by_model"),
+        )  # fmt: skip
+        return NewRecord(
+            # A database that was made anew counts from 1 again.
+            id=f"{id}:{row['id']}:{row['created_at_epoch']}", text=text, scope=scope_of(self.project),
+            source="/".join(filter(None, ("claude-mem", self.project, self.session)))[:500],
+            created_at=time_of(row["created_at_epoch"]) or time_of(row["created_at"]),
+            metadata=metadata | more.pop("metadata", {}), **more,
+        )  # fmt: skip
+
+
+def _about(row: dict[str, Any], sessions: dict[object, dict[str, Any]]) -> _About:
+    keys = (row.get("session_db_id"), *_session_ids(row))
+    session = next((sessions[key] for key in keys if key is not None and key in sessions), None)
+    ids = _session_ids(session) if session else _session_ids(row)
+    said = text_of(row.get("merged_into_project")) or text_of(row.get("project"))
+    project = said or (text_of(session["project"]) if session else "")
+    return _About(ids[-1] if ids else "", project, session["custom_title"] if session else None)
+
+
+def _observation(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+    """A memory of its title, what is told, and the facts."""
+    facts = [f"- {fact}" for fact in map(text_of, _list(row["facts"])) if fact]
+    told = text_of(row["narrative"]) or text_of(row["text"]) or text_of(row["subtitle"])
+    text = "\n\n".join(filter(None, (text_of(row["title"]), told, "\n".join(facts))))
+    if not text:
+        yield LeftOut("empty observations")
+        return
+    files = {
+        name: paths
+        for name in ("files_read", "files_modified")
+        if (paths := [path for path in map(label_of, _list(row[name])) if path])
+    }
+    tags = tags_of([row["type"], *_list(row["concepts"])])
+    record = about.record("observation", row, text, context=label_of(row["type"]), tags=tags, metadata=files)
+    yield Found(record=record, path=f"{file}, {_OBSERVATIONS} {row['id']}")
+
+
+def _summary(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+    parts = [f"{name}: {said}" for column, name in _SUMMARY if (said := text_of(row[column]))]
+    if not parts:
+        yield LeftOut("empty summaries")
+        return
+    record = about.record("summary", row, "\n".join(parts), context="summary of a session", tags=("summary",))
+    yield Found(record=record, path=f"{file}, session_summaries {row['id']}")
+
+
+def _prompt(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+    number = row["prompt_number"]
+    if not (text := text_of(row["prompt_text"])):
+        yield LeftOut("empty prompts")
+        return
+    position = number if isinstance(number, int) and number >= 0 else None
+    record = about.record("prompt", row, text, context="user", tags=("prompt",), position=position)
+    yield Found(record=record, path=f"{file}, user_prompts {row['id']}")
+
+
+def _list(value: object) -> list[Any]:
+    """The items of a column that has a JSON array as text."""
+    try:
+        return array(json_value(value.encode("utf-8", "replace"))) if isinstance(value, str) else []
+    except InvalidInput:
+        return []
+
+
+SOURCE = Source(read, "the database of claude-mem", folder=".claude-mem/claude-mem.db")

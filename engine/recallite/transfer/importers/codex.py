@@ -1,0 +1,124 @@
+"""The session files of Codex: ~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl.
+
+A line is {"timestamp", "type", "payload"}. Items of the type `response_item` that are messages of the user or the
+assistant are memories. Until August 2025 a line was the item itself, and the first one the session. A session that was
+forked begins with a copy of another: turns have ids of what was said before them, so that copies are not taken twice.
+
+https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs (RolloutLine, SessionMeta) and models.rs
+(ResponseItem); what Codex adds to prompts: instruction_markers.rs there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from recallite.model.records import NewRecord
+from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.turns import labels, mapping, text_of
+from recallite.transfer.importers.values import scope_of, time_of
+
+_FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# Blocks of a prompt that Codex adds: <environment_context>, <user_instructions>, <skill> and others.
+_ADDED = re.compile(r"<([a-z]+(?:_[a-z]+)+|skill|image|INSTRUCTIONS)\b[^>]*>.*</\1>\s*", re.DOTALL)
+_INSTRUCTIONS = "# AGENTS.md instructions"
+_REQUEST = "## My request for Codex:"  # after what an editor adds
+_TOOLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+
+
+def read(path: Path) -> Entries:
+    """The memories of a folder of sessions, or of one session."""
+    return sessions(path).entries()
+
+
+def sessions(path: Path) -> Sessions:
+    """The session files of a folder, or one. Parents of forks are read before them: names begin with the time."""
+    roots: dict[str, str] = {}  # of a session that was forked, the first one it goes back to
+    return Sessions(path, _FILES, lambda name, changed_at: _Session(name, changed_at, roots))
+
+
+class _Session:
+    """One file: the session and the turns that were taken so far."""
+
+    def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
+        found = _ID.findall(name)
+        self._name, self._at, self._roots = name, changed_at, roots
+        self._id = self._root = found[-1] if found else name.rpartition("/")[2].removesuffix(".jsonl")
+        self._said = sha256()
+        self._position = 0
+        self._known = self._subagent = False
+        self._about: dict[str, Any] = {}
+
+    def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
+        """The turn of a line."""
+        kind, payload = line.get("type"), line.get("payload")
+        self._at = time_of(line.get("timestamp")) or self._at
+        if kind == "session_meta" or (kind is None and "id" in line and not self._known):
+            self._begin(mapping(payload) or line)
+            return
+        if kind == "turn_context":
+            self._about |= labels(model=mapping(payload).get("model"))
+            return
+        item = line if payload is None else mapping(payload) if kind == "response_item" else {}
+        what = text_of(item.get("type"))
+        if what == "message" and item.get("role") in ("user", "assistant"):
+            yield from self._message(number, item)
+        elif what == "reasoning":
+            yield LeftOut("thoughts of a model")
+        elif what.removesuffix("_output") in _TOOLS:
+            yield LeftOut("calls and results of tools")
+
+    def _begin(self, session: dict[str, Any]) -> None:
+        if self._known:
+            return  # that of the session which this one was forked from
+        self._known = True
+        self._id = text_of(session.get("id")) or self._id
+        parent = text_of(session.get("forked_from_id"))
+        self._root = self._roots[self._id] = self._roots.get(parent, parent) or self._id
+        self._subagent = "subagent" in mapping(session.get("source")) or session.get("thread_source") == "subagent"
+        git = mapping(session.get("git"))
+        self._about = labels(session=self._id, project=session.get("cwd"), branch=git.get("branch"))
+
+    def _message(self, number: int, item: dict[str, Any]) -> Iterator[Entry]:
+        if self._subagent:
+            yield LeftOut("messages of subagents")
+            return
+        role = str(item["role"])
+        texts = [text_of(block.get("text")) for block in blocks_of(item.get("content"))]
+        if role == "user":
+            texts = [_typed(text) for text in texts]
+        text = "\n\n".join(filter(None, texts))
+        if not text:
+            yield LeftOut("hidden messages")
+            return
+        self._said.update(f"{role}\0{text}\0".encode())
+        project = project_name(self._about.get("project"))
+        about = (
+            self._about if role == "assistant" else {name: it for name, it in self._about.items() if name != "model"}
+        )
+        record = NewRecord(
+            id=f"{self._root}:{self._said.hexdigest()[:32]}", text=text, context=role, scope=scope_of(project),
+            source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
+            created_at=self._at, metadata=about | {"role": role},
+        )  # fmt: skip
+        self._position += 1
+        yield Found(record=record, path=self._name, line=number)
+
+
+def _typed(text: str) -> str:
+    """What the user typed of a block of a prompt."""
+    if text.startswith(_INSTRUCTIONS):
+        return ""
+    if _REQUEST in text:
+        text = text.partition(_REQUEST)[2]
+    return "" if _ADDED.fullmatch(text) else text.strip()
+
+
+SOURCE = Source(read, "Codex's sessions, or a session", folder=".codex/sessions", growing=sessions)

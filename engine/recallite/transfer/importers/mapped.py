@@ -1,0 +1,214 @@
+"""JSON lines, a JSON array or CSV with names of their own, of which a mapping says what they are.
+
+A mapping is from fields of a memory to dotted paths: `text` to `body`, `scope` to `user.id`, `tags` to `labels.0`. The
+path `.` is the whole item. `metadata.NAME` is a value of the metadata.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.system.messages import shown
+from recallite.transfer.importers.found import Entries, Found
+from recallite.transfer.importers.json_items import array_items, begins_array, json_value
+from recallite.transfer.importers.lines import lines_of
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
+
+FIELDS = (
+    "text", "id", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
+    "created_at", "event_at", "event_until", "expires_at", "pinned",
+)  # fmt: skip
+"""What a mapping may name."""
+_WHOLE = "."
+_ABSENT = object()
+_MAX_CELL_CHARS = 4_000_000
+
+
+class _Item(NamedTuple):
+    value: Any
+    line: int
+
+
+def read(path: Path, mapping: Mapping[str, str]) -> Entries:
+    """The memories of a file. InvalidInput for a mapping that cannot be right."""
+    paths = paths_of_fields(mapping)
+    unseen = {field: spoken for field, spoken in mapping.items() if field != "text"}
+    any_item = False
+    for item in _items(path, paths):
+        if isinstance(item, FileTrouble):
+            yield item
+            continue
+        any_item = True
+        try:
+            values = {
+                field: found for field, parts in paths.items() if (found := _at(item.value, parts)) is not _ABSENT
+            }
+            for field in values:
+                unseen.pop(field, None)
+            yield Found(record=_record(item.value, values, mapping), path=path.name, line=item.line)
+        except (InvalidInput, RecursionError) as fault:
+            yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
+    if any_item:
+        for field, spoken in unseen.items():
+            yield FileTrouble(path=path.name, reason=f"no item has {shown(spoken)}, which {field} is mapped to")
+
+
+def paths_of_fields(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The path of each field that a mapping names, and of text and id; () is the whole item. InvalidInput as `read`."""
+    for field, path in mapping.items():
+        if field not in FIELDS and not field.startswith("metadata."):
+            raise InvalidInput(f"map names the field {shown(field)}: use {', '.join(FIELDS)} or metadata.NAME")
+        if not isinstance(path, str) or not path.strip() or (path != _WHOLE and "" in path.split(".")):
+            raise InvalidInput(f"map has {shown(path)} for {field}: give the path of a value, such as user.id")
+    chosen = {"text": "text", "id": "id", **mapping}
+    return {field: () if path == _WHOLE else tuple(path.split(".")) for field, path in chosen.items()}
+
+
+def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
+    if path.suffix.lower() == ".csv":
+        yield from _rows(path, paths)
+        return
+    try:
+        stream = path.open("rb")
+    except OSError as fault:
+        raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+    with stream:
+        is_array = begins_array(stream.read(1024))
+        stream.seek(0)
+        lines = ((each.line, each.data, each.problem) for each in array_items(stream)) if is_array else (
+            (number, line, None) for number, line in lines_of(path)
+        )  # fmt: skip
+        for number, data, problem in lines:
+            try:
+                if problem is not None:
+                    raise InvalidInput(problem)
+                value = json_value(data)
+                if not isinstance(value, dict):
+                    raise InvalidInput(f"{shown(value)} is not a JSON object")
+            except InvalidInput as fault:
+                yield FileTrouble(path=path.name, line=number, reason=str(fault))
+            else:
+                yield _Item(value, number)
+
+
+def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL_CHARS))
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            rows = csv.reader((line.replace("\0", "\ufffd") for line in stream), strict=True)
+            header = [name.strip() for name in next(rows, [])]
+            for field, parts in paths.items():
+                if parts and ".".join(parts) not in header and field != "id":
+                    raise InvalidInput(
+                        f"{path} has no column {shown('.'.join(parts))}, which {field} is mapped to: "
+                        f"it has {', '.join(map(shown, header)) or 'none'}"
+                    )
+            for row in rows:
+                if len(row) == len(header):
+                    yield _Item({name: cell for name, cell in zip(header, row, strict=True) if cell}, rows.line_num)
+                elif row:
+                    reason = f"the row has {len(row)} cells and the header {len(header)}"
+                    yield FileTrouble(path=path.name, line=rows.line_num, reason=reason)
+    except csv.Error as fault:
+        yield FileTrouble(path=path.name, line=rows.line_num, reason=f"this and what follows is not CSV: {fault}")
+    except OSError as fault:
+        raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+
+
+def _at(value: Any, parts: tuple[str, ...]) -> Any:
+    """What stands at a path in a value; a key may have dots itself, as the columns of CSV do."""
+    if isinstance(value, dict) and len(parts) > 1 and (whole := ".".join(parts)) in value:
+        return value[whole]
+    for part in parts:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return _ABSENT
+    return _ABSENT if value is None else value
+
+
+def _record(item: Any, values: Mapping[str, Any], mapping: Mapping[str, str]) -> NewRecord:
+    if "text" not in values:
+        raise InvalidInput(f"the item has no {shown(mapping.get('text', 'text'))}, which is to be the text")
+    given = {field: _converted(field, value) for field, value in values.items() if "." not in field}
+    beside = {field.removeprefix("metadata."): value for field, value in values.items() if "." in field}
+    if "metadata" in given or beside:
+        given["metadata"] = {**given.get("metadata", {}), **beside}
+    given.setdefault("id", sha256(msgspec.json.encode(_plain(item), order="sorted")).hexdigest()[:32])
+    return NewRecord(**given)
+
+
+def _converted(field: str, value: Any) -> Any:
+    """The argument that a value is; InvalidInput where it is none."""
+    said: Any = None
+    match field:
+        case "text" if isinstance(value, str):
+            said = cleaned(value)
+        case "scope" if isinstance(value, str) and value.startswith("/"):
+            said = scope_of(*value.split("/"))
+        case "scope" if isinstance(value, str | int) and not isinstance(value, bool):
+            said = scope_of(value)
+        case "tags":
+            said = _tags(value)
+        case "metadata" if isinstance(value, dict):
+            said = value
+        case "created_at" | "event_at" | "event_until" | "expires_at":
+            said = time_of(value)
+        case "importance" | "position":
+            said = _number(field, value)
+        case "pinned":
+            said = value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
+        case "id" | "kind" | "context" | "topic" | "source":
+            said = label_of(value)
+    if said is None:
+        raise InvalidInput(f"{field} is {shown(value)}: {_WANTED.get(field, 'give a text')}")
+    return said
+
+
+_WANTED = {
+    "metadata": "give an object",
+    "importance": "give a number from 0 to 1",
+    "position": "give a whole number",
+    "pinned": "give true or false",
+    "tags": "give a list of texts",
+    **dict.fromkeys(("created_at", "event_at", "event_until", "expires_at"), "give ISO 8601 or seconds since 1970"),
+}
+
+
+def _tags(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, str) and ";" in value:
+        value = value.split(";")
+    return tags_of(value) if isinstance(value, str | list) else None
+
+
+def _number(field: str, value: Any) -> int | float | None:
+    try:
+        return int(value) if field == "position" else float(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A value whose texts can be encoded."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        return {cleaned(name): _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+SOURCE = Source(
+    read, "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", changes=True, mapped=True, local_ids=True
+)

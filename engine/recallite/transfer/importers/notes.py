@@ -1,0 +1,191 @@
+"""Folders of Markdown notes: their files, front matter and sections.
+
+Files are read below the folder only: hidden files and folders are passed over, symbolic links are reported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recallite.embedding.places import measure_of
+from recallite.errors import InvalidInput, RecalliteError
+from recallite.model.reports import FileTrouble
+from recallite.system.folders import kind_of, printable, read_steady, walk
+from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recallite.text.chunking.bounds import context_of, short_name, short_values
+from recallite.text.decoding import decode
+from recallite.transfer.importers.values import cleaned, time_of
+
+ENDINGS = (".md", ".markdown")
+_MAX_BYTES = 10_000_000
+_DEEPEST = 64
+# As documents are cut, but nothing is said twice: each part is a memory of its own.
+_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
+_DAY = re.compile(r"(?:^|/)(\d{4})-(\d\d)-(\d\d)[^/]*$")
+_CREATED = ("created", "created_at", "date created", "creation date", "date")
+_TITLES = re.compile(r"^ {0,3}#{1,6}(?:[ \t].*)?$", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_has_words = re.compile(r"\w").search
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
+
+
+class Note(NamedTuple):
+    """A file: its path below the folder, its text, its front matter and where the body begins.
+
+    `trouble` says what of the file is not as it was, None where all is.
+    """
+
+    path: str
+    text: str
+    metadata: dict[str, Any]
+    begin: int
+    changed_at: datetime
+    trouble: FileTrouble | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its ending."""
+        return name_of(self.path)
+
+    @property
+    def created_at(self) -> datetime:
+        """The time in the front matter, else the day in the name, else the last change of the file."""
+        said = {name.lower(): value for name, value in self.metadata.items()}
+        stated = next((moment for name in _CREATED if (moment := time_of(said.get(name)))), None)
+        return stated or day_of(self.path) or self.changed_at
+
+
+class Section(NamedTuple):
+    """A part of a note. `id` is made of the note's path and the headings, so it stays when the text is edited."""
+
+    id: str
+    text: str
+    headings: tuple[str, ...]
+    start: int
+    line: int
+
+
+def name_of(path: str) -> str:
+    """The name of a file without folders and ending."""
+    return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def day_of(path: str) -> datetime | None:
+    """The first moment (UTC) of the day with which a file's name begins."""
+    found = _DAY.search(path)
+    if found is None:
+        return None
+    try:
+        day = date(int(found[1]), int(found[2]), int(found[3]))
+    except ValueError:
+        return None
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def paths_of(folder: Path, chosen: Callable[[str], bool] = lambda path: True) -> Iterator[str | FileTrouble]:
+    """The paths of the notes below a folder, or of the one file, for which `chosen` is true.
+
+    InvalidInput where the folder cannot be read, or the file has another ending.
+    """
+    if not folder.is_dir():
+        if not folder.name.lower().endswith(ENDINGS):
+            raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
+        yield folder.name
+        return
+
+    troubles: list[FileTrouble] = []
+
+    def refused(inner: str, fault: OSError) -> None:
+        if not inner:
+            raise InvalidInput(f"{folder} cannot be read: {fault.strerror}") from fault
+        troubles.append(FileTrouble(path=printable(inner), reason=f"it cannot be read: {fault.strerror}"))
+
+    for inner, folders, entries in walk(folder, refused):
+        yield from troubles
+        troubles.clear()
+        folders[:] = [name for name in folders if not name.startswith(".") and chosen(_below(inner, name) + "/")]
+        if folders and inner.count("/") + bool(inner) >= _DEEPEST:
+            yield FileTrouble(path=printable(inner), reason=f"folders deeper than {_DEEPEST} are left out")
+            folders.clear()
+        for entry in entries:
+            path = _below(inner, entry.name)
+            if entry.name.startswith(".") or not entry.name.lower().endswith(ENDINGS) or not chosen(path):
+                continue
+            if not entry.is_file(follow_symlinks=False):
+                kind = kind_of(entry.stat(follow_symlinks=False).st_mode)
+                yield FileTrouble(path=printable(path), reason=f"it is {kind}, which is not followed")
+            else:
+                yield path
+    yield from troubles
+
+
+def note_at(folder: Path, path: str) -> Note | FileTrouble:
+    """The note at a path that `paths_of` gave, or why it cannot be read."""
+    try:
+        read = read_steady(folder if folder.is_dir() else folder.parent, path, _check)
+        if read is None:
+            raise InvalidInput("it changed while it was read")
+    except (OSError, RecalliteError) as fault:
+        reason = f"it cannot be read: {fault.strerror or fault}" if isinstance(fault, OSError) else str(fault)
+        return FileTrouble(path=printable(path), reason=reason)
+    data, stamp = read
+    decoded, problem = decode(data)
+    text = cleaned(decoded)
+    metadata, begin = front_matter(text)
+    changed_at = time_of(stamp.mtime_ns / 1e9) or datetime.fromtimestamp(0, UTC)
+    trouble = None if problem is None else FileTrouble(path=printable(path), reason=problem)
+    return Note(printable(path), text, metadata, begin, changed_at, trouble)
+
+
+def sections_of(note: Note) -> list[Section]:
+    """The sections of a note, each cut where it has more than 1,000 tokens; those without words are left out."""
+    found = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    for chunk in chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin):
+        headings = tuple(short_name(heading) for heading in chunk.headings)
+        if not _has_words(_TITLES.sub("", chunk.text)):
+            continue
+        seen[headings] += 1
+        nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
+        id = _CONTROL.sub(" ", "#".join((note.path, *headings)) + nth)
+        found.append(Section(id, chunk.text.strip(), headings, chunk.start, chunk.lines[0]))
+    return found
+
+
+def context_in(title: str | None, section: Section) -> str | None:
+    """Title and headings, as a header of the text."""
+    return context_of(None if title is None else short_name(title), section.headings)
+
+
+def kept_metadata(metadata: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Short values of the front matter, without those of these names."""
+    return short_values({name: value for name, value in metadata.items() if name.lower() not in names})
+
+
+def tags_in(text: str) -> list[str]:
+    """The #tags of a text, which have a letter and are not in code."""
+    return _TAG.findall(without_code(text))
+
+
+def without_code(text: str) -> str:
+    """A text with spaces in place of code."""
+    return _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+
+
+def _below(inner: str, name: str) -> str:
+    return f"{inner}/{name}" if inner else name
+
+
+def _check(held: os.stat_result) -> None:
+    if not stat.S_ISREG(held.st_mode):
+        raise InvalidInput(f"it is {kind_of(held.st_mode)}, no file")
+    if held.st_size > _MAX_BYTES:
+        raise InvalidInput(f"it has {held.st_size:,} bytes: a note has at most {_MAX_BYTES:,}")

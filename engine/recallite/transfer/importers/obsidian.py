@@ -1,0 +1,195 @@
+"""Obsidian vaults: a memory for each section of a note, with the note's properties, and a link for each wikilink.
+
+Hidden folders (`.obsidian`, `.trash`), the folder of templates and drawings of Excalidraw are passed over. A link goes
+from the section that it stands in to the heading that it names, else to the first section of the note. Links to notes
+that there are not are left out. https://help.obsidian.md/links, https://help.obsidian.md/properties
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.json_items import json_value
+from recallite.transfer.importers.notes import (
+    ENDINGS,
+    Note,
+    Section,
+    context_in,
+    kept_metadata,
+    note_at,
+    paths_of,
+    sections_of,
+    tags_in,
+    without_code,
+)
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.values import label_of, tags_of
+
+_WIKILINK = re.compile(r"\[\[([^\[\]\n|#^]*)((?:#[^\[\]\n|]*)?)(?:\|[^\[\]\n]*)?\]\]")
+_LINK = re.compile(r"\]\(<?([^()<>\n#]*)((?:#[^()<>\n]*)?)>?\)")
+_TAGS, _ALIASES = ("tags", "tag"), ("aliases", "alias")
+_DRAWING = "excalidraw-plugin"
+
+
+def read(path: Path) -> Entries:
+    """The memories of a vault, of a folder of one, or of one note; then the links."""
+    skipped = _templates(path)
+    vault, links = _Vault(), []
+    for found in paths_of(path, lambda inner: not (skipped and inner.startswith(skipped))):
+        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+        if isinstance(note, FileTrouble):
+            yield note
+            continue
+        if note.trouble is not None:
+            yield note.trouble
+        if _DRAWING in note.metadata:
+            continue
+        sections = sections_of(note)
+        vault.add(note, sections)
+        for section in sections:
+            yield Found(record=_record(note, section), path=note.path, line=section.line)
+            links += [_Reference(section.id, note.path, section.line, *each) for each in _references(section.text)]
+        if sections:
+            stated = _references(" ".join(_texts(note.metadata)))
+            links += [_Reference(sections[0].id, note.path, 1, *each) for each in stated]
+    yield from vault.links(links)
+
+
+class _Reference(NamedTuple):
+    """A link as it is written: from a section of a note to a name, and a heading there."""
+
+    source: str
+    path: str
+    line: int
+    name: str
+    heading: str
+
+
+class _Vault:
+    """What a link can name: notes by path, name and alias, and their sections by heading."""
+
+    def __init__(self) -> None:
+        self._sections: dict[str, dict[str, str]] = {}
+        self._paths: dict[str, list[str]] = defaultdict(list)
+        self._aliases: dict[str, str] = {}
+
+    def add(self, note: Note, sections: list[Section]) -> None:
+        if not sections:
+            return
+        by_heading = {"": sections[0].id}
+        for section in sections:
+            for heading in section.headings:
+                by_heading.setdefault(_folded(heading), section.id)
+        self._sections[note.path] = by_heading
+        self._paths[note.name.casefold()].append(note.path)
+        for alias in _aliases(note.metadata):
+            self._aliases.setdefault(alias.casefold(), note.path)
+
+    def links(self, references: list[_Reference]) -> Iterator[FoundLink]:
+        seen = set()
+        for each in references:
+            target = self._target(each)
+            if target is not None and target != each.source and (each.source, target) not in seen:
+                seen.add((each.source, target))
+                yield FoundLink(
+                    source=each.source, target=target, type="elaborates", path=each.path, line=each.line
+                )  # fmt: skip
+
+    def _target(self, reference: _Reference) -> str | None:
+        """The section that a link leads to."""
+        path = self._note(reference.name.strip(), reference.path) if reference.name.strip() else reference.path
+        if path is None:
+            return None
+        headings = self._sections[path]
+        return headings.get(_folded(reference.heading.rpartition("#")[2]), headings[""])
+
+    def _note(self, name: str, beside: str) -> str | None:
+        """The note of that path or name: as Obsidian does, the one beside, else the one with the shortest path."""
+        plain = name.removesuffix(".md").casefold()
+        folder = posixpath.dirname(beside).casefold()
+        full = posixpath.normpath(posixpath.join(folder, plain))
+        found = [
+            path
+            for path in self._paths.get(plain.rpartition("/")[2], ())
+            if f"/{_bare(path)}".endswith(f"/{plain.lstrip('./')}")
+        ]
+        near = [path for path in found if _bare(path) in (plain, full)]
+        best = min(near or found, key=lambda path: (path.count("/"), path), default=None)
+        return best or self._aliases.get(name.casefold())
+
+
+def _record(note: Note, section: Section) -> NewRecord:
+    said = {name.lower(): value for name, value in note.metadata.items()}
+    stated = [tag for name in _TAGS for tag in tags_of(said.get(name))]
+    place: dict[str, Any] = {"path": note.path, "note": note.name, "headings": list(section.headings)}
+    if aliases := _aliases(note.metadata):
+        place["aliases"] = aliases
+    return NewRecord(
+        id=section.id,
+        text=section.text,
+        context=context_in(note.name, section),
+        tags=tuple(dict.fromkeys((*stated, *tags_in(section.text)))),
+        source=label_of(note.path),
+        created_at=note.created_at,
+        metadata={**kept_metadata(note.metadata, *_TAGS, *_ALIASES, *place), **place},
+    )
+
+
+def _aliases(metadata: dict[str, Any]) -> list[str]:
+    said = next((value for name, value in metadata.items() if name.lower() in _ALIASES), None)
+    values = said.split(",") if isinstance(said, str) else said if isinstance(said, list) else []
+    return [alias for value in values if (alias := label_of(value))]
+
+
+def _references(text: str) -> list[tuple[str, str]]:
+    """The names and headings of wikilinks, and of Markdown links to notes."""
+    if "[[" not in text and "](" not in text:
+        return []
+    plain = without_code(text)
+    # In a table the bar before the shown name is escaped.
+    found = [(name.rstrip("\\"), heading.rstrip("\\")) for name, heading in _WIKILINK.findall(plain)]
+    for name, heading in _LINK.findall(plain):
+        if "://" not in name and name.lower().endswith(ENDINGS):
+            found.append((unquote(name), unquote(heading)))
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+
+
+def _templates(vault: Path) -> str | None:
+    """The folder of templates, if the vault has one, with a slash."""
+    try:
+        with (vault / ".obsidian" / "templates.json").open("rb") as stream:
+            said = json_value(stream.read(100_000))
+    except (OSError, InvalidInput):
+        return None
+    folder = said.get("folder") if isinstance(said, dict) else None
+    return folder.strip("/") + "/" if isinstance(folder, str) and folder.strip("/") else None
+
+
+def _bare(path: str) -> str:
+    return path.rpartition(".")[0].casefold()
+
+
+def _folded(heading: str) -> str:
+    """A heading as links write it: without marks that a link cannot have."""
+    return " ".join(re.sub(r"[#|^:\[\]\\]", " ", heading).split()).casefold()
+
+
+SOURCE = Source(read, "the folder of an Obsidian vault", changes=True, local_ids=True)

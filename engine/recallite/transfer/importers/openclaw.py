@@ -1,0 +1,118 @@
+"""The workspace of an OpenClaw agent: a memory for each section of its memory files.
+
+These are MEMORY.md (or memory.md), USER.md and all Markdown below memory/: daily logs, saved sessions and notes. What
+the agent is told to be and do (AGENTS.md, SOUL.md, TOOLS.md, ...) and the diary of its dreams are left out.
+https://docs.openclaw.ai/concepts/memory, https://docs.openclaw.ai/concepts/dreaming; saved sessions:
+https://github.com/openclaw/openclaw/blob/main/src/hooks/bundled/session-memory/handler.ts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.found import Entries, Found
+from recallite.transfer.importers.notes import (
+    Note,
+    Section,
+    context_in,
+    kept_metadata,
+    note_at,
+    paths_of,
+    sections_of,
+    tags_in,
+)
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.values import label_of, tags_of, time_of
+
+_ROOT_FILES = ("memory.md", "user.md")
+_FOLDER, _DREAMS = "memory/", "memory/dreaming/"
+_SESSION = re.compile(r"Session: (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)(?: UTC)?")
+_SESSION_FACT = re.compile(r"^[-*] \*\*(Session Key|Session ID|Source)\*\*: (.*)$", re.MULTILINE)
+
+
+def read(path: Path) -> Entries:
+    """The memories of a workspace. InvalidInput for a folder that is none."""
+    if not any((path / name).exists() for name in ("MEMORY.md", "memory.md", "memory")):
+        raise InvalidInput(f"{path} has neither MEMORY.md nor a folder memory: give the workspace of an agent")
+    for found in paths_of(path, _is_memory):
+        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+        if isinstance(note, FileTrouble):
+            yield note
+        else:
+            if note.trouble is not None:
+                yield note.trouble
+            for record, line in _records(note):
+                yield Found(record=record, path=note.path, line=line)
+
+
+def _is_memory(path: str) -> bool:
+    lower = path.lower()
+    return lower in _ROOT_FILES or (lower.startswith(_FOLDER) and not lower.startswith(_DREAMS))
+
+
+def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
+    sections = sections_of(note)
+    title = note.name if note.path.startswith(_FOLDER) else None
+    created_at, about = note.created_at, kept_metadata(note.metadata, "tags", "path", "headings")
+    for section in sections:
+        facts = {name: value.strip() for name, value in _SESSION_FACT.findall(section.text)}
+        if (saved := _saved_at(section)) and facts:
+            # The head of a saved session is no memory of its own.
+            created_at = saved
+            about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
+            continue
+        text, comments = _without_comments(section.text)
+        if not text:
+            continue
+        place: dict[str, Any] = {"path": note.path, "headings": list(section.headings)}
+        yield (
+            NewRecord(
+                id=section.id,
+                text=text,
+                context=context_in(title, section),
+                tags=tuple(dict.fromkeys((*tags_of(note.metadata.get("tags")), *tags_in(text), *_triggers(comments)))),
+                importance=_importance(comments),
+                source=label_of(note.path),
+                created_at=created_at,
+                metadata={**about, **place},
+            ),
+            section.line,
+        )
+
+
+def _saved_at(section: Section) -> datetime | None:
+    """The time in the title of a saved session."""
+    found = _SESSION.fullmatch(section.headings[0]) if section.headings else None
+    return None if found is None else time_of(found[1])
+
+
+def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text without HTML comments, and the name and value of each "name: value" in them."""
+    kept, found, at = [], [], 0
+    while (begin := text.find("<!--", at)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
+        kept.append(text[at:begin].rstrip(" \t"))
+        name, _, value = text[begin + 4 : end].partition(":")
+        found.append((name.strip(), value.strip()))
+        at = end + 3
+    return "".join((*kept, text[at:])).strip(), found
+
+
+def _importance(comments: list[tuple[str, str]]) -> float:
+    """The highest that OpenClaw gave to an entry of the section, 1 to 10, as 0.1 to 1; 0.5 without any."""
+    given = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
+    return min(max(given), 10) / 10 if given else 0.5
+
+
+def _triggers(comments: list[tuple[str, str]]) -> list[str]:
+    phrases = [value.split(",") for name, value in comments if name == "trigger"]
+    return [label for some in phrases for phrase in some if (label := label_of(phrase))]
+
+
+SOURCE = Source(read, "the workspace of an agent", changes=True, folder=".openclaw/workspace", local_ids=True)

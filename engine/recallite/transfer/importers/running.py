@@ -1,0 +1,247 @@
+"""An import from another system: read, compared with what is stored, written in batches."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import field, structs
+
+from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, NotFound, RecalliteError
+from recallite.model import checks
+from recallite.model.records import NewRecord, OnExisting, Plain, Record
+from recallite.model.reports import FileTrouble
+from recallite.remember.prepare import as_record, prepare
+from recallite.transfer.importers.found import Entry, Found, FoundLink, LeftOut
+from recallite.transfer.importers.sources import Source, source_named
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+_MAX_TROUBLES = 1_000
+_MAX_ID_CHARS = 200
+_MAX_BATCH_CHARS = 8 << 20
+
+
+class ImportReport(Plain, frozen=True, kw_only=True):
+    """What an import found: memories stored, changed since an earlier import, and stored already.
+
+    `left_out` counts what is no memory there, by kind. `troubles` are what could not be taken, each with its place, and
+    at most 1,000; `troubles_total` counts all. Of a dry run the counts are of what an import would do.
+    """
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    links: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    troubles: tuple[FileTrouble, ...] = ()
+    troubles_total: int = 0
+    dry_run: bool = False
+
+
+def import_from(
+    memory: Memory,
+    source: str,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    scope: str = "/",
+    mapping: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    batch_size: int = 1024,
+    on_progress: Progress | None = None,
+) -> ImportReport:
+    """Store the memories of another system, named as in `sources()`, below a scope.
+
+    A memory's id is that of the source, after the source's name; with the scope between them where ids are local
+    (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, where the source's
+    memories change, gets the new text as its next version. So an import that was stopped goes on when it is run again.
+    What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts memories
+    read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
+    for a source, a path or a field that there is not.
+    """
+    chosen = source_named(source)
+    run = Run(memory, source, chosen, scope, dry_run=dry_run, batch_size=batch_size)
+    run.take(chosen.read(path, mapping), on_progress)
+    return run.report()
+
+
+class Run:
+    """One import: the batches it takes, and the counts of those before."""
+
+    def __init__(
+        self, memory: Memory, name: str, source: Source, scope: str, *, dry_run: bool = False, batch_size: int = 1024
+    ) -> None:
+        self._memory, self._name, self._source = memory, name, source
+        self._scope, self._dry_run = checks.check_scope(scope), checks.check_flag(dry_run, "dry_run")
+        self._batch_size = checks.check_count(batch_size, "batch_size")
+        # Two vaults have a note of the same name, and a scoped handle does not see what is outside.
+        place = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
+        self._id_place = "" if place in (None, "/") else f"{place}/"
+        # Stored as they are: what memories say of each other was for the other system to decide.
+        self._policy = structs.replace(
+            memory.settings.write_policy, supersede_confidence=None, contradict_confidence=None, duplicates="store",
+            merge_strategy="append", topic_cosine=None, link_cosine=None, junk="store", recognise_recalled=False,
+        )  # fmt: skip
+        self._created = self._updated = self._unchanged = self._links = self._troubles_total = 0
+        self._left_out: Counter[str] = Counter()
+        self._troubles: list[FileTrouble] = []
+        self._planned: dict[str, int] = {}  # of a dry run: what it would have stored, with a hash of what it says
+        self._read = 0
+
+    def take(self, entries: Iterable[Entry], on_progress: Progress | None = None) -> None:
+        """Store entries, in batches."""
+        for batch in _batches(entries, self._batch_size):
+            self._take(batch)
+            self._read += sum(isinstance(entry, Found) for entry in batch)
+            if on_progress is not None:
+                on_progress(self._read, None)
+
+    def report(self) -> ImportReport:
+        """The counts of all batches."""
+        return ImportReport(
+            created=self._created, updated=self._updated, unchanged=self._unchanged, links=self._links,
+            left_out=dict(self._left_out), troubles=tuple(self._troubles), troubles_total=self._troubles_total,
+            dry_run=self._dry_run,
+        )  # fmt: skip
+
+    def _take(self, batch: Sequence[Entry]) -> None:
+        found: dict[str, Found] = {}
+        for entry in batch:
+            if isinstance(entry, FileTrouble):
+                self._trouble(entry)
+            elif isinstance(entry, LeftOut):
+                self._left_out[entry.what] += entry.count
+            elif isinstance(entry, Found):
+                id = self._id(entry.record.id or "")
+                if id not in found:
+                    found[id] = entry
+                elif not self._changes(entry) or _said(found[id].record) == _said(entry.record):
+                    self._unchanged += 1
+                else:
+                    self._store(found)
+                    found = {id: entry}
+        self._store(found)
+        self._link([entry for entry in batch if isinstance(entry, FoundLink)])
+
+    def _store(self, found: Mapping[str, Found]) -> None:
+        stored = self._memory.get_many(list(found)) if found else {}
+        fresh, changed = {}, {}
+        for id, entry in found.items():
+            if id not in stored and id not in self._planned:
+                fresh[id] = entry
+            elif self._changes(entry) and self._differs(id, stored.get(id), entry):
+                changed[id] = entry
+        self._created += self._write(fresh, "error")
+        self._updated += self._write(changed, "version")
+        self._unchanged += len(found) - len(fresh) - len(changed)
+
+    def _changes(self, entry: Found) -> bool:
+        return self._source.changes if entry.changes is None else entry.changes
+
+    def _differs(self, id: str, stored: Record | None, entry: Found) -> bool:
+        """Whether the source says something else than what is stored, or would be by now."""
+        try:
+            found = _said(self._as_stored(id, entry))
+        except RecalliteError:
+            return True  # refused as it is written, with its place
+        return self._planned[id] != hash(found) if id in self._planned else stored is None or _said(stored) != found
+
+    def _as_stored(self, id: str, entry: Found) -> Record:
+        """What a memory will be: checked, and redacted as the settings say."""
+        limit = self._memory.settings.max_text_chars
+        return as_record(prepare(self._placed(id, entry.record), base="/", max_text_chars=limit, policy=self._policy))
+
+    def _id(self, id: str) -> str:
+        """A memory's id here: the source's name and the id there, or its hash where that is too long."""
+        id = self._id_place + id
+        own = f"{self._name}:{id}"
+        return own if len(own) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
+
+    def _write(self, found: dict[str, Found], on_existing: OnExisting) -> int:
+        """Store memories, but for those that are refused; returns how many."""
+        left = list(found.items())
+        if self._dry_run:
+            return sum(self._plan(id, entry) for id, entry in left)
+        while left:
+            try:
+                self._memory.remember_many(
+                    [self._placed(id, entry.record) for id, entry in left],
+                    batch_size=len(left), policy=self._policy, on_existing=on_existing,
+                )  # fmt: skip
+            except InvalidItem as fault:
+                if isinstance(fault.reason, AlreadyExists):  # another process imports the same
+                    there = self._memory.get_many([id for id, _ in left])
+                    left = [(id, entry) for id, entry in left if id not in there]
+                    self._unchanged += len(there)
+                    if there:
+                        continue
+                _, refused = left.pop(fault.position)
+                self._trouble(FileTrouble(path=refused.path, line=refused.line, reason=str(fault.reason)))
+            else:
+                break
+        return len(left)
+
+    def _plan(self, id: str, entry: Found) -> bool:
+        """Note what would be stored; returns whether it would not be refused."""
+        try:
+            planned = self._as_stored(id, entry)
+        except RecalliteError as fault:
+            self._trouble(FileTrouble(path=entry.path, line=entry.line, reason=str(fault)))
+            return False
+        self._planned[id] = hash(_said(planned)) if self._changes(entry) else 0
+        return True
+
+    def _placed(self, id: str, record: NewRecord) -> NewRecord:
+        return structs.replace(record, id=id, scope=checks.join_scopes(self._scope, record.scope) or "/")
+
+    def _link(self, links: Sequence[FoundLink]) -> None:
+        """Link memories, in one transaction."""
+        if not links:
+            return
+        if self._dry_run:
+            ends = {self._id(end) for each in links for end in (each.source, each.target)} - self._planned.keys()
+            missing = ends - self._memory.get_many(sorted(ends)).keys()
+            for each in links:
+                if gone := [id for id in (self._id(each.source), self._id(each.target)) if id in missing]:
+                    self._trouble(FileTrouble(path=each.path, line=each.line, reason=f"no memory {gone[0]}"))
+                else:
+                    self._links += 1
+            return
+        with self._memory.transaction():
+            for each in links:
+                try:
+                    self._memory.link(self._id(each.source), self._id(each.target), type=each.type)
+                except (NotFound, InvalidInput) as fault:
+                    self._trouble(FileTrouble(path=each.path, line=each.line, reason=str(fault)))
+                else:
+                    self._links += 1
+
+    def _trouble(self, trouble: FileTrouble) -> None:
+        self._troubles_total += 1
+        if len(self._troubles) < _MAX_TROUBLES:
+            self._troubles.append(trouble)
+
+
+def _batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+    """Entries in lists of at most `size`, and of as many characters as fit in memory many times."""
+    batch: list[Entry] = []
+    chars = 0
+    for entry in entries:
+        batch.append(entry)
+        chars += len(entry.record.text) if isinstance(entry, Found) else 0
+        if len(batch) >= size or chars >= _MAX_BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch
+
+
+def _said(record: Record | NewRecord) -> tuple[object, ...]:
+    """What of a memory may change at its source."""
+    metadata = repr(sorted((record.metadata or {}).items()))
+    return record.text, tuple(record.tags), metadata, record.context, record.topic

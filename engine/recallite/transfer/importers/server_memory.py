@@ -1,0 +1,75 @@
+"""The knowledge graph of @modelcontextprotocol/server-memory: a JSON line for each entity and relation.
+
+An entity's observations are memories, whose topic is the entity. A relation is a memory that says it, linked to the
+first memory of each of its two entities. https://github.com/modelcontextprotocol/servers/tree/main/src/memory
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from recallite.model.records import NewRecord
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.lines import lines_of
+from recallite.transfer.importers.sources import Source
+from recallite.transfer.importers.values import label_of
+
+
+class _Entity(Struct, tag_field="type", tag="entity", rename="camel"):
+    name: str
+    entity_type: str = ""
+    observations: list[str] = []
+
+
+class _Relation(Struct, tag_field="type", tag="relation", rename="camel"):
+    from_: str = msgspec.field(name="from")
+    to: str
+    relation_type: str
+
+
+_decode = msgspec.json.Decoder(_Entity | _Relation).decode
+
+
+def read(path: Path) -> Entries:
+    """The memories of a `memory.jsonl`."""
+    firsts: dict[str, str] = {}  # the first memory of each entity
+    for number, raw in lines_of(path):
+        try:
+            line = _decode(raw)
+        except (msgspec.DecodeError, ValueError, RecursionError) as fault:
+            yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
+            continue
+        if isinstance(line, _Entity):
+            for said in line.observations or [
+                f"{line.name} is a {line.entity_type}" if line.entity_type else line.name
+            ]:
+                id = _id(line.name, said)
+                firsts.setdefault(line.name, id)
+                yield Found(record=_observation(line, said, id), path=path.name, line=number)
+            continue
+        id = _id(line.from_, line.relation_type, line.to)
+        text = f"{line.from_} {line.relation_type.replace('_', ' ')} {line.to}"
+        metadata = {"from": line.from_, "to": line.to, "relation_type": line.relation_type}
+        yield Found(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
+        for end in (line.from_, line.to):
+            if end in firsts:
+                yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
+
+
+def _observation(entity: _Entity, said: str, id: str) -> NewRecord:
+    kind = {"entity_type": entity.entity_type} if entity.entity_type else {}
+    name = label_of(entity.name)
+    return NewRecord(id=id, text=said, context=name, topic=name, metadata={"entity": entity.name, **kind})
+
+
+def _id(*parts: str) -> str:
+    """Lines have no ids: one is the hash of what they say."""
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+SOURCE = Source(read, "memory.jsonl of @modelcontextprotocol/server-memory", changes=True, local_ids=True)

@@ -1,0 +1,101 @@
+"""Folders of session files: JSON lines that grow, read from where the last reading ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from recallite.errors import InvalidInput
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.archives import files_below
+from recallite.transfer.importers.found import Entries, Entry
+from recallite.transfer.importers.json_items import json_value
+from recallite.transfer.importers.lines import MAX_LINE_BYTES, next_line
+from recallite.transfer.importers.turns import mapping, shown_name, text_of
+
+
+class SessionReader(Protocol):
+    """Reads the lines of one file, in their order."""
+
+    def line(self, number: int, line: dict[str, object]) -> Iterator[Entry]:
+        """The memories of a line."""
+
+
+class _Place:
+    """How far a file is read."""
+
+    def __init__(self, reader: SessionReader, inode: int) -> None:
+        self.reader, self.inode = reader, inode
+        self.bytes = self.lines = 0
+
+
+class Sessions:
+    """The session files of a folder, or one. Each call of `entries` gives what is new since the last one.
+
+    `opened(name, changed_at)` makes the reader of a file, by its path below the folder.
+    """
+
+    def __init__(self, path: Path, names: re.Pattern[str], opened: Callable[[str, datetime], SessionReader]) -> None:
+        self.path, self._names, self._opened = path, names, opened
+        self._places: dict[str, _Place] = {}
+        self._unread: dict[str, str] = {}  # why files could not be read when they were last tried
+
+    def entries(self, *, growing: bool = False) -> Entries:
+        """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
+        files, troubles = files_below(self.path) if self.path.is_dir() else ([(self.path.name, self.path)], [])
+        told = self._unread
+        self._unread = {trouble.path: trouble.reason for trouble in troubles}
+        yield from (trouble for trouble in troubles if told.get(trouble.path) != trouble.reason)
+        for name, file in files:
+            if self.path.is_dir() and not self._names.search(name):
+                continue
+            try:
+                yield from self._new_lines(name, file, growing)
+            except OSError as fault:
+                reason = self._unread[shown_name(name)] = f"it cannot be read: {fault.strerror or fault}"
+                if told.get(shown_name(name)) != reason:
+                    yield FileTrouble(path=shown_name(name), reason=reason)
+
+    def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:
+        state = file.stat()
+        place = self._places.get(name)
+        if place is None or state.st_size < place.bytes or state.st_ino != place.inode:  # new, or written anew
+            changed_at = datetime.fromtimestamp(state.st_mtime, UTC)
+            place = self._places[name] = _Place(self._opened(shown_name(name), changed_at), state.st_ino)
+        if state.st_size == place.bytes:
+            return
+        with file.open("rb") as stream:
+            stream.seek(place.bytes)
+            while line := next_line(stream):
+                if growing and not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
+                    return
+                place.bytes, place.lines = stream.tell(), place.lines + 1
+                if line := line.removeprefix(b"\xef\xbb\xbf").strip():
+                    yield from self._line(shown_name(name), place, line)
+
+    def _line(self, name: str, place: _Place, line: bytes) -> Entries:
+        try:
+            value = json_value(line)
+        except InvalidInput as fault:
+            yield FileTrouble(path=name, line=place.lines, reason=str(fault))
+            return
+        if isinstance(value, dict):
+            yield from place.reader.line(place.lines, value)
+        else:
+            yield FileTrouble(path=name, line=place.lines, reason="the line is no object of JSON")
+
+
+def project_name(folder: object) -> str:
+    """The name of a project by its folder: the last part of the path."""
+    parts = re.split(r"[/\\]+", text_of(folder).rstrip("/\\"))
+    return parts[-1]
+
+
+def blocks_of(content: object) -> list[dict[str, object]]:
+    """The blocks of a message, whose content may be a plain text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [mapping(block) for block in content] if isinstance(content, list) else []

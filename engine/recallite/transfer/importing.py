@@ -1,0 +1,311 @@
+"""Import: a stream of memories and links, a transaction a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from recallite.embedding.handle import Identity
+from recallite.errors import InvalidInput, InvalidItem, InvalidVector, RecalliteError
+from recallite.model import checks
+from recallite.model.reports import Imported
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.links import LINK_TYPES
+from recallite.remember.prepare import prepare
+from recallite.store.protocol import Progress, Reader, Writer
+from recallite.store.values import LinkRow, Row
+from recallite.system.messages import shown
+from recallite.system.tracing import traced
+from recallite.transfer.document_lines import IncomingDocument, check_document, put_document
+from recallite.transfer.formats import Lines, Place, format_of, reading
+from recallite.transfer.line_types import (
+    DocumentLine,
+    Embedder,
+    Entry,
+    Header,
+    Incoming,
+    LinkLine,
+    SupersessionLine,
+    parse,
+)
+from recallite.transfer.naming import name_memories
+from recallite.transfer.supersessions import (
+    IncomingSupersession,
+    check_occurrences,
+    check_supersession,
+    put_supersession,
+)
+
+if TYPE_CHECKING:
+    from recallite.engine import Engine
+from recallite.model.vector_checks import check_vectors
+
+# A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
+_CHARS_PER_CHARACTER = 12
+_OTHER_CHARS = 16_000_000
+# A batch of long texts ends before its items are all there.
+_MAX_BATCH_CHARS = 16_000_000
+# float32 keeps the length of a unit vector to about 1e-7: a larger difference is not from an export.
+_UNIT_TOLERANCE = 1e-3
+
+
+@traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
+def import_(
+    engine: Engine,
+    source: Place,
+    *,
+    base: str,
+    sight: str,
+    format: str | None,
+    batch_size: int,
+    on_progress: Progress | None,
+) -> Imported:
+    """Store the memories of a file or text stream below the scope `base`; `on_progress(done, total)` counts lines.
+
+    `sight` is the scope of the handle. A memory whose id exists there is skipped; one whose id exists elsewhere in the
+    store silently gets another id.
+
+    InvalidItem names the line that stopped the import; batches before it are kept. A memory and its versions are in one
+    batch.
+    """
+    chosen = format_of(source, format)
+    limit = engine.settings.max_text_chars
+    with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
+        lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
+        entries = parse(chosen, lines, max_text_chars=limit)
+        batch = Batch(engine, base, sight)
+        while True:
+            try:
+                entry = next(entries, None)
+                batch.add(entry, lines.number)
+            except RecalliteError as reason:
+                raise _at_line(lines.number, batch.stored, reason) from reason
+            if entry is None or batch.full(batch_size):
+                batch.write()
+                if on_progress is not None:
+                    on_progress(lines.number, total)
+            if entry is None:
+                return Imported(records=batch.stored, skipped=batch.skipped, links=batch.linked)
+
+
+class _Item(Struct):
+    """A version to store: its row, the id in the file, the vector given with it, or the vectors of an export."""
+
+    line: int
+    row: Row
+    given_id: str
+    vector: object
+    parts: tuple[bytes, ...]
+
+
+class _Link(Struct, frozen=True):
+    line: int
+    joined: LinkLine
+    created_at: int
+
+
+class Batch:
+    """The entries of one transaction, and the counts of those before."""
+
+    def __init__(self, engine: Engine, base: str, sight: str) -> None:
+        self._engine = engine
+        self._base, self._sight = base, sight
+        self._embedder: Embedder | None = None
+        self._versions: list[_Item] = []  # closed versions, before the open one
+        self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
+        self._links: list[_Link] = []
+        self._supersessions: list[IncomingSupersession] = []
+        self._documents: list[IncomingDocument] = []
+        self._chars = 0
+        self.stored = self.skipped = self.linked = 0
+
+    def full(self, batch_size: int) -> bool:
+        """Whether the batch should be written."""
+        return (
+            len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents) >= batch_size
+            or self._chars >= _MAX_BATCH_CHARS
+        )
+
+    def add(self, entry: Entry | None, line: int) -> None:
+        """Check one entry and keep it; None is the end."""
+        match entry:
+            case Incoming():
+                self._add_version(entry, line)
+                return
+            case Header():
+                self._embedder = entry.embedder
+            case LinkLine():
+                self._links.append(_checked_link(entry, line))
+            case SupersessionLine():
+                self._supersessions.append(check_supersession(entry, line))
+            case DocumentLine():
+                self._documents.append(check_document(entry, self._base))
+        self._check_versions_complete()
+
+    def _add_version(self, entry: Incoming, line: int) -> None:
+        item = self._item(entry, line)
+        self._chars += len(item.row.text)
+        if self._versions and item.row.public_id != self._versions[0].row.public_id:
+            self._check_versions_complete()
+        self._versions.append(item)
+        if item.row.valid_to is None:
+            self._memories.append(self._versions)
+            self._versions = []
+
+    def _check_versions_complete(self) -> None:
+        if self._versions:
+            waiting = self._versions[-1]
+            raise InvalidInput(
+                f"the version of {waiting.row.public_id} in line {waiting.line} is closed (valid_to), "
+                "and no open version follows it"
+            )
+
+    def _item(self, entry: Incoming, line: int) -> _Item:
+        settings = self._engine.settings
+        row = prepare(
+            entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
+            exported=entry.id is not None,
+        )  # fmt: skip
+        row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
+        row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
+        row.valid_to = checks.check_time(entry.valid_to, "valid_to")
+        row.event_resolved |= checks.check_flag(entry.event_resolved, "event_resolved")
+        if entry.base_importance is not None:
+            row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
+        row.repeated = check_occurrences(entry.repeated, settings.max_text_chars, settings.write_policy)
+        row.access_count = checks.check_count(entry.access_count, "access_count", minimum=0)
+        row.accessed_at = checks.check_time(entry.accessed_at, "accessed_at")
+        if row.access_count and row.accessed_at is None:
+            row.accessed_at = row.updated_at
+        if row.valid_to is not None:
+            if entry.id is None:
+                raise InvalidInput("a closed version (valid_to) needs the id of its memory")
+            if row.valid_to < row.valid_from:
+                raise InvalidInput("valid_to is before valid_from")
+            row.access_count, row.accessed_at = 0, None
+        if entry.vectors:
+            _check_parts(entry.vectors, self._embedder)
+        return _Item(line, row, row.public_id, entry.vector, entry.vectors)
+
+    def write(self) -> None:
+        """Embed and store the batch, in one transaction."""
+        engine = self._engine
+        memories, links, documents = self._memories, self._links, self._documents
+        supersessions = self._supersessions
+        self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0
+        with engine.store.read() as reader:
+            fresh = self._fresh(reader, memories)
+        identity = self._embed([item for memory in fresh for item in memory])
+        with engine.atomic() as writer:
+            fresh = self._fresh(writer, fresh)
+            rows = [item.row for memory in fresh for item in memory]
+            insert_rows(writer, rows, identity)
+            linked = self._write_links(writer, links)
+            for entry in supersessions:
+                try:
+                    put_supersession(writer, entry, self._sight)
+                except InvalidInput as reason:
+                    raise _at_line(entry.line, self.stored, reason) from reason
+            for document in documents:
+                put_document(writer, document, self._sight)
+        engine.may_have_pending |= any(row.pending for row in rows)
+        self.stored += len(fresh)
+        self.skipped += len(memories) - len(fresh)
+        self.linked += linked
+
+    def _fresh(self, reader: Reader, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
+        """Memories whose id is neither in the store nor earlier in the batch, with their new ids."""
+        names = name_memories(reader, [memory[-1].given_id for memory in memories], self._sight)
+        seen = {*reader.records.find_ids(list(names.values()), "/")}
+        fresh = []
+        for memory in memories:
+            public_id = names[memory[-1].given_id]
+            if public_id not in seen:
+                seen.add(public_id)
+                fresh.append(memory)
+                for item in memory:
+                    item.row.public_id = public_id
+        return fresh
+
+    def _embed(self, items: Sequence[_Item]) -> Identity | None:
+        """Give each row its vectors: those of the file where they are this store's embedder's, else new ones."""
+        engine = self._engine
+        first = next((item for item in items if item.vector is not None), None)
+        try:
+            identity = identity_for(engine, None if first is None else first.vector)
+        except InvalidVector as reason:
+            raise _at_line(items[0].line if first is None else first.line, self.stored, reason) from reason
+        if identity is None and self._embedder is not None and any(item.parts for item in items):
+            identity = Identity(self._embedder.fingerprint, self._embedder.name, self._embedder.dimension)
+        keep = (
+            identity is not None and self._embedder is not None and identity.fingerprint == self._embedder.fingerprint
+        )
+        wanted = []
+        for item in items:
+            if keep and item.parts:
+                item.row.vectors = item.parts
+            elif item.vector is not None and identity is not None:
+                try:
+                    item.row.vectors = tuple(each.tobytes() for each in check_vectors(item.vector, identity.dimension))
+                except RecalliteError as reason:
+                    raise _at_line(item.line, self.stored, reason) from reason
+            else:
+                wanted.append(item.row)
+        embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
+        return identity
+
+    def _write_links(self, writer: Writer, links: Sequence[_Link]) -> int:
+        if not links:
+            return 0
+        ends = {end for link in links for end in (link.joined.source, link.joined.target)}
+        names = name_memories(writer, ends, self._sight)
+        ids = writer.records.find_ids(list(names.values()), self._sight)
+        rows = []
+        for link in links:
+            joined = link.joined
+            for end in (joined.source, joined.target):
+                if names[end] not in ids:
+                    reason = InvalidInput(f"the link's end {shown(end)} is no memory here or in a line before")
+                    raise _at_line(link.line, self.stored, reason)
+            source, target = ids[names[joined.source]], ids[names[joined.target]]
+            rows.append(LinkRow(source, target, joined.type, joined.strength, link.created_at, joined.reason))
+        rows = writer.links.missing(rows)
+        if rows:
+            writer.links.put(rows)
+        return len(rows)
+
+
+def _checked_link(joined: LinkLine, line: int) -> _Link:
+    if joined.type not in LINK_TYPES:
+        raise InvalidInput(f"type is {shown(joined.type)}: use one of {', '.join(LINK_TYPES)}")
+    checks.check_unit(joined.strength, "strength")
+    if joined.source == joined.target:
+        raise InvalidInput(f"{shown(joined.source)} cannot be linked to itself")
+    for end in (joined.source, joined.target):
+        checks.check_name(end, "a link's end")
+    return _Link(line, joined, _moment(joined.created_at, "created_at", checks.now_us()))
+
+
+def _moment(given: str | None, name: str, otherwise: int) -> int:
+    moment = checks.check_time(given, name)
+    return otherwise if moment is None else moment
+
+
+def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+    if embedder is None:
+        raise InvalidVector("the line has vectors, but no header before it says which embedder made them")
+    for part in parts:
+        if len(part) != 4 * embedder.dimension:
+            raise InvalidVector(
+                f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}"
+            )
+        values = np.frombuffer(part, dtype="<f4").astype(np.float64)
+        if not abs(float(np.sqrt(values @ values)) - 1.0) <= _UNIT_TOLERANCE:
+            raise InvalidVector("a vector is not of length 1: the line was changed or damaged")
+
+
+def _at_line(number: int, stored: int, reason: BaseException) -> InvalidItem:
+    return InvalidItem(number - 1, stored, reason, label=f"line {number}")

@@ -1,0 +1,294 @@
+"""From lines to memories and links: decoded and typed, but not checked yet."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord, Record
+from recallite.system.messages import shown
+from recallite.transfer.formats import Lines
+
+FORMAT = "recallite"
+VERSION = 1
+# The columns of CSV: `remember`'s arguments without the vector, and the id.
+COLUMNS = (
+    "id", "text", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
+    "created_at", "event_at", "event_until", "expires_at", "pinned",
+)  # fmt: skip
+_FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_MIN_CELL_CHARS = 4_000_000
+_HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+class Embedder(Struct, frozen=True, forbid_unknown_fields=True):
+    """The embedder that made the vectors of a file."""
+
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+class Header(Struct, frozen=True):
+    """The first line of an export."""
+
+    embedder: Embedder | None
+
+
+class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
+    """A link from the memory that lists it."""
+
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created_at: str | None = None
+    reason: str | None = None
+
+
+class LinkLine(LinkTo, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A link with both its ends."""
+
+    source: str
+
+
+class SupersessionLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """One memory in the place of another; with `known_until` it was undone then."""
+
+    old: str
+    new: str
+    holds_from: str
+    known_from: str
+    known_until: str | None = None
+    reason: str | None = None
+    strength: float = 1.0
+
+
+class OccurrenceLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A further time at which a memory was remembered; `text` where it differs from the memory's."""
+
+    at: str
+    text: str | None = None
+
+
+class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A document, whose chunks are memories of kind "chunk" with its source."""
+
+    id: str
+    source: str
+    content_hash: str
+    media_type: str
+    size_bytes: int
+    scope: str = "/"
+    title: str | None = None
+    chunking: str = ""
+    metadata: dict[str, Any] | None = None
+    given: dict[str, Any] | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class Incoming(NewRecord, frozen=True, kw_only=True):
+    """A version of a memory: what `remember` takes, and the fields that only an import sets."""
+
+    base_importance: float | None = None
+    event_resolved: bool = False
+    updated_at: str | None = None
+    accessed_at: str | None = None
+    access_count: int = 0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    repeated: tuple[OccurrenceLine, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+
+
+class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field of a JSON line, which is what it has of `text`, `link`, `supersession`, `document` and `format`."""
+
+    id: str | None = None
+    text: str | None = None
+    context: str | None = None
+    kind: str = "memory"
+    scope: str = "/"
+    tags: tuple[str, ...] | None = None
+    importance: float = 0.5
+    base_importance: float | None = None
+    pinned: bool = False
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    created_at: str | None = None
+    event_at: str | None = None
+    event_until: str | None = None
+    event_resolved: bool = False
+    updated_at: str | None = None
+    accessed_at: str | None = None
+    expires_at: str | None = None
+    expires_after: timedelta | None = None
+    access_count: int = 0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    metadata: dict[str, Any] | None = None
+    indexed: bool = True
+    embedding_state: str | None = None
+    repeated: tuple[OccurrenceLine, ...] = ()
+    vector: list[float] | None = None
+    vectors: tuple[bytes, ...] = ()
+    link: LinkLine | None = None
+    supersession: SupersessionLine | None = None
+    document: DocumentLine | None = None
+    format: str | None = None
+    version: int | None = None
+    embedder: Embedder | None = None
+
+
+Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
+"""What a line says."""
+_decode = msgspec.json.Decoder(_Line).decode
+RECORD_FIELDS = tuple(name for name in _Line.__struct_fields__ if name in Record.__struct_fields__)
+"""What a line has of a stored memory."""
+
+
+def written_time(moment: datetime | None) -> str | None:
+    """A UTC time as in files: ISO 8601 with microseconds and Z."""
+    return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
+
+
+def scope_within(scope: str, base: str) -> str:
+    """A scope of the store as a handle bound to `base` sees it."""
+    return scope if base == "/" else scope.removeprefix(base) or "/"
+
+
+def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Entry]:
+    """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
+    if format == "csv":
+        return _parse_csv(lines, max_text_chars)
+    return _parse_text(lines) if format == "text" else _parse_jsonl(lines)
+
+
+def _parse_text(lines: Lines) -> Iterator[Incoming]:
+    for line in lines:
+        if text := line.strip():
+            yield Incoming(text=text)
+
+
+def _parse_jsonl(lines: Lines) -> Iterator[Entry]:
+    for text in lines:
+        if text.isspace():
+            continue
+        line = _decoded(text)
+        if line.text is not None:
+            yield _incoming(line)
+        elif line.link is not None:
+            yield line.link
+        elif line.supersession is not None:
+            yield line.supersession
+        elif line.document is not None:
+            yield line.document
+        elif line.format is not None:
+            yield _header(line)
+        else:
+            raise InvalidInput("the line has no 'text'")
+
+
+def _decoded(text: str) -> _Line:
+    try:
+        return _decode(text)
+    except msgspec.ValidationError as fault:
+        reason = str(fault).replace("Object contains unknown field", "unknown field").replace(" - at `$.", " at `")
+        reason = reason.replace("Expected `object`, got", "a line is one JSON object, this is")
+        if reason.startswith("unknown field") and " at " not in reason:
+            reason += f": use {', '.join(NewRecord.__struct_fields__)}, or what an export writes"
+        raise InvalidInput(reason) from None
+    except msgspec.DecodeError as fault:
+        hint = ": an escape is half of a surrogate pair, which is no character" if _HALF.search(text) else ""
+        raise InvalidInput(f"{shown(text.strip())} is not JSON ({fault}){hint}") from None
+    except RecursionError:
+        raise InvalidInput("the line is nested too deeply") from None
+    except UnicodeEncodeError as fault:
+        raise InvalidInput(f"the line holds a lone surrogate at {fault.start}, which is no character") from None
+
+
+def _incoming(line: _Line) -> Incoming:
+    given = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
+    return Incoming(**{**given, "tags": line.tags or ()})
+
+
+def _header(line: _Line) -> Header:
+    if line.format != FORMAT:
+        raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
+    if line.version is None or line.version < 1:
+        raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
+    if line.version > VERSION:
+        raise InvalidInput(
+            f"the file has version {line.version} and this Recallite knows up to {VERSION}: upgrade recallite"
+        )
+    return Header(line.embedder)
+
+
+def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
+    # A cell may hold any text that `remember` takes. The limit of the csv module is global, 128 KiB by default.
+    csv.field_size_limit(max(csv.field_size_limit(), max_text_chars, _MIN_CELL_CHARS))
+    rows = csv.reader(lines, strict=True)
+    header = [name.strip() for name in _next_row(rows) or ()]
+    unknown = [name for name in header if name not in COLUMNS]
+    if "text" not in header or unknown or len(set(header)) < len(header):
+        wrong = (
+            f"the column {shown(unknown[0])}"
+            if unknown
+            else "a column twice"
+            if "text" in header
+            else "no column 'text'"
+        )
+        raise InvalidInput(f"the header row has {wrong}: use text and any of {', '.join(COLUMNS)}, with commas between")
+    while (row := _next_row(rows)) is not None:
+        if not any(row):
+            continue
+        if len(row) != len(header):
+            raise InvalidInput(f"the row has {len(row)} cells and the header {len(header)}")
+        cells = {name: cell for name, cell in zip(header, row, strict=True) if cell != "" or name == "text"}
+        yield Incoming(**{name: _cell(name, cell) for name, cell in cells.items()})
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    try:
+        return next(rows, None)
+    except csv.Error as fault:
+        raise InvalidInput(
+            f"the row is not CSV ({fault}): quote cells that hold commas, quotes or line breaks"
+        ) from None
+
+
+def _cell(name: str, cell: str) -> Any:
+    """The argument that a cell holds."""
+    try:
+        match name:
+            case "tags":
+                return _tags(cell)
+            case "metadata":
+                return msgspec.json.decode(cell, type=dict[str, Any])
+            case "importance":
+                return float(cell)
+            case "position":
+                return int(cell)
+            case "pinned":
+                return _FLAGS[cell.strip().lower()]
+    except (ValueError, KeyError, RecursionError, msgspec.DecodeError):
+        wanted = {
+            "tags": "tags joined by ';'", "metadata": "a JSON object", "importance": "a number from 0 to 1",
+            "position": "a whole number", "pinned": "true or false",
+        }  # fmt: skip
+        raise InvalidInput(f"{name} is {shown(cell)}: give {wanted[name]}") from None
+    return cell
+
+
+def _tags(cell: str) -> tuple[str, ...]:
+    if cell.startswith("["):
+        return msgspec.json.decode(cell, type=tuple[str, ...])
+    return tuple(tag.strip() for tag in cell.split(";") if tag.strip())

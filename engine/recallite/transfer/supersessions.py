@@ -1,0 +1,98 @@
+"""Supersessions and repeated statements in files: read, checked and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from recallite.errors import InvalidInput
+from recallite.model import checks
+from recallite.model.checks import to_datetime
+from recallite.model.filters import Filter
+from recallite.model.policies import WritePolicy
+from recallite.remember.supersession import check_pair, check_reason
+from recallite.store.protocol import Reader, Writer
+from recallite.store.supersession_values import Occurrence, Supersession
+from recallite.system.messages import shown
+from recallite.transfer.line_types import OccurrenceLine, SupersessionLine, written_time
+from recallite.transfer.naming import name_memories
+
+
+class IncomingSupersession(Struct, frozen=True):
+    """A supersession of a file, checked; `line` is its number."""
+
+    line: int
+    old: str
+    new: str
+    row: Supersession
+
+
+def supersession_lines(reader: Reader, chosen: Filter) -> Iterator[dict[str, Any]]:
+    """What an export writes of the supersessions among its memories, those that were undone too."""
+    for each in reader.supersessions.between(chosen):
+        times = {
+            name: None if time is None else written_time(to_datetime(time))
+            for name in ("holds_from", "known_from", "known_until")
+            for time in (getattr(each, name),)
+        }
+        yield {"old": each.old, "new": each.new, **times, "reason": each.reason, "strength": each.strength}
+
+
+def occurrence_lines(repeated: Sequence[Occurrence]) -> list[dict[str, Any]]:
+    """What an export writes of the further times of a memory."""
+    return [{"at": written_time(to_datetime(each.at)), "text": each.text} for each in repeated]
+
+
+def check_occurrences(
+    repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
+) -> tuple[tuple[int, str | None], ...]:
+    """The further times of a memory, checked, and redacted as `policy` says."""
+    return tuple(
+        (
+            _moment(each.at, "repeated.at"),
+            None if each.text is None else policy.clean(checks.check_text(each.text, max_text_chars, "repeated.text")),
+        )
+        for each in repeated
+    )
+
+
+def check_supersession(entry: SupersessionLine, line: int) -> IncomingSupersession:
+    """A supersession of a file; its ends are looked up when it is written."""
+    for end in (entry.old, entry.new):
+        checks.check_name(end, "an end of a supersession")
+    row = Supersession(
+        0,
+        0,
+        _moment(entry.holds_from, "holds_from"),
+        _moment(entry.known_from, "known_from"),
+        checks.check_time(entry.known_until, "known_until"),
+        check_reason(entry.reason),
+        checks.check_unit(entry.strength, "strength"),
+    )
+    if row.known_until is not None and row.known_until < row.known_from:
+        raise InvalidInput("known_until is before known_from")
+    return IncomingSupersession(line, entry.old, entry.new, row)
+
+
+def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) -> bool:
+    """Store a supersession between memories that are here by now; False if the store has it already."""
+    names = name_memories(writer, {entry.old, entry.new}, sight)
+    ids = writer.records.find_ids(list(names.values()), sight)
+    for end in (entry.old, entry.new):
+        if names[end] not in ids:
+            raise InvalidInput(f"the end {shown(end)} is no memory here or in a line before")
+    row = entry.row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
+    if not writer.supersessions.missing(row):
+        return False
+    check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
+    writer.supersessions.put([row])
+    return True
+
+
+def _moment(given: str, name: str) -> int:
+    moment = checks.check_time(given, name)
+    if moment is None:
+        raise InvalidInput(f"{name} is None: give a time")
+    return moment

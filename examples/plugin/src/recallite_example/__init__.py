@@ -1,0 +1,1 @@
+"""An importer and a command for Recallite, from another package."""
