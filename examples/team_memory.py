@@ -32,17 +32,7 @@ from recallite.errors import AccessDenied, NotFound
 @contextmanager
 def server(store: Path) -> Iterator[str]:
     """`recallite serve` in a process of its own, and its address."""
-    command = [
-        sys.executable,
-        "-m",
-        "recallite.doors.cli",
-        "--db",
-        str(store),
-        "serve",
-        "--port",
-        "0",
-        "--require-tokens",
-    ]
+    command = [sys.executable, "-m", "recallite", "--db", str(store), "serve", "--port", "0", "--require-tokens"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         found = re.search(r"http://\S+", running.stderr.readline())

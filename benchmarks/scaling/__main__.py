@@ -82,7 +82,7 @@ def _commands(data: Dataset, store: Path) -> dict[str, float]:
     command = [
         sys.executable,
         "-m",
-        "recallite.doors.cli",
+        "recallite",
         "--db",
         str(store / "memory.db"),
         "recall",

@@ -68,7 +68,7 @@ def test_what_is_no_embedder_is_refused(what: object) -> None:
 
 def test_an_unknown_name_lists_the_choices() -> None:
     with pytest.raises(
-        InvalidInput, match=r"use one of default, instant, none, recallite-minilm, all-MiniLM-L6-v2; the.*voyage"
+        InvalidInput, match=r"use one of default, none, all-MiniLM-L6-v2, instant, recallite-minilm; the.*voyage"
     ):
         load("gpt-embedding")
 

@@ -142,7 +142,7 @@ def test_the_command_ends_cleanly_on_ctrl_c(path, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "recallite.doors.cli",
+        "recallite",
         "--db",
         db,
         "import",

@@ -15,10 +15,10 @@ from msgspec import structs
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
+from recallite.notes.editable import to_folder
 from recallite.notes.editable.markdown import Fields, parse_file, render_file
 from recallite.notes.editable.safe_folder import Changed, Folder
 from recallite.system import folders
-from recallite.transfer import to_folder
 from tests.memory.support import STORING
 
 PLAIN = Settings(embedder="none")

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and mod
 _EXPORT_KILLED = """
 import os, signal, sys
 from recallite import Memory, Settings
-from recallite.transfer import folder
+from recallite.notes.editable import safe_folder
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     if sys.argv[3] == "file":
         memory.export(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
     else:
-        folder.os.link = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+        safe_folder.os.link = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
         memory.export_folder(sys.argv[2])
 """
 

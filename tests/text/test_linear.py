@@ -15,6 +15,7 @@ from recallite.documents.detecting import detect
 from recallite.documents.html import load_html
 from recallite.documents.plain import load_text
 from recallite.errors import RecalliteError
+from recallite.notes.editable import markdown
 from recallite.notes.flushing import _said, _without_empty_headings
 from recallite.notes.snippets import cut_snippet
 from recallite.recall.decomposition import split_question
@@ -25,7 +26,6 @@ from recallite.text.normalise import content_hash, text_key
 from recallite.text.quotes import Quotation
 from recallite.text.quoting import quoted, unquoted, without_quotes
 from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
-from recallite.transfer import markdown
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.formats import Lines
 from recallite.transfer.line_types import parse

@@ -177,7 +177,7 @@ def test_times_of_recall(memory, field):
 def test_an_unknown_tool(memory, name):
     error = error_of(memory, WRITE, name)
     assert (error["type"], error["field"]) == ("unknown_tool", "name")
-    assert error["allowed"] == ["memory", "session", "experience", "knowledge"]
+    assert error["allowed"] == ["memory", "experience", "knowledge", "session"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{'action': 'list'}", "[" * 100_000, '{"action": "list"} x', b"\xff"])
@@ -207,7 +207,7 @@ FIELDS = st.sampled_from(
      "tool", "tools", "error", "success", "task_type", "steps", "offset", "expires_at", "topic", "source", "metadata",
      "documentId"]
 )  # fmt: skip
-NAMES = st.sampled_from(["memory", "session", "experience", "knowledge"])
+NAMES = st.sampled_from(["memory", "experience", "knowledge", "session"])
 ACTIONS = st.sampled_from(
     ["write", "search", "recall", "replace", "remove", "list", "open", "append", "messages", "end", "record",
      "record_recovery", "tips", "ingest", "delete"]

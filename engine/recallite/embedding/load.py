@@ -35,9 +35,10 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     if isinstance(spec, str) and (name := _registered(spec)) is not None:
         return _checked(plugins.load("embedders", name)(queries_first=queries_first))
     if spec is None or isinstance(spec, (str, os.PathLike)):
+        folder = model_folder(spec)
         from recallite.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(model_folder(spec), queries_first=queries_first)
+        return OnnxEmbedder(folder, queries_first=queries_first)
     from recallite.embedding.remote import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):

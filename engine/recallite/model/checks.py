@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.errors import InvalidFilter, InvalidInput, InvalidText
+from recallite.system import plugins
 from recallite.system.messages import readable, shown
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,7 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _DATE_CHARS = 10
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # of two letters at least: C:// is a drive
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_NAME_CHARS = 512
@@ -326,8 +327,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(path: object) -> bool:
-    """Whether a path is an address, scheme://..., and no file."""
-    return isinstance(path, str) and _ADDRESS.match(path) is not None
+    """Whether a path is the address of a store: scheme://... with a scheme that a package registers."""
+    found = _ADDRESS.match(path) if isinstance(path, str) else None
+    return found is not None and found[1].lower() in plugins.names("stores")
 
 
 def check_path(path: object, name: str = "path") -> Path:

@@ -27,7 +27,7 @@ def load(kind: Kind, name: str) -> Any:
     entries = _registered().get(kind, {}).get(name)
     if entries is None:
         known = ", ".join(names(kind)) or "none is registered: reinstall Recallite, whose metadata is missing"
-        raise InvalidInput(f"{kind.removesuffix('s')} {shown(name)} is not known: choose one of {known}")
+        raise InvalidInput(f"{kind.removesuffix('s')} {shown(name)} is not known: use one of {known}")
     return _load(kind, name)
 
 

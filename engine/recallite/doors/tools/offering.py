@@ -11,7 +11,9 @@ from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.messages import shown
 
-TOOLS: dict[str, Tool] = {name: plugins.load("tools", name) for name in plugins.names("tools")}
+TOOLS: dict[str, Tool] = {
+    name: plugins.load("tools", name) for name in sorted(plugins.names("tools"), key=lambda name: name != "memory")
+}
 """Every tool by name: `memory`, those of the services, and what other packages register."""
 
 
