@@ -28,9 +28,9 @@ from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
 from benchmarks.quality import plot, workspace
 from benchmarks.quality import report as quality
-from benchmarks.resilience import __main__ as attacks
 from benchmarks.scaling import report as scaling
-from tests.integrations import results as integrations
+from tests.attacks import __main__ as attacks
+from tests.system.integrations import results as integrations
 
 __all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 

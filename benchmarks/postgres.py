@@ -46,7 +46,7 @@ from benchmarks.write_cost import POLICIES
 from recallite import Memory
 from recallite.embedding import load
 from recallite.transfer.copying import copy_store
-from tests.postgres.server import PostgresServer
+from tests.system.postgres.server import PostgresServer
 
 __all__ = ["main", "markdown", "measure"]
 

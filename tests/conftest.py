@@ -14,21 +14,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite_kernels import cache, status
 from tests.limits import LAST_RESORT_SECONDS
-from tests.postgres.fixtures import postgres_address, postgres_server  # noqa: F401
 
 PLAIN = Settings(embedder="none")
-# What these test runs no kernel, or (cli) only what other tests run: the run with Python kernels passes them over.
-_WITHOUT_KERNELS = (
-    "batch", "benchmarks", "cli", "llm", "mcp", "observing", "offline", "postgres", "server", "text", "training",
-    "aio/test_types.py", "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py",
-    "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py",
-    "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "store/contract", "store/test_checkpoints.py",
-    "store/test_copying.py",
-    "store/test_full_text.py", "store/test_map_file.py", "store/test_supersession_damage.py", "test_architecture.py",
-    "test_configuration.py",
-)  # fmt: skip
-collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECALLITE_KERNELS") == "python" else []
-
 # Each worker begins at another kernel and takes from the cache what the others have compiled meanwhile.
 _COMPILE_ALL = """
 import sys
@@ -38,14 +25,16 @@ dispatch._load(dispatch._EVERY[first:] + dispatch._EVERY[:first])
 """
 
 
-# A slow machine is no failed property.
-hypothesis.settings.register_profile(
-    "tests",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
-)
-hypothesis.settings.load_profile("tests")
+# A slow machine is no failed property. `--hypothesis-profile=ci` draws five times as many examples.
+for _profile, _examples in (("dev", 20), ("ci", 100)):
+    hypothesis.settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+    )
+hypothesis.settings.load_profile("dev")
 
 
 def pytest_configure(config):

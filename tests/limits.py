@@ -1,11 +1,14 @@
-"""How long a test may wait for something that should come: a last resort against a hang, never a measure."""
+"""How long a test may wait, and how many examples it draws."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-# On a machine with eight times as much to do as it has cores, ten compiling kernels passed 120 s.
+import hypothesis
+
+# A last resort against a hang, never a measure. On a machine with eight times as much to do as it has cores, ten
+# compiling kernels passed 120 s.
 LAST_RESORT_SECONDS = 900
 
 
@@ -15,3 +18,8 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.005)
+
+
+def examples(most: int) -> int:
+    """The number of examples of a property: `most` under the Hypothesis profile `ci`, a fifth of it otherwise."""
+    return max(1, most * hypothesis.settings.default.max_examples // 100)

@@ -1,4 +1,0 @@
-"""Attacks on a store, and what came of them. Each module is one attack; it says what it does and what would fail it.
-
-`python -m benchmarks.resilience` runs them at length and saves a table; `tests/resilience/` runs each for seconds.
-"""

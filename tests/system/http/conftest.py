@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+# What a server is made of is imported by the tests that have found it installed.
+
+
+@pytest.fixture
+def url(on_disk):
+    """The address of a server of a store without an embedder."""
+    from tests.system.http.serving import serving
+
+    with serving(on_disk) as address:
+        yield address
+
+
+@pytest.fixture
+def http(url):
+    """What asks it."""
+    import httpx2
+
+    with httpx2.Client(base_url=url, trust_env=False, verify=False) as client:
+        yield client
+
+
+@pytest.fixture
+def client(url):
+    from recallite.doors.client import Client
+
+    with Client(url) as opened:
+        yield opened

@@ -1,0 +1,150 @@
+"""The index snapshot: the same answers as from the store, ignored where anything differs, deleted with what it held."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from recallite import Memory, Settings
+from recallite.index import growable, snapshot_manager
+from tests.limits import LAST_RESORT_SECONDS
+from tests.unit.memory.support import scored, spawn, unit
+
+FAST = Settings(embedder="none", durability="normal")
+PLAIN = Settings(embedder="none", durability="normal", index_snapshot=False)
+WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Snapshots of small stores, and files of large arrays for small ones."""
+    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
+    monkeypatch.setattr(growable, "_LARGE_BYTES", 64)
+
+
+def item(number: int) -> dict:
+    return {
+        "text": f"{WORDS[number % 7]} {WORDS[number * 3 % 7]} unique{number}",
+        "vector": unit(number),
+        "source": f"s{number // 9}" if number % 4 else None,
+        "position": number % 9,
+        "importance": number % 10 / 10,
+        "kind": "memory" if number % 3 else "note",
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+
+
+def answers(memory: Memory) -> list[list[tuple[str, float]]]:
+    questions = [
+        {"query": "apple berry"},
+        {"query": "unique7", "vector": unit(7)},
+        {"query": "", "vector": unit(8), "kinds": ["note"]},
+        {"query": "fig date", "group_by": "source"},
+    ]
+    return [scored(memory.recall(**question, decay="none", limit=30)) for question in questions]
+
+
+def origin(memory: Memory) -> str:
+    return memory.stats().index["origin"]
+
+
+@pytest.fixture
+def stored(path) -> str:
+    """A store of 100 records with links and a changed text, closed, with its snapshot."""
+    with Memory(path, settings=FAST) as memory:
+        ids = memory.remember_many([item(number) for number in range(100)])
+        memory.link(ids[3], ids[40], strength=0.5)
+        memory.update(ids[5], text="apple changed", vector=unit(500))
+        memory.recall("apple")
+        assert origin(memory) == "store"
+    assert Path(f"{path}-index").exists()
+    return path
+
+
+def expected(path: str) -> list[list[tuple[str, float]]]:
+    with Memory(path, settings=PLAIN) as memory:
+        found = answers(memory)
+        assert origin(memory) == "store"
+    return found
+
+
+_READER = """
+import sys
+from recallite import Memory, Settings
+settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
+with Memory(sys.argv[1], settings=settings) as memory:
+    memory.recall("apple")
+    assert memory.stats().index["origin"] == "snapshot"
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print([(hit.id, round(hit.score, 5)) for hit in memory.recall("unique7 apple berry", decay="none", limit=30)])
+"""
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("what", ["snapshot", "database"])
+def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_memory, what):
+    """A page of a mapped file that is not there any more is SIGBUS, and no process survives that."""
+    with Memory(stored, settings=PLAIN) as memory:
+        right = repr(scored(memory.recall("unique7 apple berry", decay="none", limit=30)))
+    reader = spawn(_READER, stored, low_memory)
+    assert reader.stdout.readline() == "ready\n", reader.stderr.read()
+    os.truncate(f"{stored}-index" if what == "snapshot" else stored, 100)
+    out, err = reader.communicate("\n", timeout=LAST_RESORT_SECONDS)
+    if what == "snapshot":
+        assert (out.strip(), reader.returncode) == (right, 0), err
+    else:
+        assert reader.returncode == 1
+        assert "recallite.errors.StoreCorrupt" in err
+
+
+def test_a_process_killed_while_it_writes_does_no_harm(stored):
+    code = (
+        "import os, signal, sys\n"
+        "from recallite import Memory, Settings\n"
+        "from recallite.index import snapshot_manager\n"
+        "snapshot_manager._SMALLEST = 10\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.unlink(sys.argv[1] + '-index')\n"
+        "memory = Memory(sys.argv[1], settings=Settings(embedder='none', durability='normal'))\n"
+        "memory.recall('apple')\n"
+        "memory.close()\n"
+    )
+    process = spawn(code, stored)
+    process.communicate(timeout=LAST_RESORT_SECONDS)
+    assert process.returncode == -9
+    assert not Path(f"{stored}-index").exists()
+    part = Path(f"{stored}-index-part")
+    assert part.exists()
+    with Memory(stored, settings=FAST) as memory:
+        assert answers(memory) == expected(stored)
+    assert not Path(f"{stored}-index").exists(), "another process may be writing"
+    os.utime(part, (0, 0))
+    with Memory(stored, settings=FAST) as memory:
+        memory.recall("apple")
+    assert Path(f"{stored}-index").exists()
+
+
+def test_processes_that_use_and_replace_it_at_once(stored):
+    code = (
+        "import os, sys\n"
+        "from recallite import Memory, Settings\n"
+        "from recallite.index import snapshot_manager\n"
+        "snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 10, 0\n"
+        "for number in range(8):\n"
+        "    settings = Settings(embedder='none', durability='normal', busy_timeout_ms=900_000)\n"
+        "    with Memory(sys.argv[1], settings=settings) as memory:\n"
+        "        memory.recall('apple')\n"
+        "        memory.remember_many([f'apple {sys.argv[2]} {number} {each}' for each in range(5)])\n"
+        "        assert len(memory.recall(f'{sys.argv[2]} {number}', mode='keyword', limit=100)) >= 5\n"
+    )
+    processes = [spawn(code, stored, name) for name in ("first", "second")]
+    for process in processes:
+        _, errors = process.communicate(timeout=LAST_RESORT_SECONDS)
+        assert process.returncode == 0, errors
+    with Memory(stored, settings=FAST) as memory:
+        assert answers(memory) == expected(stored)
+        assert memory.count() == 180

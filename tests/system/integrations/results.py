@@ -1,0 +1,53 @@
+"""The matrix of frameworks: with which version each was tried last, and what its tests said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.tables import table
+from tests.system.integrations.frameworks import FRAMEWORKS
+
+
+def markdown(run: dict[str, Any]) -> str:
+    """A line for each framework, and below the tests of theirs that are left out, with the reasons."""
+    lines = []
+    for name, framework in FRAMEWORKS.items():
+        if (found := run.get(name)) is None:
+            continue
+        lines.append(
+            (
+                f"[{framework.title}]({name}.md)",
+                framework.interfaces,
+                "" if framework.package is None else f"`{framework.package}` {found['version']}",
+                _counts(found["ours"]),
+                _counts(found.get("theirs")),
+            )
+        )
+    matrix = table(
+        ("framework", "what", "tried with", "our tests", "tests of theirs"),
+        lines,
+        left=("framework", "what", "tried with"),
+    )
+    dates = sorted({found["date"] for found in run.values()})
+    span = dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
+    left_out = []
+    for framework in (FRAMEWORKS[name] for name in FRAMEWORKS if name in run):
+        by_reason: dict[str, list[str]] = {}
+        for theirs in framework.theirs:
+            for test, reason in theirs.left_out.items():
+                by_reason.setdefault(reason, []).append(f"`{test}`")
+        left_out += [f"- {framework.title}, since {reason}: {', '.join(each)}" for reason, each in by_reason.items()]
+    parts = [matrix, f"Python {run[next(iter(run))]['python']}, {span}. Left out are these tests of theirs:"]
+    return "\n\n".join([*parts, "\n".join(left_out)])
+
+
+def _counts(found: dict[str, int] | None) -> str:
+    if found is None:
+        return ""
+    wrong = found["failed"] + found["errors"]
+    parts = [
+        f"{found['passed']} passed",
+        f"{wrong} failed" if wrong else "",
+        f"{found['left_out']} left out" if found["left_out"] else "",
+    ]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,112 @@
+"""Writers of different scopes run at the same time, and those of one scope one after the other."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from recallite import Memory, Settings
+from recallite.errors import StoreLocked
+from recallite.store.opening import open_store
+from tests.limits import LAST_RESORT_SECONDS
+from tests.unit.store.contract.support import row
+
+PLAIN = Settings(embedder="none")
+
+
+@pytest.fixture
+def stores(postgres_address):
+    """Two of one memory, as two processes have them."""
+    opened = [open_store(postgres_address, busy_timeout_ms=200) for _ in range(2)]
+    yield opened
+    for store in opened:
+        store.close()
+
+
+def test_what_names_other_scopes_is_written_at_the_same_time(stores):
+    first, second = stores
+    with first.atomic(locks=["/ada"]) as ada:
+        ada.records.insert([row("a", "the same words here", scope="/ada", tags=("same",))], None)
+        with second.atomic(locks=["/bob"]) as bob:
+            bob.records.insert([row("b", "the same words here", scope="/bob", tags=("same",))], None)
+    with first.read() as reader:
+        ids = reader.records.find_ids(["a", "b"], "/")
+        block = reader.blocks.terms(sorted(ids.values()))
+        # Words and tags were numbered once, by whoever came first.
+        assert block.terms[: block.offsets[1]].tolist() == block.terms[block.offsets[1] :].tolist()
+
+
+def test_who_names_the_same_scope_waits_and_who_names_none_waits_for_all(stores):
+    first, second = stores
+    with first.atomic(locks=["/ada"]):
+        for locks in (["/ada"], ["/bob", "/ada"], None):
+            with pytest.raises(StoreLocked), second.atomic(locks=locks):
+                pass
+        with pytest.raises(StoreLocked), second.atomic(wait=False, locks=["/ada"]):
+            pass
+    with first.atomic(), pytest.raises(StoreLocked), second.atomic(locks=["/ada"]):
+        pass
+
+
+def test_a_change_that_commits_late_is_seen_by_who_read_before(stores):
+    """Its sequence number and its transaction are older than what the reader has seen already."""
+    first, second = stores
+    with first.atomic(locks=["/ada"]) as late:
+        late.records.insert([row("late", scope="/ada")], None)
+        with second.atomic(locks=["/bob"]) as early:
+            early.records.insert([row("early", scope="/bob")], None)
+        with second.read() as reader:
+            seen = reader.changes.commit()
+            found = reader.records.find_ids(["late", "early"], "/")
+            assert set(found) == {"early"}
+    with second.read() as reader:
+        missed = reader.changes.since(seen)
+        (record_id,) = reader.records.find_ids(["late"], "/").values()
+        assert [(change.first_id, change.last_id) for change in missed] == [(record_id, record_id)]
+        assert record_id < found["early"]
+        assert not reader.changes.contained_in(seen)
+        assert reader.changes.since(reader.changes.commit()) == []
+
+
+def test_the_index_of_a_reader_takes_what_commits_late(postgres_address):
+    with Memory(postgres_address, settings=PLAIN) as memory, Memory(postgres_address, settings=PLAIN) as other:
+        memory.remember("zebras graze", scope="/bob")
+        assert len(other.recall("zebras")) == 1
+        began, go_on = threading.Event(), threading.Event()
+
+        def write_late():
+            with memory._engine.store.atomic(locks=["/ada"]) as writer:
+                writer.records.insert([row("late", "zebras gallop", scope="/ada")], None)
+                began.set()
+                go_on.wait(LAST_RESORT_SECONDS)
+
+        thread = threading.Thread(target=write_late)
+        thread.start()
+        began.wait(LAST_RESORT_SECONDS)
+        other.remember("zebras sleep", scope="/bob")
+        assert sorted(hit.text for hit in other.recall("zebras")) == ["zebras graze", "zebras sleep"]
+        go_on.set()
+        thread.join()
+        assert sorted(hit.text for hit in other.recall("zebras")) == ["zebras gallop", "zebras graze", "zebras sleep"]
+
+
+def test_many_threads_write_with_few_connections(postgres_address):
+    with Memory(postgres_address, settings=Settings(pool_size=3)) as memory:
+        problems = []
+
+        def write(number):
+            try:
+                for place in range(5):
+                    memory.remember(f"thread {number} writes sentence {place}", scope=f"/{number}")
+            except Exception as fault:
+                problems.append(fault)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+        assert memory.count() == 30
+        assert memory.verify().problems == ()

@@ -1,0 +1,58 @@
+"""A standby is read, within a bound of how far it may be behind, and not written."""
+
+from __future__ import annotations
+
+import pytest
+
+from recallite import Memory, Settings
+from recallite.errors import StoreReadOnly, StoreTimeout
+from tests.limits import until
+from tests.system.postgres.server import PostgresServer
+from tests.system.postgres.standby import standby_of
+
+PLAIN = Settings(embedder="none")
+
+
+@pytest.fixture
+def pair():
+    primary = PostgresServer.started(fsync=False)
+    standby = None
+    try:
+        primary.execute("CREATE EXTENSION vector")
+        with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
+            memory.remember("zebras graze")
+        standby = standby_of(primary, synchronous=False)
+        # A new standby does not say at once how far it is.
+        primary.execute("CREATE TABLE something (a INT)")
+        until(lambda: standby.execute("SELECT pg_last_xact_replay_timestamp() IS NOT NULL") == [(True,)])
+        yield primary, standby
+    finally:
+        for server in (standby, primary):
+            if server is not None:
+                server.remove()
+
+
+def test_a_standby_answers_and_follows_and_refuses_writes(pair):
+    primary, standby = pair
+    address = standby.address(schema="m")
+    with Memory(address, settings=PLAIN) as reader, Memory(primary.address(schema="m"), settings=PLAIN) as memory:
+        assert [hit.text for hit in reader.recall("zebras")] == ["zebras graze"]
+        memory.remember("zebras gallop")
+        until(lambda: len(reader.recall("zebras")) == 2)
+        with pytest.raises(StoreReadOnly, match="standby"):
+            reader.remember("lions sleep")
+        assert reader.stats().behind_ms < 60_000
+        assert memory.stats().behind_ms is None
+
+
+def test_what_is_too_far_behind_is_not_read(pair):
+    primary, standby = pair
+    standby.execute("SELECT pg_wal_replay_pause()")
+    with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
+        memory.remember("zebras gallop")
+    until(lambda: standby.execute("SELECT pg_last_wal_receive_lsn() > pg_last_wal_replay_lsn()") == [(True,)])
+    strict = Settings(embedder="none", standby_lag_ms=1)
+    with pytest.raises(StoreTimeout, match="behind"):
+        Memory(standby.address(schema="m"), settings=strict)
+    with Memory(standby.address(schema="m"), settings=Settings(embedder="none", standby_lag_ms=0)) as reader:
+        assert len(reader.recall("zebras")) == 1

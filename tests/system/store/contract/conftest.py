@@ -1,0 +1,14 @@
+"""The contract of stores, on PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from recallite.store.opening import open_store
+
+
+@pytest.fixture
+def store(postgres_address):
+    opened = open_store(postgres_address)
+    yield opened
+    opened.close()

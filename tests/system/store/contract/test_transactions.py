@@ -1,0 +1,3 @@
+"""The contract of stores on PostgreSQL: transactions."""
+
+from tests.unit.store.contract.test_transactions import *  # noqa: F403

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import recallite_kernels as kernels
+from recallite_kernels import KernelError
+from tests.unit.kernels import oracle
+from tests.unit.kernels.cases import holds, rng, seeds, statements
+
+pytestmark = pytest.mark.usefixtures("backend")
+NOW = np.iinfo(np.int64).max
+
+
+def stated(*pairs, moments=None):
+    """One query's candidates, best first, with a (frame, value) each, told one after another if not said."""
+    m = len(pairs)
+    frames, values = np.array(pairs, np.uint32).reshape(m, 1, 2).transpose(2, 0, 1).copy()
+    moments = np.arange(m) if moments is None else np.array(moments, np.int64)
+    return kernels.Statements(np.array([0, m]), frames, values, moments, np.arange(m))
+
+
+def asked(moment=NOW, former=False):
+    return kernels.Asked(np.array([moment]), np.array([former], np.uint8))
+
+
+def order_of(some, when):
+    return [each.tolist() for each in kernels.order_changes(some, when)]
+
+
+@holds(
+    seed=seeds, sizes=st.lists(st.sampled_from([0, 1, 2, 5, 20]), max_size=4), slots=st.integers(0, 3),
+    frames=st.sampled_from([1, 3, 40]),
+)  # fmt: skip
+def test_the_order_is_the_definition(seed, sizes, slots, frames):
+    generator = rng(seed)
+    some = statements(generator, sizes, slots, frames)
+    moments, former = generator.integers(-1, 7, len(sizes)), generator.integers(0, 2, len(sizes)).astype(np.uint8)
+    order, leads = kernels.order_changes(some, kernels.Asked(moments, former))
+    assert order.dtype == leads.dtype == np.int64
+    for query, (start, stop) in enumerate(pairwise(some.offsets.tolist())):
+        own = slice(start, stop)
+        pairs = [
+            list(zip(*each, strict=True))
+            for each in zip(some.frames[own].tolist(), some.values[own].tolist(), strict=True)
+        ]
+        began = list(zip(some.moments[own].tolist(), some.keys[own].tolist(), strict=True))
+        wanted = oracle.order_changes(pairs, began, moments[query], former[query])
+        assert (order[own].tolist(), leads[own].tolist()) == wanted
+
+
+def test_what_holds_now_goes_directly_before_what_it_replaced():
+    # Oslo, something else, Bergen: Bergen takes the first place and Oslo follows.
+    assert order_of(stated((7, 1), (0, 0), (7, 2)), asked()) == [[2, 0, 1], [2, -1, -1]]
+
+
+def test_of_two_of_one_moment_the_one_with_the_greater_key_is_later():
+    assert order_of(stated((7, 1), (7, 2), moments=[5, 5]), asked()) == [[1, 0], [1, -1]]
+
+
+def test_the_same_value_again_changes_nothing():
+    assert order_of(stated((7, 1), (7, 1), (8, 2)), asked()) == [[0, 1, 2], [-1, -1, -1]]
+
+
+def test_what_returned_holds_again_and_is_not_replaced():
+    # Oslo, Bergen, Oslo again.
+    assert order_of(stated((7, 1), (7, 2), (7, 1)), asked()) == [[2, 1, 0], [-1, 2, -1]]
+
+
+def test_a_moment_asked_about_brings_what_held_then():
+    some = stated((7, 1), (7, 2), (7, 3), moments=[10, 20, 30])
+    assert order_of(some, asked(25)) == [[1, 0, 2], [2, 2, -1]]
+    assert order_of(some, asked(5)) == [[0, 1, 2], [2, 2, -1]]
+
+
+def test_what_is_former_goes_before_what_holds_the_latest_first():
+    assert order_of(stated((7, 3), (7, 2), (7, 1), moments=[30, 20, 10]), asked(former=True))[0] == [1, 2, 0]
+
+
+def test_what_states_something_else_too_is_not_replaced():
+    frames, values = np.array([[7, 8], [7, 0]], np.uint32), np.array([[1, 1], [2, 0]], np.uint32)
+    some = kernels.Statements(np.array([0, 2]), frames, values, np.arange(2), np.arange(2))
+    assert order_of(some, asked()) == [[1, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"frames": np.zeros((3, 1), np.uint32)}, r"frames: shape \(3, 1\); wanted \(2, any\)"),
+        ({"values": np.zeros((2, 1), np.int64)}, "values: dtype int64; wanted uint32"),
+        ({"offsets": np.array([0, 3])}, "offsets: not CSR offsets"),
+        ({"keys": np.zeros(3, np.int64)}, r"keys: shape \(3,\); wanted \(2\)"),
+    ],
+)
+def test_statements_that_do_not_fit_are_refused(changed, message):
+    with pytest.raises(KernelError, match=message):
+        kernels.order_changes(stated((7, 1), (7, 2))._replace(**changed), asked())
+
+
+def test_every_query_has_a_moment():
+    with pytest.raises(KernelError, match=r"asked.moments: shape \(0,\)"):
+        kernels.order_changes(stated((7, 1)), kernels.Asked(np.empty(0, np.int64), np.empty(0, np.uint8)))

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import recallite_kernels as kernels
+from recallite_kernels import FEATURES, SIGNALS, KernelError
+from tests.unit.kernels import oracle
+from tests.unit.kernels.cases import forest, frozen, holds, plain, rng, seeds, weighed
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+@holds(seed=seeds, trees=st.sampled_from([0, 1, 5, 80]), depth=st.integers(1, 5), m=st.sampled_from([0, 1, 7, 100]))
+def test_a_score_is_the_sum_of_the_leaves_that_a_walk_reaches(seed, trees, depth, m):
+    generator = rng(seed)
+    some = forest(generator, trees, depth, features=6)
+    # Whole numbers: half of the comparisons are of equal values, which go left.
+    features = generator.integers(-2, 3, (6, m)).astype(np.float64)
+    scores = kernels.forest_scores(frozen(features), some)
+    assert scores.tolist() == oracle.forest_scores(features.T.tolist(), *plain(some))
+
+
+def test_a_threshold_of_infinity_always_goes_left():
+    some = kernels.Forest(np.zeros((1, 1), np.uint8), np.full((1, 1), np.inf), np.array([[3.0, -1.0]]))
+    assert kernels.forest_scores(np.array([[1e308, -1e308]]), some).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"nodes": np.zeros((2, 2), np.uint8)}, "nodes: 2 a tree; wanted complete trees"),
+        ({"nodes": np.full((2, 3), 6, np.uint8)}, "nodes: name feature 6; wanted 0 to 5"),
+        ({"thresholds": np.zeros((2, 3), np.float32)}, "thresholds: dtype float32; wanted float64"),
+        ({"leaves": np.zeros((2, 3))}, r"leaves: shape \(2, 3\); wanted \(2, 4\)"),
+        ({"leaves": np.full((2, 4), np.nan)}, r"leaves: nan at \(0, 0\)"),
+    ],
+)
+def test_a_forest_that_cannot_be_walked_is_refused(changed, message):
+    some = forest(rng(1), 2, 2, features=6)._replace(**changed)
+    with pytest.raises(KernelError, match=message):
+        kernels.forest_scores(np.zeros((6, 3)), some)
+
+
+def test_features_that_are_not_finite_are_refused():
+    with pytest.raises(KernelError, match="features: inf"):
+        kernels.forest_scores(np.full((6, 3), np.inf), forest(rng(1), 2, 2, features=6))
+
+
+@holds(
+    seed=seeds,
+    sizes=st.lists(st.sampled_from([0, 1, 2, 30]), max_size=4),
+    depth=st.sampled_from([0, 1, 5, 20]),
+    trees=st.sampled_from([0, 20]),
+    changed=st.sampled_from([{}, {"speaker_weight": 0.3, "date_weight": 0.5}]),
+)
+def test_the_best_of_each_query_are_ranked_by_what_the_forest_says_of_their_features(
+    seed, sizes, depth, trees, changed
+):
+    given = ranked(rng(seed), sizes, trees, changed)
+    signals, offsets, rows, order, slices, unknown, some, parameters = given
+    found = kernels.rank_by_forest(*given, depth)
+    covered, _ = oracle.word_coverage(*plain(slices)[:6], offsets, rows.tolist())
+    every = [dict(zip(SIGNALS._fields, each, strict=True)) for each in signals.T.tolist()]
+    features, outputs, orders, scores = [], [], [], signals[SIGNALS.score].copy()
+    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        own = order[start:stop].tolist()
+        best = {name: max((each[name] for each in every[start:stop]), default=0.0) for name in SIGNALS._fields}
+        mass = sum(map(float, slices.idf[slice(*slices.word_offsets[query : query + 2])])) + unknown[query]
+        shares = [covered[start + place] / mass if mass else 0.0 for place in own[:depth]]
+        asked = [
+            oracle.features(every[start + place], best, share) for place, share in zip(own[:depth], shares, strict=True)
+        ]
+        leaves = oracle.forest_scores(asked, *plain(some))
+        added = [oracle.unseen(every[start + place], parameters._asdict()) for place in own[:depth]]
+        sums = [one + other for one, other in zip(leaves, added, strict=True)]
+        orders.append(oracle.reordered(own, sums, shares))
+        for before, after in zip(own, orders[-1], strict=True):
+            scores[start + after] = signals[SIGNALS.score, start + before]
+        features += asked
+        outputs += sums
+    assert found.features.shape == (len(FEATURES), len(features))
+    np.testing.assert_allclose(found.features.T, np.reshape(features, found.features.T.shape), rtol=1e-12)
+    np.testing.assert_allclose(found.outputs, outputs, rtol=1e-9, atol=1e-12)
+    assert found.order.tolist() == [place for own in orders for place in own]
+    assert found.scores.tolist() == scores.tolist()
+
+
+def test_what_alone_has_all_words_stays_first():
+    given = ranked(rng(3), [8], 20, {})
+    signals, offsets, rows, order, slices, _, *others = given
+    first = slices.rows[slices.starts[0]]
+    apart = np.setdiff1d(np.arange(10_000), slices.rows)[: len(rows)]
+    rows = np.where(np.arange(len(rows)) == order[0], first, apart)
+    one = slices._replace(
+        starts=slices.starts[:1], ends=slices.ends[:1], words=np.zeros(1, np.int64), slice_offsets=np.array([0, 1]),
+        idf=slices.idf[:1] + 1, word_offsets=np.array([0, 1]),
+    )  # fmt: skip
+    for missing, stays in ((0.0, True), (1.0, False)):
+        found = kernels.rank_by_forest(signals, offsets, rows, order, one, np.array([missing]), *others, 8)
+        most = found.outputs[0] == found.outputs.max()
+        assert (found.order[0] == order[0]) == (stays or most)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, np.full((12, 3), np.nan), "signals: nan at"),
+        (1, np.array([0, 2]), "offsets: not CSR offsets"),
+        (2, np.array([0, -1, 2]), "rows: holds -1"),
+        (3, np.array([0, 1, 1]), "order: wanted each place from 0 to 2"),
+        (5, np.array([np.inf]), "unknown: inf at 0"),
+        (6, forest(rng(1), 2, 2, features=17)._replace(nodes=np.full((2, 3), 16, np.uint8)), "nodes: name feature 16"),
+        (8, -1, "depth: -1; wanted at least 0"),
+    ],
+)
+def test_candidates_that_cannot_be_ranked_are_refused(place, value, message):
+    given = [*ranked(rng(1), [3], 2, {}), 5]
+    given[place] = value
+    with pytest.raises(KernelError, match=message):
+        kernels.rank_by_forest(*given)
+
+
+def ranked(generator, sizes, trees, changed):
+    """Arguments of `rank_by_forest` for queries with so many candidates."""
+    signals, offsets, group, slices, _, _, parameters = weighed(generator, sizes, sizes, changed)
+    order = np.concatenate([np.empty(0, np.int64), *map(generator.permutation, sizes)]).astype(np.int64)
+    some = forest(generator, trees, 3, features=len(FEATURES))
+    return signals, offsets, group.rows, order, slices, group.unknown, some, parameters

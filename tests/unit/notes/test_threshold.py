@@ -1,0 +1,148 @@
+"""What a search drops, what it says of it, choices by call, and results as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recallite import Memory, Workspace
+from recallite.errors import InvalidInput
+from recallite.notes import RawSearchRow, WorkspaceConfig
+from recallite.notes.search import MIN_CONFIDENCE
+from tests.unit.memory.support import WordEmbedder
+from tests.unit.notes.support import config, write
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    write(tmp_path, "memory/zebra.md", "The striped zebra drinks at the river in the evening.")
+    write(tmp_path, "memory/2020-01-01.md", "A tall giraffe eats the leaves of the acacia tree.")
+    write(tmp_path, "memory/stack.md", "The service runs on PostgreSQL and Valkey in the cloud.")
+    with Workspace(tmp_path, config(), embedder=WordEmbedder(dimension=256)) as opened:
+        opened.index()
+        yield opened
+
+
+def paths(found):
+    return [each.path for each in found]
+
+
+def test_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
+    assert paths(workspace.search("striped zebra at the river", min_confidence=0.3)) == ["memory/zebra.md"]
+    every = workspace.search("striped zebra at the river", min_score=0.0)
+    assert len(every) == 3
+    assert every[0].confidence > 3 * every[1].confidence
+    kept = workspace.search("striped zebra at the river")
+    assert paths(kept) == [each.path for each in every if each.confidence >= MIN_CONFIDENCE]
+    found = workspace.search("quarterly revenue", min_confidence=0.3)
+    assert paths(found) == []
+    assert found.dropped > 0
+    assert found.best_dropped.confidence == max(
+        each.confidence for each in workspace.search("quarterly revenue", min_score=0.0)
+    )
+    (gap,) = found.evidence_gaps
+    assert "none reaches confidence 0.30; the best is memory/" in gap
+    assert "A minimum score of 0 shows them" in gap
+
+
+def test_a_score_that_is_given_is_memweaves_threshold_alone(workspace, tmp_path):
+    every = workspace.search("striped giraffe of Lisbon", min_score=0.0)
+    assert len(every) > len(workspace.search("striped giraffe of Lisbon"))
+    kept = workspace.search("striped giraffe of Lisbon", min_score=0.35)
+    assert paths(kept) == [each.path for each in every if each.score >= 0.35]
+    given = WorkspaceConfig.from_dict({"workspace_dir": str(tmp_path), "query": {"min_score": 0.35}})
+    with Workspace(given, embedder=WordEmbedder(dimension=256)) as other:
+        assert paths(other.search("striped giraffe of Lisbon")) == paths(kept)
+    both = workspace.search("striped giraffe of Lisbon", min_score=0.0, min_confidence=0.5)
+    assert all(each.confidence >= 0.5 for each in both)
+
+
+def test_a_keyword_search_has_the_same_threshold(workspace):
+    (whole,) = workspace.search("valkey", strategy="keyword")
+    (part,) = workspace.search("valkey revenue Lisbon quarterly office Porto", strategy="keyword", min_score=0.0)
+    assert whole.path == part.path == "memory/stack.md"
+    assert part.confidence < whole.confidence
+    assert paths(workspace.search("valkey", strategy="keyword", min_confidence=whole.confidence + 0.01)) == []
+
+
+def test_rows_of_a_strategy_of_ones_own_are_dropped_by_score(workspace):
+    class Fixed:
+        def search(self, db, query, vector, model, limit, *, source_filter=None):
+            return [
+                RawSearchRow(chunk_id=f"c{score}", path="memory/zebra.md", source="memory", start_line=1, end_line=1,
+                             text="x", score=score)
+                for score in (0.34, 0.36)
+            ]  # fmt: skip
+
+    workspace.register_strategy("fixed", Fixed())
+    assert [each.score for each in workspace.search("zebra", strategy="fixed")] == [0.36]
+
+
+@pytest.mark.parametrize("strategy", ["keyword", "hybrid"])
+def test_a_query_of_stop_words_alone_is_no_evidence(workspace, strategy):
+    found = workspace.search("the of in at", strategy=strategy, min_score=0.0)
+    assert found
+    assert max(each.text_score for each in found) <= 0.3
+    assert max(each.score for each in found) < 0.35 or strategy == "hybrid"
+    assert max(each.score for each in found) < 1.0
+    assert paths(workspace.search("the of in at", strategy="keyword")) == []
+
+
+def test_a_chunk_that_shares_no_word_has_a_text_score_of_zero(workspace):
+    for each in workspace.search("striped zebra", min_score=0.0):
+        shared = {"striped", "zebra"} & set(each.text.lower().replace(".", "").split())
+        assert (each.text_score > 0) == bool(shared)
+
+
+def test_weights_of_a_call_are_shares_and_one_is_enough(workspace):
+    vector = workspace.search("striped giraffe", vector_weight=1.0, min_score=0.0)
+    assert [each.score for each in vector] == pytest.approx([max(each.vector_score or 0, 0) for each in vector])
+    text = workspace.search("striped giraffe", text_weight=1.0, min_score=0.0)
+    assert [each.score for each in text] == pytest.approx([each.text_score for each in text])
+    half = workspace.search("striped giraffe", vector_weight=0.5, text_weight=0.5, min_score=0.0)
+    assert half[0].score != workspace.search("striped giraffe", min_score=0.0)[0].score
+    with pytest.raises(InvalidInput, match="sum to 1"):
+        workspace.search("zebra", vector_weight=0.5, text_weight=0.6)
+    with pytest.raises(InvalidInput, match="candidate_multiplier"):
+        workspace.search("zebra", candidate_multiplier=0)
+    assert len(workspace.search("the striped zebra", candidate_multiplier=1, max_results=1, min_score=0.0)) == 1
+
+
+def test_age_can_be_turned_off_and_on_by_call(tmp_path):
+    write(tmp_path, "memory/2020-01-01.md", "A tall giraffe eats leaves.")
+    fading = config(query={"temporal_decay": {"enabled": True}})
+    with Workspace(tmp_path, fading, embedder=WordEmbedder()) as workspace:
+        workspace.index()
+        faded = workspace.search("tall giraffe")[0].score
+        whole = workspace.search("tall giraffe", temporal_decay=False)[0].score
+        assert faded < 0.001 < whole
+        with pytest.raises(InvalidInput, match="temporal_decay is 3"):
+            workspace.search("giraffe", temporal_decay=3)
+    with Workspace(tmp_path, config(), embedder=WordEmbedder()) as workspace:
+        assert workspace.search("tall giraffe")[0].score == whole
+        assert workspace.search("tall giraffe", temporal_decay=True)[0].score == pytest.approx(faded, rel=0.01)
+
+
+def test_results_turn_into_dicts_and_json(workspace):
+    found = workspace.search("striped zebra")
+    table = found[0].to_dict()
+    assert (table["path"], table["start_line"], table["headings"]) == ("memory/zebra.md", 1, [])
+    assert json.loads(found[0].to_json()) == table
+    whole = json.loads(found.to_json())
+    assert (whole["query"], whole["results"]) == ("striped zebra", [table])
+    assert json.loads(json.dumps(workspace.status().to_dict()))["files"] == 3
+    assert json.loads(workspace.files()[0].to_json())["chunks"] == 1
+
+
+def test_hits_and_records_turn_into_dicts_and_json():
+    with Memory(":memory:", embedder=WordEmbedder()) as memory:
+        record = memory.remember("the striped zebra", tags=["a"], created_at="2026-01-02T03:04:05Z")
+        assert record.to_dict()["created_at"] == "2026-01-02T03:04:05Z"
+        assert json.loads(record.to_json()) == record.to_dict()
+        hits = memory.recall("zebra")
+        assert json.loads(hits[0].to_json()) == hits[0].to_dict()
+        assert hits[0].to_dict()["tags"] == ["a"]
+        whole = json.loads(hits.to_json())
+        assert (whole["query"], len(whole["hits"])) == ("zebra", 1)
+        json.dumps(memory.stats().to_dict())

@@ -1,0 +1,142 @@
+"""Confidence: what raises and lowers it, in every mode, in batches and for explain, and what it was fitted on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from recallite import Memory
+from recallite.model.profiles import PROFILES
+from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
+from recallite_kernels import EVIDENCE
+from tests.unit.memory.support import PLAIN, unit
+
+NOTES = [
+    "We migrated from PostgreSQL to MySQL last week",
+    "Ada is on call for the billing service",
+    "The office plants are watered on Fridays",
+    "Deployments are frozen in the last week of December",
+    "Our staging cluster runs in Frankfurt",
+]
+ASKED = {"Which database did we migrate to?": 0, "Who is on call for billing?": 1, "When are the plants watered?": 2}
+UNANSWERABLE = ["What is a ticket to Lisbon?", "Who painted the ceiling?", "How tall is the tower?"]
+ASIDE, RISING = ("length", "records", "words"), ("cosine", "near", "coverage", "bm25", "similarity", "speaker")
+
+
+@pytest.fixture(scope="module")
+def notes():
+    with Memory(":memory:") as memory:
+        memory.ids = memory.remember_many(NOTES)
+        yield memory
+
+
+def test_the_weights_have_the_sign_of_their_sense():
+    """More of a signal never makes an answer less likely, and more of it in another record never more likely."""
+    calibration = load_calibration()
+    every = [calibration.words, *(weights for own in calibration.embedders.values() for weights in own.values())]
+    for weights in every:
+        for name, weight in zip(EVIDENCE._fields, weights, strict=False):
+            assert name in ASIDE or weight * (1 if name in RISING else -1) >= 0
+    made = json.loads(FILE.read_bytes())
+    assert set(made["data"]) >= {"emorynlp/FriendsQA", "Yale-LILY/QMSum"}
+    for name, figures in made["figures"].items():
+        assert name.split(", ")[-1] in SIGNAL_SETS
+        assert figures["calibration_error"] <= 0.05
+
+
+def test_right_answers_pass_the_threshold_and_questions_without_one_do_not(notes):
+    least = PROFILES["default"].gap_confidence
+    for question, place in ASKED.items():
+        hits = notes.recall(question)
+        assert hits[0].id == notes.ids[place]
+        assert hits[0].confidence >= least
+        assert hits.evidence_gaps == ()
+        assert hits[0].id in [hit.id for hit in notes.recall(question, min_confidence=least)]
+    for question in UNANSWERABLE:
+        best = max(hit.confidence for hit in notes.recall(question))
+        assert best < min(notes.recall(right)[0].confidence for right in ASKED)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+def test_every_mode_gives_chances(notes, mode):
+    for question, place in ASKED.items():
+        hits = notes.recall(question, mode=mode)
+        assert all(0 <= hit.confidence <= 1 for hit in hits)
+        if mode != "keyword" or hits:
+            assert hits[0].confidence == max(hit.confidence for hit in hits)
+            assert hits[0].id == notes.ids[place]
+
+
+def test_a_store_without_an_embedder_names_no_gap_for_right_answers():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        ids = memory.remember_many(NOTES)
+        for question, word in (("Who is on call for billing?", 1), ("When are the plants watered?", 2)):
+            hits = memory.recall(question)
+            assert (hits[0].id, hits.evidence_gaps) == (ids[word], ())
+        assert memory.recall("Who painted the ceiling?").evidence_gaps
+
+
+def test_a_nearer_vector_is_more_certain_and_makes_the_others_less():
+    query, away = unit(1), unit(2)
+    away -= (away @ query) * query
+    away /= np.linalg.norm(away)
+
+    def near(cosine):
+        return (cosine * query + np.sqrt(1 - cosine**2) * away).astype(np.float32)
+
+    last, least_other = 0.0, 1.0
+    for cosine in (0.2, 0.4, 0.6, 0.8):
+        with Memory(":memory:", settings=PLAIN) as memory:
+            memory.remember("alpha", vector=near(cosine))
+            memory.remember("omega", vector=near(0.1))
+            found = {hit.text: hit.confidence for hit in memory.recall("", vector=query, mode="vector")}
+        assert found["alpha"] >= last
+        assert found["omega"] <= least_other
+        last, least_other = found["alpha"], found["omega"]
+    assert last > least_other
+
+
+def test_stores_of_one_record_and_of_none(memory):
+    assert memory.recall("anything").evidence_gaps == ("nothing in this scope matches the query",)
+    memory.remember("apple pie", vector=unit(1))
+    (right,) = memory.recall("apple pie", vector=unit(1))
+    (wrong,) = memory.recall("bridge toll", vector=-unit(1))
+    assert 0 < wrong.confidence < right.confidence < 1
+
+
+def test_a_batch_gives_what_each_query_gives_and_explain_what_its_hit_has(notes):
+    asked = [*ASKED, *UNANSWERABLE, "the of", "mysql"]
+    for options in ({}, {"mode": "keyword"}, {"profile": "reeve"}, {"profile": "hermes"}, {"profile": "memweave"}):
+        moment = {"as_of": "2999-01-01T00:00:00Z"}
+        for question, together in zip(asked, notes.recall_many(asked, **options, **moment), strict=True):
+            alone = notes.recall(question, **options, **moment)
+            assert [hit.confidence for hit in together] == pytest.approx([hit.confidence for hit in alone], abs=1e-6)
+            for hit in alone[:2]:
+                said = notes.explain(question, hit.id, **options, **moment)
+                assert said.confidence == pytest.approx(hit.confidence, abs=1e-6)
+
+
+def test_profiles_that_rank_otherwise_mean_the_same(notes):
+    """They have no token codes, and other ranks: confidence differs by that alone."""
+    for question in ASKED:
+        plain = notes.recall(question, rerank_weight=0.0)[0].confidence
+        for profile in ("reeve", "hermes", "memweave"):
+            assert notes.recall(question, profile=profile)[0].confidence == pytest.approx(plain, abs=0.1)
+
+
+def test_a_match_of_stop_words_alone_says_nothing():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        memory.remember("this is what they were then")
+        memory.remember("zebra crossing")
+        stop, said = memory.recall("what were they"), memory.recall("zebra crossing")
+        assert stop[0].confidence < said[0].confidence
+        assert stop.evidence_gaps
+
+
+def test_another_embedder_takes_the_weights_of_the_first():
+    calibration = load_calibration()
+    first = next(iter(calibration.embedders))
+    for signals in SIGNAL_SETS:
+        assert calibration.weights("unheard-of", signals) is calibration.weights(first, signals)

@@ -1,0 +1,252 @@
+"""The change feed, the derived sketches, and giving space back."""
+
+from __future__ import annotations
+
+import apsw
+import numpy as np
+import pytest
+
+from recallite import Memory
+from recallite.errors import InvalidInput, StoreError
+from recallite.store.packing import pack
+from recallite.store.sqlite import changes
+from tests.unit.memory.support import PLAIN, raw, scored, unit
+
+
+def sequence(memory: Memory) -> int:
+    return memory.stats().sequence
+
+
+def test_every_write_moves_the_sequence_and_no_read_does(on_disk):
+    first, second = on_disk.remember_many(["one", "two"])
+    for write in (
+        lambda: on_disk.remember("three"),
+        lambda: on_disk.update(first, importance=0.9),
+        lambda: on_disk.update(first, text="changed"),
+        lambda: on_disk.link(first, second),
+        lambda: on_disk.forget(second),
+        on_disk.rebuild,
+    ):
+        before = sequence(on_disk)
+        write()
+        assert sequence(on_disk) > before
+    before = sequence(on_disk)
+    on_disk.recall("changed")
+    on_disk.get(first)
+    on_disk.list()
+    on_disk.count()
+    on_disk.history(first)
+    on_disk.explain("changed", first)
+    on_disk.verify()
+    assert sequence(on_disk) == before
+
+
+def test_recall_writes_nothing_and_counts_arrive_later(on_disk):
+    kept = on_disk.remember("counted words")
+    with on_disk._engine.store.exclusive() as writer:
+        before = writer.total_changes()
+    with apsw.Connection(on_disk.path) as other:
+        version = other.pragma("data_version")
+        for _ in range(3):
+            on_disk.recall("counted")
+        on_disk.recall_many(["counted", "words"])
+        assert other.pragma("data_version") == version
+    with on_disk._engine.store.exclusive() as writer:
+        assert writer.total_changes() == before
+    assert on_disk.get(kept.id).access_count == 5
+    path = on_disk.path
+    on_disk.recall("counted")
+    on_disk.close()
+    with Memory(path, settings=PLAIN) as again:
+        assert again.get(kept.id).access_count == 6
+        assert again.get(kept.id).accessed_at >= kept.created_at
+
+
+def test_access_counts_stand_outside_the_feed(on_disk):
+    kept = on_disk.remember("counted words")
+    before = sequence(on_disk)
+    on_disk.recall("counted")
+    on_disk.get(kept.id)
+    assert sequence(on_disk) == before
+
+
+def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
+    monkeypatch.setattr(changes, "KEPT_ROWS", 100)
+    with Memory(path, settings=PLAIN) as slow, Memory(path, settings=PLAIN) as busy:
+        kept = busy.remember("word kept", vector=unit(0))
+        gone = busy.remember("word gone", vector=unit(1))
+        assert len(slow.recall("word")) == 2
+        with busy._engine.store.atomic():
+            for number in range(2100):
+                busy.update(kept.id, importance=(number % 100) / 100)
+        busy.forget(gone.id)
+        busy.update(kept.id, text="word changed", vector=unit(2))
+        with busy._engine.store.read() as reader:
+            assert reader.connection.execute("SELECT count(*) FROM feed").get < 1200
+            assert reader.changes.since(slow._engine.index.commit) is None
+        assert [hit.text for hit in slow.recall("word", vector=unit(2))] == ["word changed"]
+
+
+def packed(memory: Memory) -> list[tuple[int, bytes]]:
+    with memory._engine.store.read() as reader:
+        return reader.connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()
+
+
+def expected_packed(memory: Memory) -> list[tuple[int, bytes]]:
+    with memory._engine.store.read() as reader:
+        rows = reader.connection.execute("SELECT id, record_id, value FROM vector ORDER BY id").fetchall()
+    ids, owners, values = zip(*rows, strict=True)
+    originals = np.array([np.frombuffer(value, dtype="<f4") for value in values])
+    return [*zip(ids, pack(ids, owners, originals), strict=True)]
+
+
+def test_packed_vectors_keep_step_with_the_vectors(on_disk):
+    ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
+    assert packed(on_disk) == expected_packed(on_disk)
+    assert len(packed(on_disk)) == 20
+    on_disk.update(ids[3], text="changed", vector=unit(99))
+    assert packed(on_disk) == expected_packed(on_disk)
+    on_disk.forget(ids[5:9])
+    assert packed(on_disk) == expected_packed(on_disk)
+    on_disk.rebuild()
+    assert packed(on_disk) == expected_packed(on_disk)
+    on_disk.forget(ids[3])
+    assert len(packed(on_disk)) == 15
+    on_disk.vacuum()
+    assert packed(on_disk) == expected_packed(on_disk)
+
+
+def test_sql_finds_the_nearest_of_the_current_records(on_disk):
+    ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
+    on_disk.update(ids[3], text="changed", vector=unit(99))
+    with on_disk._engine.store.read() as reader:
+        found = reader.connection.execute(
+            "SELECT id, text, vec_distance_cosine(vector, ?1) AS distance FROM memory_vectors "
+            "WHERE kind = 'memory' AND scope = '/' ORDER BY distance LIMIT 3",
+            (unit(3).astype("<f4").tobytes(),),
+        ).fetchall()
+        assert reader.connection.execute("SELECT count(*) FROM memory_vectors").get == 20
+    vectors = {key: unit(99 if number == 3 else number) for number, key in enumerate(ids)}
+    wanted = sorted(vectors, key=lambda key: -float(vectors[key] @ unit(3)))[:3]
+    assert [key for key, *_ in found] == wanted
+    assert [distance for *_, distance in found] == pytest.approx(
+        [1 - float(vectors[key] @ unit(3)) for key in wanted], abs=1e-6
+    )
+
+
+def test_a_dimension_that_is_no_whole_bytes_works(on_disk):
+    on_disk.remember_many([{"text": f"number {number}", "vector": unit(number, 7)} for number in range(5)])
+    assert on_disk.recall("", vector=unit(3, 7), limit=1)[0].text == "number 3"
+    assert on_disk.verify().problems == ()
+    assert on_disk.rebuild().problems == ()
+
+
+def test_forgetting_leaves_no_row_behind(on_disk):
+    ids = on_disk.remember_many(
+        [
+            {"text": f"number {number}", "vector": unit(number), "tags": ["a"], "source": "s", "scope": f"/s{number}"}
+            for number in range(4)
+        ]
+    )
+    on_disk.update(ids[0], text="changed once", vector=unit(9))
+    on_disk.update(ids[0], text="changed twice", vector=unit(10))
+    on_disk.link(ids[0], ids[1])
+    on_disk.recall("changed")
+    assert on_disk.forget(ids).versions == 2
+    with on_disk._engine.store.read() as reader:
+        for table in (
+            "record", "vector", "record_terms", "record_tag", "link", "access", "source",
+            "vector_packed",
+        ):  # fmt: skip
+            assert reader.connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
+    assert on_disk.recall("changed", vector=unit(9)) == []
+    assert on_disk.count() == 0
+
+
+def test_ids_are_never_given_twice(on_disk):
+    """SQLite gives the rows of deleted records to new ones; links and caches then point to the wrong memory."""
+    last = on_disk.remember_many(["one", "two"])[1]
+    with on_disk._engine.store.read() as reader:
+        highest = reader.connection.execute("SELECT max(id) FROM record").get
+    on_disk.forget(last)
+    on_disk.remember("three")
+    with on_disk._engine.store.read() as reader:
+        assert reader.connection.execute("SELECT max(id) FROM record").get > highest
+
+
+def test_vacuum_gives_space_back_and_changes_no_answer(on_disk):
+    ids = on_disk.remember_many(
+        [{"text": f"number {number} " + "filler " * 100, "vector": unit(number)} for number in range(400)]
+    )
+    on_disk.forget(ids[20:])
+    before = scored(on_disk.recall("number filler", vector=unit(7), decay="none", limit=20))
+    size = on_disk.stats().bytes_on_disk
+    given_back = on_disk.vacuum()
+    assert given_back > 0
+    assert on_disk.stats().bytes_on_disk == size - given_back
+    assert on_disk.stats().terms < 30
+    assert scored(on_disk.recall("number filler", vector=unit(7), decay="none", limit=20)) == before
+    assert on_disk.verify().problems == ()
+
+
+def test_a_forgotten_text_is_not_in_the_file_after_vacuum(on_disk):
+    from pathlib import Path
+
+    gone = on_disk.remember("the secretpassphrase is here", tags=["secrettag"])
+    on_disk.remember("something else")
+    on_disk.forget(gone.id)
+    on_disk.vacuum()
+    path = on_disk.path
+    on_disk.close()
+    data = Path(path).read_bytes()
+    for word in (b"secretpassphrase", b"secretpassphras", b"secrettag"):
+        assert word not in data
+
+
+def test_a_backup_is_refused_over_an_existing_file(on_disk, tmp_path):
+    (tmp_path / "there.db").write_text("precious")
+    with pytest.raises(InvalidInput, match=r"there\.db exists"):
+        on_disk.backup(tmp_path / "there.db")
+    assert (tmp_path / "there.db").read_text() == "precious"
+    with pytest.raises((InvalidInput, StoreError)):
+        on_disk.backup(on_disk.path)
+    with pytest.raises(StoreError, match="does not exist"):
+        on_disk.backup(tmp_path / "missing" / "x.db")
+
+
+def test_a_backup_that_breaks_off_leaves_nothing(on_disk, tmp_path):
+    on_disk.remember("one")
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        on_disk.backup(tmp_path / "copy.db", on_progress=stop)
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")] == []
+    on_disk.remember("two")
+
+
+def test_a_backup_of_ram_is_a_file(memory, tmp_path):
+    kept = memory.remember("kept", vector=unit(1))
+    copy = memory.backup(tmp_path / "copy.db")
+    with Memory(copy, settings=PLAIN) as restored:
+        assert restored.get(kept.id).text == "kept"
+        assert restored.verify().problems == ()
+
+
+def test_statements_after_one_that_yields_rows_run_only_when_fetched():
+    """Why every multi-statement call in the store ends in fetchall()."""
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE t (x)")
+    cursor = connection.execute("SELECT 1; INSERT INTO t VALUES (2)")
+    assert connection.execute("SELECT count(*) FROM t").get == 0
+    cursor.fetchall()
+    assert connection.execute("SELECT count(*) FROM t").get == 1
+
+
+def test_the_file_closed_with_raw_access_still_opens(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("one", vector=unit(1))
+    raw(path).close()
+    with Memory(path, settings=PLAIN) as memory:
+        assert memory.verify().problems == ()

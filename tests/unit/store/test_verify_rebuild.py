@@ -1,0 +1,188 @@
+"""verify names every divergence it claims to find; rebuild mends it from the records."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from recallite import Memory
+from recallite.errors import StoreCorrupt
+from tests.unit.memory.support import PLAIN, raw, scored, unit
+
+NAN = np.full(16, np.nan, dtype="<f4").tobytes()
+
+DIVERGENCES = {
+    "record without vector": "DELETE FROM vector WHERE record_id = 3",
+    "vector without record": "PRAGMA foreign_keys = OFF; UPDATE vector SET record_id = 999 WHERE record_id = 3",
+    "vector of an unknown embedder": "PRAGMA foreign_keys = OFF; UPDATE vector SET embedder_id = 9 WHERE record_id = 3",
+    "more than one active embedder": (
+        "INSERT INTO embedder (fingerprint, name, dimension, active) VALUES ('x:16', 'x', 16, 1)"
+    ),
+    "gap in a record's parts": "UPDATE vector SET part = 2 WHERE record_id = 3",
+    "vector of the wrong size": "UPDATE vector SET value = x'0011' WHERE record_id = 3",
+    "vector that is not of unit length": "UPDATE vector SET value = zeroblob(64) WHERE record_id = 3",
+    "record without words": "DELETE FROM record_terms WHERE record_id = 3",
+    "words without record": (
+        "PRAGMA foreign_keys = OFF; INSERT INTO record_terms SELECT 999, terms, counts FROM record_terms LIMIT 1"
+    ),
+    "record whose words are not those of its text": (
+        "UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE record_id = 4) WHERE record_id = 3"
+    ),
+    "record whose text was changed outside Recallite": "UPDATE record SET text = 'edited by hand' WHERE id = 3",
+    "a table is missing or broken": "DROP TABLE record_terms",
+}
+
+
+@pytest.fixture
+def stored(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many(
+            {"text": f"number{number} common words", "vector": unit(number), "source": "s", "position": number}
+            for number in range(6)
+        )
+        assert memory.verify().problems == ()
+    return path
+
+
+def test_many_at_once_are_derived_as_one_by_one(path):
+    with Memory(path, settings=PLAIN) as memory:
+        items = [
+            {
+                "text": f"common words of record {number}", "vector": unit(number % 8), "importance": number / 130,
+                "kind": ("memory", "episode")[number % 2], "scope": f"/team/{number % 3}",
+                "tags": ("words", f"t{number % 5}")[: number % 3],
+                **({"source": f"s{number % 7}", "position": number} if number % 4 else {}),
+                **({"event_at": "1960-05-04T10:00:00+00:00", "event_until": "2030-01-01"} if number % 5 == 0 else {}),
+                **({"created_at": "1950-01-01", "expires_at": "2199-01-01"} if number % 6 == 0 else {}),
+            }
+            for number in range(130)
+        ]  # fmt: skip
+        memory.remember_many(items)
+        memory.remember(**items[1])
+        assert memory.verify().problems == ()
+
+
+def diverge(path: str, statements: str) -> None:
+    connection = raw(path)
+    connection.execute(statements).fetchall()
+    connection.close()
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_verify_names_it_and_rebuild_mends_it(stored, name):
+    diverge(stored, DIVERGENCES[name])
+    with Memory(stored, settings=PLAIN) as memory:
+        found = memory.verify()
+        assert name in [problem.name for problem in found.problems]
+        assert not found.ok
+        assert all(problem.count > 0 and problem.remedy for problem in found.problems)
+        assert memory.verify() == found, "verify changes nothing"
+        assert memory.rebuild().problems == ()
+        assert len(memory.recall("common", limit=10)) == 6
+        assert len(memory.recall("common", vector=unit(1), limit=10)) == 6
+
+
+def test_a_healthy_store_has_no_problems(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        found = memory.verify()
+        assert (found.records, found.vectors, found.problems, found.ok) == (6, 6, (), True)
+
+
+def test_an_edited_text_is_found_by_its_new_words_after_rebuild(stored):
+    diverge(stored, DIVERGENCES["record whose text was changed outside Recallite"])
+    with Memory(stored, settings=PLAIN) as memory:
+        memory.rebuild()
+        assert [hit.text for hit in memory.recall("edited", mode="keyword")] == ["edited by hand"]
+        assert "edited by hand" not in [hit.text for hit in memory.recall("number2", mode="keyword")]
+
+
+def test_everything_derived_can_be_deleted_and_comes_back(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        ids = [record.id for record in memory.list()]
+        memory.link(ids[0], ids[5])
+        memory.update(ids[1], text="a changed text", vector=unit(50))
+        before = scored(memory.recall("common changed", vector=unit(2), decay="none"))
+        history = [(version.text, version.valid_from, version.valid_to) for version in memory.history(ids[1])]
+    diverge(
+        stored,
+        "DROP TABLE session_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_packed; DELETE FROM feed",
+    )
+    with Memory(stored, settings=PLAIN) as memory:
+        assert not memory.verify().ok
+        assert memory.rebuild().problems == ()
+        assert scored(memory.recall("common changed", vector=unit(2), decay="none")) == before
+        assert [(each.text, each.valid_from, each.valid_to) for each in memory.history(ids[1])] == history
+
+
+def test_a_recall_in_another_handle_follows_a_rebuild(stored):
+    with Memory(stored, settings=PLAIN) as reader, Memory(stored, settings=PLAIN) as mender:
+        before = scored(reader.recall("number3 common", decay="none"))
+        mender.rebuild()
+        mender.remember("number3 again")
+        after = scored(reader.recall("number3 common", decay="none", limit=20))
+        assert after == scored(mender.recall("number3 common", decay="none", limit=20))
+        assert {record_id for record_id, _ in before} <= {record_id for record_id, _ in after}
+
+
+def test_a_damaged_vector_does_not_stop_keyword_recall(stored):
+    diverge(stored, f"UPDATE vector SET value = x'{NAN.hex()}' WHERE record_id = 3")
+    with Memory(stored, settings=PLAIN) as memory:
+        assert len(memory.recall("common", limit=10)) == 6
+        assert "vector that is not of unit length" in [problem.name for problem in memory.verify().problems]
+
+
+def test_progress_is_told(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        told = []
+        memory.rebuild(on_progress=lambda done, total: told.append((done, total)))
+        assert told[-1] == (6, 6)
+
+
+def test_verify_on_an_open_memory_is_clean_while_segments_of_words_merge(on_disk):
+    session = on_disk.sessions.open("s")
+    for step in range(6):
+        for place in range(40):
+            on_disk.remember(f"text {step} {place}")
+            session.append("user", f"text {step} {place}")
+        assert on_disk.verify().problems == ()
+
+
+@pytest.mark.parametrize("column", ["terms", "counts"])
+def test_words_of_another_type_are_a_problem_that_rebuild_mends(path, column):
+    """A flipped bit made a number of them, and verify raised TypeError."""
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("the ship left")
+        with memory._engine.atomic() as writer:
+            writer.connection.execute(f"UPDATE record_terms SET {column} = 7")
+        assert "record whose words are not those of its text" in {each.name for each in memory.verify().problems}
+        assert memory.rebuild().ok
+
+
+def test_an_export_names_a_record_whose_id_is_no_text(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("the ship left")
+        with memory._engine.atomic() as writer:
+            writer.connection.execute("UPDATE record SET public_id = x'00ff'")
+        with pytest.raises(StoreCorrupt, match="public_id is not what was stored"):
+            memory.export(io.StringIO(), format="jsonl")
+
+
+def test_a_text_that_is_none_stops_a_rebuild_and_is_named(stored):
+    diverge(stored, "UPDATE record SET text = x'ff' WHERE id = 3")
+    with Memory(stored, settings=PLAIN) as memory:
+        with pytest.raises(StoreCorrupt, match="record 3: text is not what was stored"):
+            memory.rebuild()
+        assert memory.count() > 1
+
+
+def test_a_message_that_is_none_stops_a_rebuild_and_is_named(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        memory.sessions.open("talk").append("user", "hello")
+    diverge(stored, "UPDATE session_message SET content = x'ff'")
+    with (
+        Memory(stored, settings=PLAIN) as memory,
+        pytest.raises(StoreCorrupt, match="message 1: content is not what was stored"),
+    ):
+        memory.rebuild()

@@ -1,0 +1,246 @@
+"""The wings of the engine and which may know of which: imports point one way, down."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import recallite
+import recallite_kernels
+from recallite import AsyncMemory, Memory, errors
+
+ENGINE = Path(recallite.__file__).parent
+KERNELS = Path(recallite_kernels.__file__).parent
+FILES = sorted(ENGINE.rglob("*.py"))
+
+# A wing may import those after it, and itself. memory.py and aio.py name wings before them for types and inside
+# methods: `Memory.audit` imports the review when it is called.
+WINGS = (
+    "integrations", "doors", "compat", "bulk", "notes", "review", "transfer", "documents", "agents", "plugin", "aio",
+    "memory", "recall", "remember", "engine", "index", "embedding", "store", "remote", "model", "text", "system",
+    "errors", "_version",
+)  # fmt: skip
+FACADE = ("memory.py", "aio.py")
+PUBLIC = {
+    "Memory": "memory", "AsyncMemory": "aio", "Filter": "model", "Hit": "model", "Settings": "model",
+    "__version__": "_version",
+}  # fmt: skip
+SQL = re.compile(
+    r"\b(SELECT\b.+\bFROM|SELECT value FROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|"
+    r"(CREATE|DROP|ALTER) (VIRTUAL |TEMP )?(TABLE|INDEX|VIEW)|PRAGMA \w+|BEGIN IMMEDIATE|VACUUM INTO)",
+    re.DOTALL,
+)
+
+
+def wing_of(file: Path) -> str:
+    return file.relative_to(ENGINE).parts[0].removesuffix(".py")
+
+
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+
+
+def imported(tree: ast.AST) -> list[tuple[str, int, bool]]:
+    """Every module that a file imports, with the line and whether it is inside a function or for types."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno, node.col_offset > 0) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import in line {node.lineno}"
+            names = [f"recallite.{each.name}" for each in node.names] if node.module == "recallite" else [node.module]
+            found += [(str(name), node.lineno, node.col_offset > 0) for name in names]
+    return found
+
+
+def strings(tree: ast.AST) -> list[tuple[str, int]]:
+    """Every string of a file that is no docstring."""
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.value, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+    ]
+
+
+DRIVERS = {"apsw": "store/sqlite/", "psycopg": "store/postgres/", "psycopg_pool": "store/postgres/"}
+DATABASES = ("recallite.store.sql.", "recallite.store.sqlite.", "recallite.store.postgres.")
+
+
+def test_imports_point_down():
+    floors = {wing: number for number, wing in enumerate(WINGS)}
+    wrong = []
+    for file, tree in TREES.items():
+        wing = wing_of(file)
+        facade = str(file.relative_to(ENGINE)) in FACADE
+        for name, line, lazy in imported(tree):
+            if name.startswith("recallite.") and not wing.startswith("__"):
+                other = PUBLIC.get(name.split(".")[1], name.split(".")[1])
+                if other != wing and floors[other] < floors[wing] and not (facade and lazy):
+                    wrong.append(f"{file.relative_to(ENGINE)}:{line}: {wing} imports {other}")
+    assert wrong == []
+
+
+def test_every_file_is_in_a_wing():
+    assert {wing_of(file) for file in FILES} - {"__init__", "__main__"} == set(WINGS)
+
+
+def test_a_wing_is_no_single_file():
+    assert {folder.name for folder in ENGINE.rglob("*") if folder.is_dir() and len([*folder.glob("*.py")]) == 1} <= {
+        "__pycache__", "page",
+    }  # fmt: skip
+
+
+def test_names_of_files_tell_them_apart():
+    """Stores, doors, importers and exporters have files of the same names for the same things; others have not."""
+    alike = ("store/", "doors/", "transfer/importers/", "transfer/exporters/")
+    names = [file.name for file in FILES if not str(file.relative_to(ENGINE)).startswith(alike)]
+    assert {name for name in names if names.count(name) > 1} == {"__init__.py"}
+
+
+def test_no_second_sqlite_in_the_process():
+    assert not {
+        f"{file.relative_to(ENGINE)}:{line}"
+        for file, tree in TREES.items()
+        for name, line, _ in imported(tree)
+        if name.split(".")[0] == "sqlite3"
+    }
+
+
+def test_sql_lives_in_the_store():
+    """Elsewhere there is no statement; conditions are written in store/conditions.py."""
+    wrong = []
+    for file, tree in TREES.items():
+        if wing_of(file) != "store":
+            wrong += [f"{file.relative_to(ENGINE)}:{line}: {text}" for text, line in strings(tree) if SQL.search(text)]
+            wrong += [
+                f"{file.relative_to(ENGINE)}:{node.lineno}: Condition"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Condition"
+            ]
+    assert wrong == []
+
+
+def test_only_the_store_knows_its_database():
+    """Elsewhere there is no driver of one, no statement, no file beside one and no module of one kind of store."""
+    wrong = []
+    beside = re.compile(r"(?<!\bllama)-(journal|wal|shm|index)\b")  # llama-index is a framework
+    for file, tree in TREES.items():
+        name = str(file.relative_to(ENGINE))
+        modules = {module for module, _, _ in imported(tree)}
+        packages = {module.split(".")[0] for module in modules}
+        wrong += [f"{name}: {driver}" for driver, room in DRIVERS.items() if driver in packages and room not in name]
+        if wing_of(file) == "store":
+            continue
+        wrong += [f"{name}: {module}" for module in modules if module.startswith(DATABASES)]
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")]
+        wrong += [
+            f"{name}:{node.lineno}: {node.func.attr}"
+            for node in calls
+            if node.func.attr in ("execute", "executemany", "pragma")
+        ]
+        wrong += [f"{name}:{line}: {text}" for text, line in strings(tree) if beside.search(text)]
+    assert wrong == []
+
+
+def test_kernels_know_numpy_and_numba_only():
+    allowed = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "recallite_kernels"}
+    assert not {
+        f"{file.name}: {name}"
+        for file in KERNELS.rglob("*.py")
+        for name, _, _ in imported(ast.parse(file.read_text(encoding="utf-8")))
+        if name.split(".")[0] not in allowed
+    }
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        recallite.nothing_like_it  # noqa: B018
+
+
+def test_the_tree_of_errors_is_drawn_as_it_stands():
+    drawn: dict[str, str] = {}
+    branch: list[str] = []
+    for line in errors.__doc__.splitlines():
+        match = re.match(r"([│├└─ ]*)([A-Z]\w+)", line)
+        if match is None or line.startswith("Every"):
+            continue
+        depth = len(match[1]) // 4
+        branch[depth:] = [match[2]]
+        if depth:
+            drawn[match[2]] = branch[depth - 1]
+    classes = {name: getattr(errors, name) for name in errors.__all__}
+    standing = {name: item.__bases__[0].__name__ for name, item in classes.items() if name != "RecalliteError"}
+    assert drawn == standing
+    public = {name for name, item in vars(errors).items() if inspect.isclass(item) and not name.startswith("_")}
+    assert set(errors.__all__) == public
+
+
+def promised() -> list[str]:
+    """Class.method of everything that store/protocol/ states, and what databases implement of store/sql/."""
+    return [
+        f"{kind.name}.{method.name}"
+        for file in [*sorted((ENGINE / "store/protocol").glob("*.py")), *sorted((ENGINE / "store/sql").glob("*.py"))]
+        for kind in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(kind, ast.ClassDef)
+        for method in kind.body
+        if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
+    ]
+
+
+def test_what_is_public_is_documented():
+    """A method that implements a promise of store/protocol/, or a part of store/sql/, is documented there."""
+    promises = {name.split(".")[1] for name in promised()}
+    dialects = ("store/sql/", "store/sqlite/", "store/postgres/")
+    bare = []
+    for file, tree in TREES.items():
+        name = str(file.relative_to(ENGINE))
+        bare += [f"{name}: {what}" for what in undocumented(tree, promises if name.startswith(dialects) else set())]
+    assert bare == []
+
+
+def undocumented(tree: ast.Module, elsewhere: set[str]) -> list[str]:
+    """What is public in a file and has no docstring; methods named in `elsewhere` are documented there."""
+    bare = [] if ast.get_docstring(tree) or not tree.body else ["the module"]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                bare.append(node.name)
+            bare += [
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not inner.name.startswith("_")
+                and inner.name not in elsewhere
+                and not ast.get_docstring(inner)
+            ]
+    bare += [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    return bare
+
+
+def test_the_async_memory_has_every_verb():
+    def verbs(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert verbs(AsyncMemory) - {"open"} == verbs(Memory)
+    services = {name for name in verbs(Memory) if isinstance(getattr(Memory, name), property)}
+    assert inspect.signature(AsyncMemory) == inspect.signature(Memory)
+    for name in verbs(Memory) - services - {"scoped", "close", "transaction"}:
+        assert inspect.signature(getattr(AsyncMemory, name)) == inspect.signature(getattr(Memory, name)), name
+        assert inspect.iscoroutinefunction(getattr(AsyncMemory, name)), name
