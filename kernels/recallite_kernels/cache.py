@@ -23,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from recallite_kernels import _system
+
 _COMPLETE = "complete"
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NUMBA_LOOP_VECTORIZE")
 # Of a file here: 2 has a digest before the content.
@@ -42,7 +44,7 @@ class Cache:
     def read(self, name: str) -> bytes | None:
         """What was written under `name`; None where the file is missing, not private, or damaged."""
         try:
-            with open(self.folder / f"{name}.kernel", "rb", opener=_without_links) as file:
+            with open(self.folder / f"{name}.kernel", "rb", opener=_system.without_links) as file:
                 if not _private(os.fstat(file.fileno()), stat.S_ISREG):
                     return None
                 digest, content = file.read(_DIGEST_BYTES), file.read()
@@ -84,7 +86,7 @@ class Cache:
         # Written to another name, synced, then renamed: other processes see all or nothing, also after a power loss.
         aside = self.folder / f".{name}.{os.getpid()}"
         try:
-            with open(aside, "wb", opener=_owners_only) as file:
+            with open(aside, "wb", opener=_system.owners_only) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -93,9 +95,7 @@ class Cache:
             with contextlib.suppress(OSError):
                 aside.unlink()
             return False
-        if os.name == "posix":
-            with contextlib.suppress(OSError):
-                _sync_folder(self.folder)
+        _system.sync_folder(self.folder)
         return True
 
 
@@ -103,14 +103,7 @@ def root() -> Path | None:
     """RECALLITE_CACHE_DIR, else the platform's cache directory for this user; None if there is no home."""
     if chosen := os.environ.get("RECALLITE_CACHE_DIR"):
         return Path(chosen).absolute()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # the standard says to ignore a relative one
-            base = os.path.expanduser("~/.cache")
+    base = _system.cache_home()
     return Path(base, "recallite") if os.path.isabs(base) else None
 
 
@@ -142,7 +135,7 @@ def create() -> tuple[Cache | None, str]:
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        if os.name == "posix" and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
+        if not folder.is_symlink() and _system.owned(folder.stat()):
             folder.chmod(0o700)
         # A folder on a read-only file system, or one of another user, exists but takes no file.
         probe = folder / f".probe.{os.getpid()}"
@@ -163,27 +156,8 @@ def _private_folder(folder: Path) -> bool:
 
 
 def _private(found: os.stat_result, of_type: Callable[[int], bool]) -> bool:
-    """Whether it is of that type, and on POSIX owned by this user and writable by no other."""
-    if not of_type(found.st_mode):
-        return False
-    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
-
-
-def _without_links(path: str, flags: int) -> int:
-    # Without O_NONBLOCK a FIFO in place of a kernel would block.
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _owners_only(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Whether it is of that type, and this user's alone."""
+    return of_type(found.st_mode) and _system.private(found)
 
 
 def _folder() -> Path | None:
@@ -206,17 +180,9 @@ def _key() -> str:
                 digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
             except OSError:
                 digest.update(spec.origin.encode())
-    parts = [f"format {_FORMAT}", sys.implementation.cache_tag or "", np.__version__, platform.machine(), _processor()]
+    parts = [f"format {_FORMAT}", sys.implementation.cache_tag or "", np.__version__, platform.machine()]
+    # The machine code's own record of the CPU is checked again when it is loaded.
+    parts += [_system.processor()]
     parts += [f"{name}={os.environ.get(name, '')}" for name in _NUMBA_SETTINGS]
     digest.update("\0".join(parts).encode())
     return digest.hexdigest()[:16]
-
-
-def _processor() -> str:
-    # The first processor's lines; the machine code's own record of the CPU is checked again when it is loaded.
-    try:
-        with open("/proc/cpuinfo", "rb") as file:
-            text = file.read(8192).decode(errors="replace").split("\n\n")[0]
-    except OSError:
-        return platform.processor()
-    return "\n".join(line for line in text.split("\n") if line.startswith(("model name", "flags", "Features")))

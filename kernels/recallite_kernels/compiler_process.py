@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from recallite_kernels import _system
+
 _MAIN = "from recallite_kernels.numba_backend._compile import main; main()"
 _AS_HERE = ("path", "dont_write_bytecode", "pycache_prefix")  # of `sys`
 
@@ -25,7 +27,7 @@ class CompilerProcess:
         self._process = subprocess.Popen(
             [interpreter, "-I", "-c", f"import sys; {same}; {_MAIN}", *kernels],
             bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            **_system.background_options(),
         )  # fmt: skip
 
     def compiled(self) -> Iterator[str]:

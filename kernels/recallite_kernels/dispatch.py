@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
-from recallite_kernels import cache, compiler_process, python_backend
+from recallite_kernels import _system, cache, compiler_process, python_backend
 from recallite_kernels.contract import KernelError
 from recallite_kernels.protocol import NAMES, Backend
 
@@ -310,9 +310,4 @@ def _after_fork_in_child() -> None:
     _loader, _step = threading.Lock(), threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _step.acquire(),
-        after_in_parent=lambda: _step.release(),
-        after_in_child=_after_fork_in_child,
-    )
+_system.around_fork(before=lambda: _step.acquire(), after=lambda: _step.release(), in_child=_after_fork_in_child)

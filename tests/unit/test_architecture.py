@@ -153,6 +153,45 @@ def test_only_the_store_knows_its_database():
     assert wrong == []
 
 
+def of_one_system(tree: ast.AST) -> list[tuple[str, int]]:
+    """What a file uses that not every system has: modules, parts of `os`, files that show what Linux is doing."""
+    modules = {"fcntl", "resource", "signal", "mmap", "msvcrt", "winreg", "termios", "pwd", "grp", "_winapi"}
+    in_os = re.compile(
+        r"O_[A-Z]+|p?(read|write)v|p(read|write)|fork|forkpty|register_at_fork|nice|killp?g?|wait.*|W[A-Z]+|get[ePpSs]?[ugs]id"
+        r"|getpgrp|set\w*[ug]id|setsid|sched_\w+|posix_\w+|f?chown|fchmod|umask|f?statvfs|mkfifo|mknod|copy_file_range"
+        r"|sendfile|splice|memfd_create|pidfd_open|fdatasync|supports_(dir_)?fd|getloadavg|startfile"
+    )
+    shown = re.compile(r"/(proc|sys|dev)/")
+    found = [(name, line) for name, line, _ in imported(tree) if name.split(".")[0] in modules]
+    found += [(text, line) for text, line in strings(tree) if shown.match(text)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            module, names = node.value, [node.attr]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):
+            module, names = node.args[0], [getattr(node.args[1], "value", None)]
+        elif isinstance(node, ast.ImportFrom) and node.module == "os":
+            module, names = ast.Name("os"), [each.name for each in node.names]
+        elif isinstance(node, ast.keyword) and str(node.arg).endswith("dir_fd"):
+            found.append((f"{node.arg}=", node.value.lineno))
+            continue
+        else:
+            continue
+        if isinstance(module, ast.Name):
+            of = {"os": in_os, "ctypes": re.compile("windll|WinDLL|CDLL"), "socket": re.compile("AF_UNIX|AF_NETLINK"),
+                  "select": re.compile("e?poll|kqueue")}.get(module.id)  # fmt: skip
+            found += [(f"{module.id}.{name}", node.lineno) for name in names if of and of.fullmatch(str(name))]
+    return found
+
+
+def test_what_not_every_system_has_lives_in_system():
+    """`system/`, and one module of the kernels, have the other branch for it: for Windows, and for macOS."""
+    kernels = {file: ast.parse(file.read_text(encoding="utf-8")) for file in KERNELS.rglob("*.py")}
+    elsewhere = {file: tree for file, tree in TREES.items() if wing_of(file) != "system"}
+    elsewhere |= {file: tree for file, tree in kernels.items() if file != KERNELS / "_system.py"}
+    wrong = [f"{file}:{line}: {what}" for file, tree in elsewhere.items() for what, line in of_one_system(tree)]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_kernels_know_numpy_and_numba_only():
     allowed = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "recallite_kernels"}
     assert not {

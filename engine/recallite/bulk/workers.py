@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import get_context, resource_tracker
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from recallite import errors
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
 from recallite.system.cpus import limit_cpus, usable_cpus
 from recallite.system.messages import shown
+from recallite.system.processes import ignore_interrupts, interrupts_held
 
 __all__ = ["Workers"]
 
@@ -28,6 +27,14 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 # Batches under way for each process: one in work and one that waits for it.
 _AHEAD = 2
+
+
+class _Pipe(Protocol):
+    """One end of a pipe; those of Windows are of another class."""
+
+    def send_bytes(self, data: bytes, /) -> None: ...
+    def recv_bytes(self) -> bytes: ...
+    def close(self) -> None: ...
 
 
 class Workers(Generic[Task, Result]):
@@ -108,7 +115,7 @@ class _Worker:
     def __init__(self, pickled: bytes, cores: int) -> None:
         self._pickled, self._cores = pickled, cores
         self._process: SpawnProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: _Pipe | None = None
         self._killed = False
 
     def call(self, task: object) -> Any:
@@ -144,7 +151,7 @@ class _Worker:
             self._pipe.close()
             self._process.join()
 
-    def _start(self) -> Connection:
+    def _start(self) -> _Pipe:
         context = get_context("spawn")
         with self._starting:
             if self._killed:
@@ -155,11 +162,8 @@ class _Worker:
             # Ctrl-C is for this process alone, also while the other starts and has no handler of its own yet. The
             # tracker, which multiprocessing starts with the first process, would let the signal through again.
             resource_tracker.ensure_running()
-            _let_interrupts(through=False)
-            try:
+            with interrupts_held():
                 process.start()
-            finally:
-                _let_interrupts(through=True)
             there.close()
             self._process, self._pipe = process, here
         return here
@@ -176,16 +180,9 @@ class _Raised:
         return reason if self.place is None else InvalidItem(self.place, 0, reason)
 
 
-def _let_interrupts(*, through: bool) -> None:
-    """Let this thread get Ctrl-C, or not; processes that it starts inherit that."""
-    if hasattr(signal, "pthread_sigmask"):  # not on Windows
-        signal.pthread_sigmask(signal.SIG_UNBLOCK if through else signal.SIG_BLOCK, {signal.SIGINT})
-
-
-def _serve(pipe: Connection, pickled: bytes, cores: int) -> None:
+def _serve(pipe: _Pipe, pickled: bytes, cores: int) -> None:
     """Answer tasks until the pipe ends, which it does with the process at its other end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _let_interrupts(through=True)
+    ignore_interrupts()
     limit_cpus(cores)
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
@@ -200,7 +197,7 @@ def _serve(pipe: Connection, pickled: bytes, cores: int) -> None:
         pipe.send_bytes(_answer(call, tasks.get()))
 
 
-def _receive(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
+def _receive(pipe: _Pipe, tasks: queue.SimpleQueue[bytes]) -> None:
     try:
         while True:
             tasks.put(pipe.recv_bytes())

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from recallite.documents.loaded import Limits, Loaded
 from recallite.documents.plain import load_text
 from recallite.documents.reader_process import LENGTH_BYTES, Failure, Reply, Request
 from recallite.errors import DocumentTooLarge, DocumentUnreadable
+from recallite.system.processes import ending, out_of_time
 
 # Not multiprocessing, which would run the caller's script again in the child.
 _BOOT = (
@@ -148,11 +148,11 @@ class Parser:
 
     def _crashed(self, worker: _Worker) -> Exception:
         code = worker.process.wait()
-        if code == -getattr(signal, "SIGXCPU", 0):
+        if out_of_time(code):
             return DocumentTooLarge(f"it takes longer than {self._limits.seconds:g} s to be read")
-        ended = f"signal {-code}" if code < 0 else f"code {code}"
         return DocumentUnreadable(
-            f"its reader ended with {ended}: it is damaged, or needs more than {self._limits.memory_mb:,} MB of memory"
+            f"its reader ended with {ending(code)}: it is damaged, or needs more than {self._limits.memory_mb:,} MB of "
+            "memory"
         )
 
     def _end(self) -> None:

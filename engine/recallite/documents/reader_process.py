@@ -5,26 +5,23 @@ It is started by `recallite.documents.parser`, reads requests from standard inpu
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
 import queue
-import signal
 import sys
 import threading
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
 
 from recallite import errors
 from recallite.documents.loaded import Kind, Limits, Loaded
+from recallite.system.confinement import refusing
 from recallite.system.extras import install_command
+from recallite.system.processes import ignore_interrupts, limit_memory_and_files, limit_processor_time
 
 LENGTH_BYTES = 8
 _NESTED = 20_000
-_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "ftplib.")
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
 
 class Request(Struct, frozen=True):
@@ -54,16 +51,19 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     # The output of a library must not mix with the replies.
     os.dup2(2, 1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     sys.setrecursionlimit(_NESTED)
     sys.dont_write_bytecode = True
-    sys.addaudithook(_refuse)
+    sys.addaudithook(refusing("the reader of documents"))
     waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     limited = False
     while True:
         request = waiting.get()
-        _limit(request.limits, memory=not limited)
+        # Where the system has no such limits the parent's timeout remains.
+        limit_processor_time(request.limits.seconds)
+        if not limited:
+            limit_memory_and_files(request.limits.memory_mb * 1_000_000)
         limited = True
         reply = msgspec.msgpack.encode(_answer(request))
         replies.write(len(reply).to_bytes(LENGTH_BYTES, "little") + reply)
@@ -110,35 +110,3 @@ def _load(request: Request) -> Loaded:
     from recallite.documents.html import load_html
 
     return load_html(request.data, limits.max_chars, request.charset)
-
-
-def _limit(limits: Limits, *, memory: bool) -> None:
-    """Limit the processor time of this request, after which the process ends with SIGXCPU, and with `memory` the memory
-    taken beyond the present. Where the system has no such limits the parent's timeout remains.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    wanted = {resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime + limits.seconds) + 1}
-    if memory:
-        with open("/proc/self/statm") if os.path.exists("/proc/self/statm") else open(os.devnull) as status:
-            stated = status.read().split()
-        now = int(stated[0]) * resource.getpagesize() if stated else 0
-        most = now + limits.memory_mb * 1_000_000
-        wanted |= {resource.RLIMIT_AS: most, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
-    for kind, value in wanted.items():
-        hard = resource.getrlimit(kind)[1]
-        with contextlib.suppress(ValueError, OSError):  # macOS cannot limit address space
-            resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-
-
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook that refuses network, processes and writing files, whatever a document makes a library do."""
-    if event.startswith(_FORBIDDEN):
-        raise PermissionError(f"the reader of documents may not: {event}")
-    if event == "open":
-        mode, flags = arguments[1], arguments[2]
-        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
-            raise PermissionError("the reader of documents may not write files")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ from recallite.embedding.model_folder import ModelFolder, verify
 from recallite.errors import EmbedderError, EmbedderMissing, ModelInvalid
 from recallite.system.cpus import preemptions, saturates_int8, usable_cpus
 from recallite.system.parallel import run_tasks
+from recallite.system.processes import after_fork
 from recallite_models.runtime import load_onnxruntime
 
 if TYPE_CHECKING:
@@ -210,5 +210,4 @@ def _forget_after_fork() -> None:
 # Never destroyed: closing a session in the child would wait for threads that exist only in the parent.
 _abandoned: list[Runtime] = []
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+after_fork(_forget_after_fork)

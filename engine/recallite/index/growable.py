@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import mmap
-import os
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recallite.system.memory_maps import zeros, zeros_on_disk
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -19,7 +19,6 @@ _LARGE_BYTES = 2**20
 # So they are used for large arrays only, and where enough of them are free: writing 200 MiB then takes 36 ms instead of
 # 120, and a million records load in 0.9 of the time.
 _HUGE_BYTES = 2**24
-_HUGE_ORDER = 9
 
 
 class Growable(Generic[Scalar]):
@@ -111,38 +110,18 @@ class Growable(Generic[Scalar]):
     def _room(self, rows: int) -> NDArray[Scalar]:
         item = self._data.shape[1:]
         row_bytes = self._data.dtype.itemsize * math.prod(item)
-        if 2 * rows * row_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
+        if 2 * rows * row_bytes < _LARGE_BYTES:
             return np.zeros((2 * rows, *item), dtype=self._data.dtype)
-        if self._folder is not None and hasattr(os, "posix_fallocate"):
-            import tempfile  # takes 5 ms, which nobody else needs
-
+        if self._folder is not None:
             capacity = rows + rows // 8
             try:
-                with tempfile.TemporaryFile(dir=self._folder, prefix="recallite-") as file:
-                    # Reserve the space now: writing a mapped page on a full disk would kill the process.
-                    os.posix_fallocate(file.fileno(), 0, capacity * row_bytes)
-                    mapped = mmap.mmap(file.fileno(), capacity * row_bytes)
+                mapped = zeros_on_disk(capacity * row_bytes, self._folder)
             except OSError:
                 self._folder = None
             else:
                 return np.frombuffer(mapped, dtype=self._data.dtype).reshape(capacity, *item)
-        mapped = mmap.mmap(-1, 2 * rows * row_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if rows * row_bytes >= _HUGE_BYTES and _huge_pages_free(rows * row_bytes):
-            mapped.madvise(mmap.MADV_HUGEPAGE)
+        mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
         return np.frombuffer(mapped, dtype=self._data.dtype).reshape(2 * rows, *item)
-
-
-def _huge_pages_free(size: int) -> bool:
-    """Whether Linux has twice as many bytes as these free in pieces of 2 MiB or more."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return False
-    try:
-        with open("/proc/buddyinfo", encoding="ascii") as zones:
-            pieces = [map(int, zone.split()[4 + _HUGE_ORDER :]) for zone in zones]
-    except (OSError, ValueError):
-        return False
-    free = sum(count << order for zone in pieces for order, count in enumerate(zone, _HUGE_ORDER))
-    return free * mmap.PAGESIZE >= 2 * size
 
 
 class IndexPart:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import mmap
 import os
 import struct
 import time
@@ -31,6 +30,8 @@ from msgspec import Struct
 
 from recallite.index.growable import Growable
 from recallite.store.values import Commit
+from recallite.system.descriptors import copy_at, create_private, read_at, read_into
+from recallite.system.memory_maps import private_copy, zeros
 from recallite.system.parallel import run_tasks
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
     sections = [msgspec.structs.replace(section, offset=section.offset + start) for section in sections]
     encoded = msgspec.json.encode(_Contents(header, start + end, sections))
     _remove_abandoned(path)
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+    with open(create_private(path), "wb") as file:
         file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
         for section, array in zip(sections, arrays.values(), strict=True):
             file.seek(section.offset)
@@ -123,7 +124,7 @@ def read(path: str, *, folder: str | None = None) -> Snapshot | None:
             mapped = None if folder is None else _copied(file.fileno(), contents, folder)
             source = file.fileno() if mapped is None else None
             if mapped is None:
-                mapped = _room(contents.size)
+                mapped = np.frombuffer(zeros(contents.size), np.uint8)
             arrays = {}
             for section in contents.sections:
                 begin, dtype = section.offset, np.dtype(section.dtype)
@@ -140,11 +141,11 @@ def read(path: str, *, folder: str | None = None) -> Snapshot | None:
 
 
 def _contents(descriptor: int) -> _Contents | None:
-    magic, length, checksum = _PREFIX.unpack(os.pread(descriptor, _PREFIX.size, 0))
+    magic, length, checksum = _PREFIX.unpack(read_at(descriptor, _PREFIX.size, 0))
     size = os.fstat(descriptor).st_size
     if magic != _MAGIC or length > size:
         return None
-    encoded = os.pread(descriptor, length, _PREFIX.size)
+    encoded = read_at(descriptor, length, _PREFIX.size)
     if zlib.crc32(encoded) != checksum:
         return None
     contents = msgspec.json.decode(encoded, type=_Contents)
@@ -160,27 +161,17 @@ def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uin
             for section in contents.sections:
                 _copy(descriptor, file.fileno(), section.offset, section.offset + section.filled_bytes)
             file.truncate(contents.size)
-            return np.frombuffer(mmap.mmap(file.fileno(), contents.size, access=mmap.ACCESS_COPY), np.uint8)
+            return np.frombuffer(private_copy(file.fileno(), contents.size), np.uint8)
     except OSError:
         return None
 
 
 def _copy(source: int, target: int, begin: int, end: int) -> None:
     while begin < end:
-        if hasattr(os, "copy_file_range"):  # shares the blocks on a file system that can
-            done = os.copy_file_range(source, target, end - begin, begin, begin)
-        else:
-            done = os.pwrite(target, os.pread(source, min(end - begin, _BLOCK_BYTES), begin), begin)
+        done = copy_at(source, target, end - begin, begin)
         if not done:
             raise ValueError("the file is truncated")
         begin += done
-
-
-def _room(size: int) -> NDArray[np.uint8]:
-    """Zeros that take no memory until they are written to."""
-    if not hasattr(mmap, "MAP_ANONYMOUS"):
-        return np.zeros(size, np.uint8)
-    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
 
 
 def _pages(size: int) -> int:
@@ -215,7 +206,7 @@ def _sums(flat: NDArray[np.uint8], source: int | None, offset: int) -> bytes:
 def _fill(flat: NDArray[np.uint8], source: int, offset: int) -> None:
     view = flat.data
     while view:
-        done = os.preadv(source, [view], offset)
+        done = read_into(source, view, offset)
         if not done:
             raise ValueError("the file is truncated")
         view, offset = view[done:], offset + done

@@ -18,6 +18,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from recallite.system.descriptors import create_private, open_unfollowed, read_at, write_at
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,6 @@ _MAGIC = b"RcMap\x00\x00\x01"
 _PREFIX = struct.Struct("<8sII")
 _LONGEST_HEADER = 4096
 _FEW = 32
-_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Odd constants with well spread bits (splitmix64).
 _MIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64)
 
@@ -59,8 +60,7 @@ def write(path: str, header: MapHeader, points: NDArray[np.void]) -> None:
     encoded = msgspec.json.encode(header)
     rows = points.copy()
     rows["check"] = _checks(rows)
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _OPEN
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+    with open(create_private(path), "wb") as file:
         file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
         file.write(rows.tobytes())
         file.flush()
@@ -70,7 +70,7 @@ def write(path: str, header: MapHeader, points: NDArray[np.void]) -> None:
 def read(path: str) -> SavedMap | None:
     """What is in a file, without rows that are damaged or were erased; None where there is none or it is damaged."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | _OPEN), "rb") as file:
+        with open(open_unfollowed(path), "rb") as file:
             header, _ = _header(file.read(_PREFIX.size), file.read)
             data = file.read()
     except (OSError, ValueError, struct.error, msgspec.DecodeError):
@@ -89,19 +89,19 @@ def read(path: str) -> SavedMap | None:
 def erase(path: str, ids: Sequence[int]) -> None:
     """Overwrite the points of these records by zeros, and sync the file; one that cannot be changed is removed."""
     try:
-        descriptor = os.open(path, os.O_RDWR | _OPEN)
+        descriptor = open_unfollowed(path, writing=True)
     except FileNotFoundError:
         return
     except OSError:
         os.unlink(path)
         return
     try:
-        _, start = _header(os.pread(descriptor, _PREFIX.size, 0), lambda size: os.pread(descriptor, size, _PREFIX.size))
-        data = os.pread(descriptor, os.fstat(descriptor).st_size - start, start)
+        _, start = _header(read_at(descriptor, _PREFIX.size, 0), lambda size: read_at(descriptor, size, _PREFIX.size))
+        data = read_at(descriptor, os.fstat(descriptor).st_size - start, start)
         rows = np.frombuffer(data, dtype=POINT, count=len(data) // POINT.itemsize)
         places = _places_of(rows["id"], np.asarray(ids, dtype=np.int64))
         for place in places.tolist():
-            os.pwrite(descriptor, bytes(POINT.itemsize), start + place * POINT.itemsize)
+            write_at(descriptor, bytes(POINT.itemsize), start + place * POINT.itemsize)
         if len(places):
             os.fsync(descriptor)
     except (OSError, ValueError, struct.error, msgspec.DecodeError):

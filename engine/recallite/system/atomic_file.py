@@ -9,11 +9,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from recallite.system.descriptors import opened
 from recallite.system.folder_lock import try_lock
 
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_OLD = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
 _ATTEMPTS = 10
 # With our suffix and those of files beside it, within the 255 bytes that file systems allow.
 _NAME_BYTES = 200
@@ -97,7 +95,7 @@ def _stem(name: str) -> str:
 def _create(folder: str, name: str, parent: int | None) -> Part:
     for _ in range(_ATTEMPTS):
         path = f"{folder}.{_stem(name)}.{os.urandom(4).hex()}.part"
-        descriptor = os.open(path, _NEW | _BINARY, 0o600, dir_fd=parent)
+        descriptor = opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, parent=parent)
         locked = None if sys.platform == "win32" else try_lock(descriptor)
         # Another process may have removed it before it was locked; without locks nothing is removed.
         if locked is None or (locked and os.fstat(descriptor).st_nlink):
@@ -108,7 +106,7 @@ def _create(folder: str, name: str, parent: int | None) -> Part:
 
 def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> None:
     if sys.platform != "win32":  # there an open file cannot be removed
-        descriptor = os.open(path, _OLD, dir_fd=parent)
+        descriptor = opened(path, os.O_RDWR | os.O_NONBLOCK, parent=parent)
         try:
             if not try_lock(descriptor):
                 return

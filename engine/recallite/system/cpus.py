@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from pathlib import Path
 
-try:
+if sys.platform != "win32":
     import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 
 _MAX_THREADS = 16
@@ -50,7 +49,9 @@ def _cgroup_quota() -> float | None:
 
 def preemptions() -> int:
     """How often threads of this process have lost a core that they still wanted; 0 where the system does not say."""
-    return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    if sys.platform != "win32":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    return 0
 
 
 def saturates_int8() -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from recallite.system.descriptors import opened
+
 if sys.platform == "win32":
     import msvcrt
 else:
@@ -19,7 +21,6 @@ else:
 
 _POLL_SECONDS = 0.005
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class FolderLock:
@@ -39,7 +40,7 @@ class FolderLock:
             yield False
             return
         try:
-            descriptor = os.open(self._path, _OPEN, 0o600)
+            descriptor = opened(self._path, os.O_RDWR | os.O_CREAT)
             try:
                 while (locked := try_lock(descriptor)) is False:
                     if deadline is not None and time.monotonic() >= deadline:

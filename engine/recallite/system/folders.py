@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -71,6 +72,22 @@ def open_folder(path: Path) -> Folder:
     if _BY_DESCRIPTOR:
         return _ByDescriptor(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
     return _ByPath(os.path.realpath(path, strict=True))
+
+
+def why_closed(path: str) -> int:
+    """The errno of opening the folder at a path, ENOSPC if its disk has no space left; 0 if neither is so."""
+    try:
+        if sys.platform == "win32":
+            import shutil
+
+            os.scandir(path).close()
+            full = shutil.disk_usage(path).free == 0
+        else:
+            os.close(os.open(path, _READ))
+            full = os.statvfs(path).f_bavail == 0
+    except OSError as fault:
+        return fault.errno or 0
+    return errno.ENOSPC if full else 0
 
 
 def walk(

@@ -6,7 +6,6 @@ and not each helper as well, and it collects no garbage. That takes half the tim
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 from numba.core import codegen
 
-from recallite_kernels import cache
+from recallite_kernels import _system, cache
 from recallite_kernels.numba_backend import _jit
 
 _codegen: Any = codegen  # without types of its own
@@ -30,9 +29,7 @@ def main() -> None:
     """Compile the kernels that are named as arguments, and print each name when the kernel is in the cache."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.disable()
-    if hasattr(os, "nice"):
-        with contextlib.suppress(OSError):
-            os.nice(_NICENESS)
+    _system.lower_priority(_NICENESS)
     kept_in, _ = cache.create()
     if kept_in is None:
         return

@@ -16,6 +16,7 @@ from recallite.documents.loaded import Limits
 from recallite.documents.parser import Parser
 from recallite.documents.reader_process import Request
 from recallite.errors import DocumentError, DocumentTooLarge, DocumentUnreadable, ParserMissing
+from recallite.system.confinement import refusing
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
 
@@ -172,14 +173,15 @@ def test_it_dies_with_its_parent():
 
 
 def test_the_process_has_no_network_no_programs_and_writes_no_files():
+    refuse = refusing("the reader of documents")
     for event, arguments in (
         ("socket.connect", ()), ("socket.getaddrinfo", ()), ("subprocess.Popen", ()), ("os.system", ()),
         ("open", ("x", "w", 0)), ("open", ("x", None, os.O_WRONLY | os.O_CREAT)),
     ):  # fmt: skip
         with pytest.raises(PermissionError, match="may not"):
-            worker._refuse(event, arguments)
-    worker._refuse("open", ("x", "r", 0))
-    worker._refuse("import", ())
+            refuse(event, arguments)
+    refuse("open", ("x", "r", 0))
+    refuse("import", ())
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):

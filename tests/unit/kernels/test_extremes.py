@@ -4,11 +4,13 @@ which is finite and that of the definition, or both raise KernelError.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
 import numpy as np
 import pytest
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import recallite_kernels as kernels
@@ -50,6 +52,14 @@ def assert_same_signals(one, other):
     """To the float32 of cosine and BM25, which a great weight multiplies."""
     scale = np.maximum(np.abs(one).max(axis=1, initial=0), 1.0)[:, None]
     assert_alike(one / scale, other / scale, rtol=0, atol=1e-5)
+
+
+def assume_no_near_ties(offsets, signals):
+    """Pass over queries whose BM25 or cosines differ by less than float32 holds: their ranks may differ."""
+    for start, stop in itertools.pairwise(offsets):
+        for values in signals[:2, start:stop]:
+            gaps = np.diff(np.sort(values)) / max(1.0, np.abs(values).max(initial=0))
+            assume(not ((gaps > 0) & (gaps < 1e-6)).any())
 
 
 @holds(seed=seeds, signals=st.integers(0, 3), k=wide, share=st.sampled_from([0.0, 0.3, 1.0]))
@@ -206,6 +216,8 @@ def test_parameters_of_a_ranking(jit, seed, name, value, summed):
     if found is not None:
         (_, rows, signals, order), (_, other_rows, other_signals, _) = found
         assert rows.tolist() == other_rows.tolist()
+        assume_no_near_ties(found[0][0], signals)
+        assume_no_near_ties(found[0][0], other_signals)
         assert_same_signals(signals, other_signals)
         assert len(order) == len(rows)
     if name in ("near", "far", "lone_share", "neighbor_weight", "date_weight"):
@@ -233,6 +245,8 @@ def test_values_of_a_ranking(jit, spoilt, seed, profile):
     found = answers(jit, lambda: kernels.rank_candidates(*groups, parameters(**profile), mentions=mentions))
     if found is not None:
         assert found[0][1].tolist() == found[1][1].tolist()
+        assume_no_near_ties(found[0][0], found[0][2])
+        assume_no_near_ties(found[1][0], found[1][2])
         assert_same_signals(found[0][2], found[1][2])
 
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.notes.editable import to_folder
+from recallite.notes.editable import safe_folder, to_folder
 from recallite.notes.editable.markdown import Fields, parse_file, render_file
 from recallite.notes.editable.safe_folder import Changed, Folder
 from recallite.system import folders
@@ -519,7 +519,7 @@ def test_a_folder_that_cannot_be_written_can_be_imported(on_disk, folder, tmp_pa
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Folder, "_parent", refuse)
+    monkeypatch.setattr(safe_folder, "writable_folder", refuse)
     with Memory(tmp_path / "other.db", settings=PLAIN) as other:
         done = other.import_folder(folder)
         assert (done.created, [problem.path for problem in done.problems]) == (1, [".recallite"])

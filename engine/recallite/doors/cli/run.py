@@ -132,6 +132,5 @@ def _drop_stdout() -> None:
     """Nobody reads any more: keep the interpreter from saying so when it flushes at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         target = sys.stdout.fileno()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, target)
-        os.close(nowhere)
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), target)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
@@ -29,6 +27,7 @@ from recallite.doors.cli.output import (
 from recallite.doors.cli.streams import stdin_text
 from recallite.doors.cli.transfer import print_exported, print_restored
 from recallite.errors import InvalidInput
+from recallite.system.processes import heed_interrupts, wait_for_interrupt
 
 if TYPE_CHECKING:
     from recallite.model.reports import Exported, Restored
@@ -144,11 +143,11 @@ def watch_files(
             print_json(result) if as_json else _print_run(result)
             _hint_problems(result)
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` starts it with Ctrl-C ignored
+    heed_interrupts()
     with open_workspace(folder, config, embedder) as opened:
         opened.start_watching(tell)
         hint(f"watching {opened.folder}; stop with Ctrl-C")
-        threading.Event().wait()
+        wait_for_interrupt()
 
 
 def _print_run(result: IndexResult) -> None:

@@ -20,6 +20,7 @@ from recallite.doors.http.request_checks import LOOPBACK_NAMES, Limits, hostname
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import is_loopback
+from recallite.system.descriptors import create_private
 from recallite.system.logs import logger
 from recallite.system.messages import shown
 
@@ -96,7 +97,7 @@ def _opened(page: str, store: str) -> Iterator[None]:
     try:
         with suppress(FileNotFoundError):
             os.unlink(file)
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
+        with open(create_private(file), "w", encoding="utf-8") as written:
             written.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={page}">')
         page = Path(file).as_uri()
     except OSError:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 
 from recallite.errors import InvalidInput, StoreFull
@@ -17,6 +17,7 @@ from recallite.system.atomic_file import new_file_mode, sweep, unfinished
 from recallite.system.folder_lock import FolderLock
 from recallite.system.folders import open_file, walk
 from recallite.system.messages import shown
+from recallite.system.writable_folder import writable_folder
 
 OWN = ".recallite"
 """The folder for the files of exports themselves."""
@@ -24,9 +25,6 @@ _WAIT_SECONDS = 60.0
 MAX_FILE_BYTES = 256 * 2**20
 """Larger files are not read."""
 _OURS = re.compile(r".+\.(md|json)|\.gitignore", re.DOTALL)
-_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
 
 
 class Changed(Exception):
@@ -63,7 +61,7 @@ class Folder:
         """
         with ExitStack() as stack:
             try:
-                with self._parent((OWN,)):
+                with writable_folder(self.root, (OWN,)):
                     pass
                 held = stack.enter_context(FolderLock(self.root / OWN / "lock").held(_WAIT_SECONDS))
             except OSError as fault:
@@ -111,23 +109,21 @@ class Folder:
         """
         parts = _parts(self.root, path)
         try:
-            with self._parent(parts[:-1]) as (parent, prefix):
-                name = prefix + parts[-1]
-                mode = new_file_mode() if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
-                with unfinished(prefix, parts[-1], parent=parent) as part:
+            with writable_folder(self.root, parts[:-1]) as folder:
+                name = parts[-1]
+                mode = new_file_mode() if over is None else folder.mode(name)
+                with unfinished(folder.prefix, name, parent=folder.parent) as part:
                     with open(part.descriptor, "wb", closefd=False) as stream:
                         stream.write(data)
                     part.finish()
                     if over is None:
-                        # Unlike a rename, a hard link never replaces a file that was created meanwhile.
-                        os.link(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
+                        folder.add(part.path, name)
                     else:
                         if self._read(parts) != over:
                             raise Changed(path)
-                        os.replace(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
+                        folder.replace(part.path, name)
                     part.give(mode)
-                    if parent is not None:
-                        os.fsync(parent)
+                    folder.sync()
         except (FileExistsError, FileNotFoundError) as fault:
             raise Changed(path) from fault
         except OSError as fault:
@@ -137,10 +133,10 @@ class Folder:
         """Remove a file whose content is `over`. Raises Changed where it has other content by now."""
         parts = _parts(self.root, path)
         try:
-            with self._parent(parts[:-1]) as (parent, prefix):
+            with writable_folder(self.root, parts[:-1]) as folder:
                 if self._read(parts) != over:
                     raise Changed(path)
-                os.unlink(prefix + parts[-1], dir_fd=parent)
+                folder.remove(parts[-1])
         except FileNotFoundError as fault:
             raise Changed(path) from fault
         except OSError as fault:
@@ -155,30 +151,6 @@ class Folder:
         if len(data) > MAX_FILE_BYTES:
             raise InvalidInput(f"{self.root.joinpath(*parts)} has more than {MAX_FILE_BYTES:,} bytes")
         return data
-
-    @contextmanager
-    def _parent(self, folders: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
-        """The folder of a file, created if missing, as a descriptor and a prefix for the names in it."""
-        if not _BY_DESCRIPTOR:  # Windows: a path that is checked not to be a link
-            place = self.root.resolve()
-            for folder in folders:
-                place = place / folder
-                place.mkdir(exist_ok=True)
-                if place.resolve() != place:
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
-            yield None, f"{place}{os.sep}"
-            return
-        parent = os.open(self.root, _FOLDER)
-        try:
-            for folder in folders:
-                with suppress(FileExistsError):
-                    os.mkdir(folder, dir_fd=parent)
-                inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
-                os.close(parent)
-                parent = inner
-            yield parent, ""
-        finally:
-            os.close(parent)
 
     def _refused(self, path: str, fault: OSError) -> InvalidInput | StoreFull:
         where = self.root / path

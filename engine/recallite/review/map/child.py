@@ -17,6 +17,7 @@ import numpy as np
 
 from recallite.review.map.map_process import LENGTH_BYTES, Computed, Failed, Job, Reply, Told
 from recallite.system.cpus import usable_cpus
+from recallite.system.processes import background_options, ending
 from recallite_kernels.cache import private_folder
 from recallite_kernels.compiler_process import interpreter
 
@@ -96,8 +97,7 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [program, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
-                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **background_options(),
                 )  # fmt: skip
             except OSError as reason:
                 raise MapFailed(f"the process that computes the map cannot be started: {reason}") from reason
@@ -119,9 +119,7 @@ class Child:
 
     @staticmethod
     def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
-        code = process.wait()
-        ended = f"signal {-code}" if code < 0 else f"code {code}"
-        return f"the process that computes the map ended with {ended}"
+        return f"the process that computes the map ended with {ending(process.wait())}"
 
 
 def _sent(stream: IO[bytes], data: bytes) -> bool:

@@ -6,22 +6,19 @@ that it is given. It ends with its parent, whatever ends that: then its standard
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
 import threading
 import warnings
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 
+from recallite.system.confinement import refusing
+from recallite.system.processes import ignore_interrupts, lower_priority
+
 LENGTH_BYTES = 8
-_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "ftplib.")
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-_NICE = 19
 
 
 class Job(Struct, frozen=True):
@@ -61,10 +58,10 @@ def main() -> None:
     requests = sys.stdin.buffer
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with the replies
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     sys.dont_write_bytecode = True
     warnings.simplefilter("ignore")
-    _yield_to_others()
+    lower_priority()
     cache = os.environ.get("NUMBA_CACHE_DIR")
     _confine(cache)
     job = msgspec.msgpack.decode(_framed(requests), type=Job)
@@ -121,33 +118,14 @@ def _end_with_parent(stream: BinaryIO) -> None:
     os._exit(1)
 
 
-def _yield_to_others() -> None:
-    """The lowest priority, so that a server answers meanwhile."""
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            import ctypes
-
-            below_normal = 0x4000
-            ctypes.windll.kernel32.SetPriorityClass(ctypes.windll.kernel32.GetCurrentProcess(), below_normal)
-        else:
-            os.nice(_NICE)
-
-
 def _confine(cache: str | None) -> None:
     """From now on refuse network, processes, and writing files outside the cache folder."""
     inside = None if cache is None else os.path.join(os.path.realpath(cache), "")
 
-    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-        if event.startswith(_FORBIDDEN):
-            raise PermissionError(f"the process that computes a map may not: {event}")
-        if event == "open":
-            path, mode, flags = arguments
-            writes = isinstance(mode, str) and set(mode) & set("wax+")
-            if not (writes or (isinstance(flags, int) and flags & _WRITING)) or path == os.devnull:
-                return
-            # A descriptor was opened before, or by what was allowed.
-            if isinstance(path, int) or (inside and os.path.realpath(os.fsdecode(path)).startswith(inside)):
-                return
-            raise PermissionError(f"the process that computes a map may not write {Path(os.fsdecode(path)).name}")
+    def may_write(path: int | str | bytes) -> bool:
+        # A descriptor was opened before, or by what was allowed.
+        if path == os.devnull or isinstance(path, int):
+            return True
+        return inside is not None and os.path.realpath(os.fsdecode(path)).startswith(inside)
 
-    sys.addaudithook(refuse)
+    sys.addaudithook(refusing("the process that computes a map", may_write=may_write))

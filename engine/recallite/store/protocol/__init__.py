@@ -1,7 +1,8 @@
 """What a store is, whatever it is made of: transactions that hold repositories, and maintenance.
 
 `Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. Row ids grow
-with time and are never reused, but need not be consecutive. `tests/unit/store/contract/` holds what every store promises.
+with time and are never reused, but need not be consecutive. What every store promises is held by
+`tests/unit/store/contract/`.
 """
 
 from __future__ import annotations

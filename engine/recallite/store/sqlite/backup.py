@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.keys import Key
 from recallite.system.atomic_file import unfinished
+from recallite.system.descriptors import sync_folder
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.store import SqliteStore
@@ -85,9 +85,4 @@ def _put(part: str, path: Path) -> None:
         if path.exists():
             raise FileExistsError(path) from None
         os.rename(part, path)
-    if sys.platform != "win32":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)

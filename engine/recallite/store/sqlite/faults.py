@@ -21,6 +21,7 @@ from recallite.errors import (
     StoreReadOnly,
     WrongKey,
 )
+from recallite.system.folders import why_closed
 
 # SQLite reports these as a malformed file.
 _UNREADABLE = (errno.EIO, errno.ENXIO)
@@ -87,7 +88,8 @@ def as_store_error(
                 after = "the write was undone, but may be there when the file is opened again after a crash"
             return _refused(_errno(connection), path, doing=doing, after=after)
         case apsw.CantOpenError():
-            if (number := _of_folder(path)) in (*_SHORT, errno.EIO, errno.ENOSPC):
+            # SQLite does not keep the errno of the file.
+            if (number := why_closed(os.path.dirname(path) or ".")) in (*_SHORT, errno.EIO, errno.ENOSPC):
                 return _refused(number, path, doing="opened", after="nothing was changed")
             return StoreError(
                 f"{path} cannot be opened: check that its folder exists, may be entered and written, and has space"
@@ -172,15 +174,3 @@ def _last_errors(connection: apsw.Connection) -> Iterator[int]:
             number.value = 0
             _CALL(address)(file, apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
             yield number.value
-
-
-def _of_folder(path: str) -> int:
-    """The errno of opening the folder, or ENOSPC; 0 without an error. SQLite does not keep that of the file."""
-    folder = os.path.dirname(path) or "."
-    try:
-        os.close(os.open(folder, os.O_RDONLY))
-        if hasattr(os, "statvfs") and os.statvfs(folder).f_bavail == 0:
-            return errno.ENOSPC
-    except OSError as fault:
-        return fault.errno or 0
-    return 0

@@ -14,6 +14,7 @@ import apsw
 
 from recallite.errors import StoreCorrupt, StoreError, StoreFull
 from recallite.store.sqlite.keys import Key, remove_key
+from recallite.system.descriptors import create_private, open_to_overwrite, sync_file, sync_folder
 
 _WIPED_BYTES = 1 << 20
 
@@ -29,14 +30,14 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
     part = _part_of(path)
     remove_unfinished(path)
     # Closing a descriptor of the file drops SQLite's locks, so it is kept open until the connection is closed.
-    held = os.open(path, os.O_WRONLY)
+    held = open_to_overwrite(path)
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(create_private(part))
         _copy(writer, part, old, new)
         os.chmod(part, os.fstat(held).st_mode & 0o777)
         os.replace(part, path)
         yield
-        _sync(os.path.dirname(path))
+        sync_folder(os.path.dirname(path))
         _wipe(held)
     except OSError as fault:
         raise (StoreFull if fault.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError)(
@@ -85,7 +86,7 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
         copy.close(True)
     if found != "ok":
         raise StoreCorrupt(f"{writer.filename} keeps its key: a copy with another is damaged ({found}). Run verify")
-    _sync(part)
+    sync_file(part)
 
 
 def _wipe(descriptor: int) -> None:
@@ -94,11 +95,3 @@ def _wipe(descriptor: int) -> None:
     while left > 0:
         left -= os.write(descriptor, bytes(min(left, _WIPED_BYTES)))
     os.fsync(descriptor)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

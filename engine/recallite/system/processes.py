@@ -1,0 +1,128 @@
+"""What a process has the system do with it: Ctrl-C, forks, priority, limits; and how another one has ended."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+if sys.platform == "win32":
+    import ctypes
+    import subprocess
+else:
+    import resource
+
+
+_LOWEST_PRIORITY = 19
+_SECONDS_ASLEEP = 3600.0
+
+
+def ignore_interrupts() -> None:
+    """Have this process go on when Ctrl-C is pressed, which is for the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def heed_interrupts() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt, also if a script's `&` has started this process with it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def wait_for_interrupt() -> None:
+    """Wait until Ctrl-C raises KeyboardInterrupt, which on Windows ends no wait without a limit."""
+    while True:
+        time.sleep(_SECONDS_ASLEEP)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Keep Ctrl-C from this thread, and from processes that it starts: until they call `ignore_interrupts`.
+
+    Windows drops it for the whole process meanwhile, and never gives it to those that are started.
+    """
+    if sys.platform == "win32":
+        set_handler = ctypes.WinDLL("kernel32").SetConsoleCtrlHandler
+        set_handler(None, True)
+        try:
+            yield
+        finally:
+            set_handler(None, False)
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def after_fork(call: Callable[[], object]) -> None:
+    """Have every forked child call this first. Windows does not fork."""
+    if sys.platform != "win32":
+        os.register_at_fork(after_in_child=call)
+
+
+def background_options() -> dict[str, Any]:
+    """Arguments of Popen for a process that works behind this one: Ctrl-C is not for it, and no window opens."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
+    return {"start_new_session": True}
+
+
+def lower_priority() -> None:
+    """Let all other processes go first. On Windows `background_options` have seen to it."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.nice(_LOWEST_PRIORITY)
+
+
+def limit_processor_time(seconds: float) -> None:
+    """Have the system end this process when it has computed for so many seconds from now: see `out_of_time`.
+
+    Windows has no such limit for a process by itself: whoever started it has to watch the clock.
+    """
+    if sys.platform != "win32":
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds) + 1)
+
+
+def limit_memory_and_files(memory_bytes: int) -> None:
+    """Let this process take so many bytes beyond what it has, and write no file; as far as the system can.
+
+    macOS cannot limit memory, and Windows neither.
+    """
+    if sys.platform != "win32":
+        _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
+        _limit(resource.RLIMIT_FSIZE, 0)
+        _limit(resource.RLIMIT_CORE, 0)
+
+
+def out_of_time(code: int) -> bool:
+    """Whether a process with this exit code was ended by `limit_processor_time`."""
+    return sys.platform != "win32" and code == -signal.SIGXCPU
+
+
+def ending(code: int) -> str:
+    """An exit code in words: "signal 9" or "code 1"."""
+    return f"signal {-code}" if code < 0 else f"code {code}"
+
+
+if sys.platform != "win32":
+
+    def _limit(kind: int, value: int) -> None:
+        hard = resource.getrlimit(kind)[1]
+        with suppress(ValueError, OSError):  # macOS cannot limit address space
+            resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+    def _address_space() -> int:
+        """The bytes of address space that this process has; 0 if the system does not say."""
+        try:
+            with open("/proc/self/statm", encoding="ascii") as status:
+                return int(status.read().split()[0]) * resource.getpagesize()
+        except (OSError, ValueError, IndexError):
+            return 0
