@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from tests.unit.docs.snippets import ROOT, matches
+from tests.system.docs.snippets import ROOT, matches
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # What an example needs beside the library: it says so with the extra.

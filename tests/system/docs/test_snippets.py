@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.docs.snippets import PAGES, ROOT, blocks, matches, needs, run
+from tests.system.docs.snippets import PAGES, ROOT, blocks, matches, needs, run
 
 RUNNABLE = [page for page in PAGES if any(block.language in ("python", "sh") for block in blocks(page))]
 

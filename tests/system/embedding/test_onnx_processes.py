@@ -11,7 +11,7 @@ import pytest
 import recallite_models
 from recallite.embedding.onnx import OnnxEmbedder
 
-WORDS = Path(__file__).with_name("test_onnx.py").read_text("utf-8").split()
+WORDS = Path(__file__).with_name("test_onnx_processes.py").read_text("utf-8").split()
 
 
 @pytest.fixture(scope="module")

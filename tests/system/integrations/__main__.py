@@ -94,7 +94,7 @@ class _Trial:
         framework = self._framework
         self._install()
         version = self._version()
-        ours = [str(_test_file(framework)), "tests/unit/docs/test_snippets.py", "tests/system/docs/test_examples.py"]
+        ours = [str(_test_file(framework)), "tests/system/docs/test_snippets.py", "tests/system/docs/test_examples.py"]
         ours += ["-k", f"test_{framework.module} or {self._name}.md or {framework.module}_agent"]
         found: dict[str, Any] = {
             "version": version, "python": platform.python_version(), "date": f"{datetime.date.today()}",

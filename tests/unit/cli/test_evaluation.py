@@ -12,7 +12,7 @@ import pytest
 from recallite.doors.cli.evaluation import _REMEDIES
 from recallite.doors.cli.options import EvaluationOptions, RecallOptions
 from recallite.recall import explain, request
-from tests.unit.docs.snippets import ROOT
+from tests.system.docs.snippets import ROOT
 
 QUESTIONS = """\ufeff{"question": "which database?", "expected": ["We migrated the database to MySQL"]}
 

@@ -11,7 +11,7 @@ import pytest
 
 import recallite
 import recallite_kernels
-from tests.unit.docs.snippets import ROOT
+from tests.system.docs.snippets import ROOT
 from tests.unit.observing.operations import WORD, run_everything
 
 GUIDE = (ROOT / "docs" / "guides" / "observing.md").read_text("utf-8")

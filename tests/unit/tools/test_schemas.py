@@ -13,9 +13,9 @@ from recallite.errors import InvalidInput
 
 ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
-    "session": ["open", "append", "messages", "list", "search", "end"],
     "experience": ["record", "record_recovery", "tips"],
     "knowledge": ["ingest", "search", "list", "delete"],
+    "session": ["open", "append", "messages", "list", "search", "end"],
 }
 
 

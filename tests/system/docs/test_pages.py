@@ -18,7 +18,7 @@ import recallite_kernels
 from benchmarks import pages, saving
 from benchmarks.tables import milliseconds
 from recallite import Settings
-from tests.unit.docs.snippets import PAGES, ROOT
+from tests.system.docs.snippets import PAGES, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
 NAMED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
