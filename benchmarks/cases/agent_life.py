@@ -109,7 +109,8 @@ def _life(
         facts = {"episodes kept": len(kept), "cycles": cycles, "verified": memory.verify().ok}
         facts["links"] = memory.stats().links
     questions = [question.text for question in conversation.questions]
-    answers = _ask(str(path), questions, embedder)
+    # By the model in both processes: in batches of other texts, its vectors end in other digits.
+    answers = _ask(str(path), questions)
     arguments = {"path": path, "questions": questions}
     again = isolated_process.run("benchmarks.cases.agent_life", arguments, limit_s=300)["answers"]
     begun = len(places) - len(places) % 10 - 10 * _LIFETIME
@@ -123,9 +124,9 @@ def _life(
     return _figures(conversation, places, [[id for id, _ in hits] for hits in answers]), facts
 
 
-def _ask(path: str, questions: list[str], embedder: Embedder | None = None) -> list[list[tuple[str, float]]]:
+def _ask(path: str, questions: list[str]) -> list[list[tuple[str, float]]]:
     """Ids and scores of the first hits of each question among the agent's episodes."""
-    with Memory(path, embedder=embedder) as memory:
+    with Memory(path) as memory:
         memory.warmup()  # before the JIT kernels are loaded others answer, whose float32 sums end in other digits
         answers = memory.recall_many(questions, limit=LIMIT, scope=SCOPE, kinds=["episode"], as_of=_ASKED_AT)
         return [[(hit.id, hit.score) for hit in hits] for hits in answers]

@@ -1,9 +1,9 @@
 """Quality on LoCoMo beside pgvector and full-text search, fused by reciprocal rank in one SQL statement.
 
 The statement is that of `examples/hybrid_search/rrf.py` of https://github.com/pgvector/pgvector-python: the 20 nearest
-by cosine, the 20 best by `ts_rank_cd` of the texts that hold all words of the query, fused with k = 60. As the README
-of pgvector recommends, there are an HNSW index with its default parameters and a GIN index over `to_tsvector`, made after
-the rows.
+by cosine, the 20 best by `ts_rank_cd` of the texts that hold all words of the query, fused with k = 60. There are an
+HNSW index with its default parameters and a GIN index over `to_tsvector`, made after the rows, as pgvector's README
+recommends.
 """
 
 from __future__ import annotations
