@@ -11,7 +11,7 @@ from benchmarks.peers import report
 from benchmarks.peers.__main__ import hopeless
 from benchmarks.peers.asking import measure
 from benchmarks.peers.contender import Mode, content_words, reciprocal_rank_fusion
-from benchmarks.peers.contenders import CONTENDERS, Entry
+from benchmarks.peers.contenders import CONTENDERS
 from tests.limits import LAST_RESORT_SECONDS
 
 FIGURES = {
@@ -91,33 +91,6 @@ def test_an_exact_contender_that_is_not_is_shown_up():
     assert "| 0.9976, not exact |" in report.markdown(SAVED)
 
 
-def test_filters_have_a_table():
-    assert "| sqlite-vec + FTS5 | 10,000 | 2.00 (1.000) | 1.00 (1.000) | 1.00 (1.000) | 1.00 (1.000) |" in (
-        report.markdown(SAVED).splitlines()
-    )
-
-
-def test_what_was_tried_is_settled_and_what_could_not_be_is_not():
-    results = SAVED["results"]["10000"]
-    assert {name: report.is_settled(result) for name, result in results.items()} == {
-        "recallite": True,
-        "sqlite-vec + FTS5": True,
-        "chroma": True,
-        "usearch": False,
-        "hnswlib": False,
-        "lancedb": False,
-    }
-    assert not report.is_settled(None)
-
-
-def test_nothing_saved_is_said():
-    assert report.markdown({}) == "Nothing is saved."
-
-
-def test_a_contender_that_is_not_installed_is_named():
-    assert Entry("x:X", "", {"no-such-thing": "no_such_thing", "numpy": "numpy"}).missing() == ["no-such-thing"]
-
-
 def test_ranks_are_fused():
     assert reciprocal_rank_fusion([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
     assert len(reciprocal_rank_fusion(range(100), range(50, 150))) == 10
@@ -168,11 +141,6 @@ def test_recall_under_a_filter_counts_what_it_keeps():
     assert kept.sum() == 2
     tenth = exact.tenth_best(vectors, asked, kept)
     assert exact.recall(vectors, asked, tenth, [np.flatnonzero(kept).tolist()] * 3, 2).tolist() == [1.0] * 3
-
-
-def test_parts_are_of_equal_size_and_apart():
-    counts = np.bincount(dataset.parts(10_000), minlength=1000)
-    assert counts.tolist() == [10] * 1000
 
 
 def test_a_process_is_ended_at_its_limit_and_its_failure_told_without_folders(tmp_path):

@@ -40,15 +40,6 @@ SAVED = {
 }
 
 
-def test_there_is_a_column_a_size_and_a_gap_where_a_case_was_not_measured():
-    lines = report.markdown(SAVED).splitlines()
-    assert lines[0] == "|  | 1,000 | 10,000 |"
-    assert "| recall, p99 ms | 1.20 | 1.20 |" in lines
-    assert "| filtered to 1 %: recall p50 ms (recall@10) | 0.40 (1.000) | 0.40 (1.000) |" in lines
-    assert "| from a file: process start to first hits, s |  | 0.50 |" in lines
-    assert "| from the store: anonymous MB added | 12 | 12 |" in lines
-
-
 def test_plots_are_small_and_the_same_every_time(tmp_path):
     pytest.importorskip("matplotlib")
     from benchmarks.peers import plots as peers

@@ -1,19 +1,10 @@
-"""The tables of bulk work: what differs is said, and what is on paper follows from what was measured."""
+"""Figures of a billion records follow from what was measured."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks import batch, billion, saving
-
-RUN = {
-    "records": 1000, "questions": 100, "commit": "abc", "date": "2026-11-23", "cores": 2, "load_before": 0.1,
-    "ways": {
-        "one process": {"store_s": 2.0, "stored": "x", "recall_s": 1.0, "answered": "y"},
-        "two workers": {"store_s": 1.0, "stored": "x", "recall_s": 0.5, "answered": "y"},
-        "Ray, two nodes": {"store_s": 4.0, "stored": "x", "recall_s": 2.0, "answered": "z"},
-    },
-}  # fmt: skip
+from benchmarks import billion
 
 
 def rate(queries_per_second):
@@ -28,25 +19,14 @@ SCALING = {
         "1000000": {**rate(2 / 0.012), "disk_mb": 3000.0, "open": {"from the store": {"anonymous_mb_above": 640.0}}},
     },
 }  # fmt: skip
-EMBEDDING = {"cases": {"chat turns": {"processor_ms_per_text": 3.6}, "one query": {"processor_ms_per_text": 7.2}}}
-WRITE_COST = {"commit": "abc", "many": {"with": 500, "without": 2000}}
-
-
-def test_a_way_with_other_results_than_the_first_is_said():
-    lines = batch.markdown({"default": RUN}).splitlines()
-    assert lines[2:5] == [
-        "| one process | 2.0 | 500 | 1.0 | 100 | yes |",
-        "| two workers | 1.0 | 1,000 | 0.5 | 200 | yes |",
-        "| Ray, two nodes | 4.0 | 250 | 2.0 | 50 | no |",
-    ]
-    with pytest.raises(saving.NotMeasured):
-        batch.markdown({})
+TEXTS = {"chat turns": {"processor ms a text": 3.6}, "one query": {"processor ms a text": 7.2}}
+MANY = {"without": {"records a second": 2000}, "with": {"records a second": 500}}
+EMBEDDING = {"runs": {"20000": {"tables": [{"title": "texts", "rows": TEXTS}]}}}
+WRITE_COST = {"runs": {"100": {"commit": "abc", "tables": [{"title": "many at once, detection", "rows": MANY}]}}}
 
 
 def test_the_cost_of_a_recall_is_the_line_through_the_two_largest_stores():
-    cost = billion.RecallCost.of(SCALING)
-    assert (cost.fixed, cost.each) == pytest.approx((0.002, 1e-8))
-    assert cost.seconds(10_000_000) == pytest.approx(0.102)
+    assert billion.recall_cost(SCALING) == pytest.approx((0.002, 1e-8))
 
 
 def test_a_billion_follows_from_what_was_measured():
