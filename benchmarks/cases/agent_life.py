@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks import isolated_process
 from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.quality.locomo import LIMIT, Conversation, read
-from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.metrics import figures_at_k
 from recallite import Memory, Settings
 from recallite.agents.sessions import Session
 from recallite.embedding import Embedder, load
@@ -145,15 +145,10 @@ def _group(place: int, recalls: int) -> str:
 
 
 def _figures(conversation: Conversation, places: dict[str, int], answers: list[list[str]]) -> list[dict[str, float]]:
-    figures = []
-    for question, ids in zip(conversation.questions, answers, strict=True):
-        ranked = [places[id] for id in ids]
-        figures.append({
-            "recall@20": recall_at_k(ranked, question.gold, LIMIT),
-            "hit@20": hit_at_k(ranked, question.gold, LIMIT),
-            "MRR": reciprocal_rank(ranked, question.gold),
-        })  # fmt: skip
-    return figures
+    return [
+        figures_at_k([places[id] for id in ids], question.gold, LIMIT)
+        for question, ids in zip(conversation.questions, answers, strict=True)
+    ]
 
 
 def _together(lives: list[dict[str, Any]]) -> dict[str, Any]:

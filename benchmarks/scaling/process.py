@@ -11,8 +11,7 @@ from typing import Any
 
 from benchmarks.dataset import Dataset
 from benchmarks.harness.measure import percentiles
-from benchmarks.isolated_process import finish
-from benchmarks.process_memory import anonymous_mb
+from benchmarks.isolated_process import anonymous_mb, finish
 from recallite import Memory, Settings
 
 _WRITES, _WEIGHED = 100, 100

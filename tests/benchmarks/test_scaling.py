@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks import corpus, dataset
 from benchmarks.isolated_process import run
-from benchmarks.scaling import report
 from tests.limits import LAST_RESORT_SECONDS
 
 RECALL = {
