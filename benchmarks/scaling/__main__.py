@@ -83,7 +83,7 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
 
 def _commands(data: Dataset, store: Path) -> dict[str, float]:
     """Seconds of `recallite recall` in all, embedding included: with the index snapshot, and when it is first made."""
-    command = [sys.executable, "-m", "recallite.doors.cli", "--db", str(store / "memory.db"), "recall"]
+    command = [sys.executable, "-m", "recallite", "--db", str(store / "memory.db"), "recall"]
 
     def recall() -> None:
         subprocess.run([*command, data.questions[0]], check=True, capture_output=True)
