@@ -187,9 +187,10 @@ def _write(folder: Path, unsaved: list[bytes], rows: Sequence[Sequence[Any]], **
     number = 1 + max((int(shard.stem) for shard in folder.glob("*.npz")), default=-1)
     target = folder / f"{number:05}.npz"
     written = target.with_suffix(f".{os.getpid()}.tmp")
-    counts = np.array([len(row) for row in rows], dtype=np.int32)
+    arrays["keys"] = np.frombuffer(b"".join(unsaved), dtype="V16")
+    arrays["counts"] = np.array([len(row) for row in rows], dtype=np.int32)
     with written.open("wb") as file:
-        np.savez(file, keys=np.frombuffer(b"".join(unsaved), dtype="V16"), counts=counts, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **arrays)  # type: ignore[arg-type]
     written.rename(target)
     unsaved.clear()
 
