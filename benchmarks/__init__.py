@@ -1,1 +1,1 @@
-"""Measurements of Recallite: retrieval quality, latency, and pytest-benchmark cases."""
+"""Measurements of Recallite: quality of retrieval, other libraries, other commits, and cases of a question each."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,20 @@ class CachedEmbedder:
         self.embedded = 0
         self._kept: dict[bytes, NDArray[np.float32]] = {}
         self._unsaved: list[bytes] = []
+        self._unsaved_codes: list[bytes] = []  # only `CachedTokens` has some
         self._folder: Path | None = None
         if folder is not None:
             self._folder = folder / hashlib.sha256(self.fingerprint.encode()).hexdigest()[:16]
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._load(self._folder)
+            for keys, counts, shard in _shards(self._folder):
+                for key, (start, end) in zip(keys, pairwise([0, *counts.cumsum().tolist()]), strict=True):
+                    self._kept[key] = shard["vectors"][start:end]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension), one row a text."""
         keys = [_key("query", text, None) for text in texts]
-        self._embed_missing(keys, lambda missing: self._queries([texts[i] for i in missing]), None)
+        for chunk in self._missing(keys, self._kept, None):
+            self._keep(keys, chunk, [row[None, :] for row in self._embedder.embed([texts[i] for i in chunk])])
         return np.concatenate([self._kept[key] for key in keys]) if keys else np.empty((0, self.dimension), np.float32)
 
     def embed_documents(
@@ -64,62 +68,41 @@ class CachedEmbedder:
     ) -> Embedded:
         """Each text with its context, in as many parts as the embedder needs; progress counts texts."""
         keys = [_key("document", text, context) for text, context in zip(texts, contexts, strict=True)]
-        self._embed_missing(
-            keys,
-            lambda missing: self._documents([texts[i] for i in missing], [contexts[i] for i in missing]),
-            on_progress,
-        )
+        for chunk in self._missing(keys, self._kept, on_progress):
+            embedded = embed_documents(self._embedder, [texts[i] for i in chunk], [contexts[i] for i in chunk])
+            self._keep(keys, chunk, [embedded.vectors[part] for part in _parts(embedded, len(chunk))])
+        return self._embedded(keys)
+
+    def flush(self) -> None:
+        """Write what no shard holds yet."""
+        if self._folder is not None and self._unsaved:
+            rows = [self._kept[key] for key in self._unsaved]
+            _write(self._folder, self._unsaved, rows, vectors=np.concatenate(rows))
+
+    def _embedded(self, keys: Sequence[bytes]) -> Embedded:
         parts = [self._kept[key] for key in keys]
         vectors = np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
         return Embedded(vectors, np.repeat(np.arange(len(parts), dtype=np.int64), [len(part) for part in parts]))
 
-    def flush(self) -> None:
-        """Write what no shard holds yet."""
-        if self._folder is None or not self._unsaved:
-            return
-        rows = [self._kept[key] for key in self._unsaved]
-        _write(
-            self._folder,
-            keys=np.frombuffer(b"".join(self._unsaved), dtype="V16"),
-            counts=np.array([len(row) for row in rows], dtype=np.int32),
-            vectors=np.concatenate(rows),
-        )
-        self._unsaved.clear()
-
-    def _load(self, folder: Path) -> None:
-        for path in sorted(folder.glob("*.npz")):
-            with np.load(path) as shard:
-                keys, vectors = shard["keys"].tobytes(), shard["vectors"]
-                ends = np.cumsum(shard["counts"]).tolist()
-            for place, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-                self._kept[keys[16 * place : 16 * place + 16]] = vectors[start:end]
-
-    def _embed_missing(
-        self,
-        keys: Sequence[bytes],
-        embed: Callable[[list[int]], list[NDArray[np.float32]]],
-        on_progress: Callable[[int, int], None] | None,
-    ) -> None:
-        places = {key: place for place, key in enumerate(keys) if key not in self._kept}
-        missing = list(places.values())
+    def _missing(
+        self, keys: Sequence[bytes], kept: dict[bytes, Any], on_progress: Callable[[int, int], None] | None
+    ) -> Iterator[list[int]]:
+        """Places of the keys that are not kept, in chunks; after each, shards are written if there is enough."""
+        missing = list({key: place for place, key in enumerate(keys) if key not in kept}.values())
         for begin in range(0, len(missing), _CHUNK):
             chunk = missing[begin : begin + _CHUNK]
-            for place, rows in zip(chunk, embed(chunk), strict=True):
-                self._kept[keys[place]] = rows
-                self._unsaved.append(keys[place])
+            yield chunk
             self.embedded += len(chunk)
-            if len(self._unsaved) >= _SHARD_ROWS:
+            if max(len(self._unsaved), len(self._unsaved_codes)) >= _SHARD_ROWS:
                 self.flush()
             if on_progress is not None:
                 on_progress(begin + len(chunk), len(missing))
 
-    def _queries(self, texts: list[str]) -> list[NDArray[np.float32]]:
-        return [row[None, :] for row in self._embedder.embed(texts)]
-
-    def _documents(self, texts: list[str], contexts: list[str | None]) -> list[NDArray[np.float32]]:
-        vectors, owners = embed_documents(self._embedder, texts, contexts)
-        bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
-        return [vectors[start:end] for start, end in pairwise(bounds)]
+    def _keep(self, keys: Sequence[bytes], places: Sequence[int], rows: Sequence[NDArray[np.float32]]) -> None:
+        for place, each in zip(places, rows, strict=True):
+            if keys[place] not in self._kept:
+                self._kept[keys[place]] = each
+                self._unsaved.append(keys[place])
 
 
 class CachedTokens(CachedEmbedder):
@@ -129,20 +112,17 @@ class CachedTokens(CachedEmbedder):
         super().__init__(embedder, folder)  # type: ignore[arg-type]
         self._coder = embedder
         self._codes: dict[bytes, list[bytes]] = {}
-        self._unsaved_codes: list[bytes] = []
         self._asked: dict[str, tuple[NDArray[np.float32], QueryTokens]] = {}
         self._codes_folder: Path | None = None
         if self._folder is not None:
             _, codes = embedder.embed_document_tokens([_PROBE], ["Ada"])
             self._codes_folder = self._folder / f"codes-{hashlib.sha256(b''.join(codes)).hexdigest()[:12]}"
             self._codes_folder.mkdir(exist_ok=True)
-            for path in sorted(self._codes_folder.glob("*.npz")):
-                with np.load(path) as shard:
-                    keys, data, counts = shard["keys"].tobytes(), shard["codes"].tobytes(), shard["counts"].tolist()
-                    ends = np.cumsum(shard["sizes"]).tolist()
-                parts = [data[start:end] for start, end in pairwise([0, *ends])]
-                for place, (start, end) in enumerate(pairwise([0, *np.cumsum(counts).tolist()])):
-                    self._codes[keys[16 * place : 16 * place + 16]] = parts[start:end]
+            for keys, counts, shard in _shards(self._codes_folder):
+                data = shard["codes"].tobytes()
+                parts = [data[start:end] for start, end in pairwise([0, *shard["sizes"].cumsum().tolist()])]
+                for key, (start, end) in zip(keys, pairwise([0, *counts.cumsum().tolist()]), strict=True):
+                    self._codes[key] = parts[start:end]
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
         """Vectors float32 (n, dimension) and the tokens of each text."""
@@ -161,54 +141,58 @@ class CachedTokens(CachedEmbedder):
     ) -> tuple[Embedded, list[bytes]]:
         """`embed_documents`, and the codes of each part's tokens."""
         keys = [_key("document", text, context) for text, context in zip(texts, contexts, strict=True)]
-        places = {key: place for place, key in enumerate(keys) if key not in self._codes or key not in self._kept}
-        missing = list(places.items())
-        for begin in range(0, len(missing), _CHUNK):
-            chunk = missing[begin : begin + _CHUNK]
-            embedded, codes = self._coder.embed_document_tokens(
-                [texts[place] for _, place in chunk], [contexts[place] for _, place in chunk]
-            )
-            bounds = np.searchsorted(embedded.owners, np.arange(len(chunk) + 1)).tolist()
-            for (key, _), (start, end) in zip(chunk, pairwise(bounds), strict=True):
-                if key not in self._kept:
-                    self._kept[key] = embedded.vectors[start:end]
-                    self._unsaved.append(key)
-                self._codes[key] = list(codes[start:end])
-                self._unsaved_codes.append(key)
-            self.embedded += len(chunk)
-            if len(self._unsaved_codes) >= _SHARD_ROWS:
-                self.flush()
-        return self.embed_documents(texts, contexts, on_progress), [code for key in keys for code in self._codes[key]]
+        # Vectors that a run without codes has left have none: they are embedded again for them.
+        both = {key: None for key in keys if key in self._codes and key in self._kept}
+        for chunk in self._missing(keys, both, on_progress):
+            embedded, codes = self._coder.embed_document_tokens([texts[i] for i in chunk], [contexts[i] for i in chunk])
+            parts = _parts(embedded, len(chunk))
+            self._keep(keys, chunk, [embedded.vectors[part] for part in parts])
+            for place, part in zip(chunk, parts, strict=True):
+                self._codes[keys[place]] = list(codes[part])
+                self._unsaved_codes.append(keys[place])
+        return self._embedded(keys), [code for key in keys for code in self._codes[key]]
 
     def flush(self) -> None:
         """Write what no shard holds yet."""
         super().flush()
-        if self._codes_folder is None or not self._unsaved_codes:
-            return
-        rows = [self._codes[key] for key in self._unsaved_codes]
-        _write(
-            self._codes_folder,
-            keys=np.frombuffer(b"".join(self._unsaved_codes), dtype="V16"),
-            counts=np.array([len(row) for row in rows], dtype=np.int32),
-            sizes=np.array([len(code) for row in rows for code in row], dtype=np.int32),
-            codes=np.frombuffer(b"".join(code for row in rows for code in row), dtype=np.uint8),
-        )
-        self._unsaved_codes.clear()
+        if self._codes_folder is not None and self._unsaved_codes:
+            rows = [self._codes[key] for key in self._unsaved_codes]
+            codes = [code for row in rows for code in row]
+            sizes = np.array([len(code) for code in codes], dtype=np.int32)
+            data = np.frombuffer(b"".join(codes), dtype=np.uint8)
+            _write(self._codes_folder, self._unsaved_codes, rows, sizes=sizes, codes=data)
 
 
 def cached(embedder: Embedder, folder: Path | None = None) -> CachedEmbedder:
-    """The embedder with a cache: `CachedTokens` where it gives codes of tokens."""
+    """The embedder with a cache: `CachedTokens` if it gives codes of tokens."""
     return CachedTokens(embedder, folder) if isinstance(embedder, TokenEmbedder) else CachedEmbedder(embedder, folder)
 
 
-def _write(folder: Path, **arrays: NDArray[Any]) -> None:
-    """One more shard, written whole and renamed into place."""
+def _parts(embedded: Embedded, count: int) -> list[slice]:
+    """The parts of each text."""
+    bounds = np.searchsorted(embedded.owners, np.arange(count + 1)).tolist()
+    return [slice(start, end) for start, end in pairwise(bounds)]
+
+
+def _shards(folder: Path) -> Iterator[tuple[list[bytes], NDArray[np.int32], Any]]:
+    """Keys, numbers of parts and arrays of each shard."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as shard:
+            keys = shard["keys"].tobytes()
+            yield [keys[at : at + 16] for at in range(0, len(keys), 16)], shard["counts"], dict(shard)
+
+
+def _write(folder: Path, unsaved: list[bytes], rows: Sequence[Sequence[Any]], **arrays: NDArray[Any]) -> None:
+    """One more shard, written whole and renamed into place; nothing is unsaved then."""
     number = 1 + max((int(shard.stem) for shard in folder.glob("*.npz")), default=-1)
     target = folder / f"{number:05}.npz"
     written = target.with_suffix(f".{os.getpid()}.tmp")
+    arrays["keys"] = np.frombuffer(b"".join(unsaved), dtype="V16")
+    arrays["counts"] = np.array([len(row) for row in rows], dtype=np.int32)
     with written.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     written.rename(target)
+    unsaved.clear()
 
 
 def _key(kind: str, text: str, context: str | None) -> bytes:

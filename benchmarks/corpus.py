@@ -7,6 +7,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BEGAN",
     "SOURCE_LINES",
+    "SPEAKERS",
     "items",
+    "lines",
     "lines_and_others",
     "mixture",
     "queries",
     "read_lines",
+    "sessions",
     "synthetic_lines",
     "varied",
 ]
 
 SOURCE_LINES = 20
+SPEAKERS = ("Ada", "Bob", "Chloe", "Dmitri", "Esra", "Farid", "Greta", "Hiro")
+BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 _QUERY_WORDS = 12
 _HELD_OUT = 20_000
 _VARIED_ROWS = 50_000
@@ -52,10 +59,16 @@ def lines_and_others(path: Path | None, count: int) -> tuple[list[str], list[str
 
 
 def _first_lines(path: Path | None, count: int) -> list[str]:
+    return list(islice(lines(path), count))
+
+
+def lines(path: Path | None) -> Iterator[str]:
+    """Lines that are not blank of a text file, gzip or plain; endless synthetic ones without a file."""
     if path is None:
-        return list(islice(synthetic_lines(), count))
+        yield from synthetic_lines()
+        return
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        return list(islice((line.strip() for line in file if line.strip()), count))
+        yield from (line.strip() for line in file if line.strip())
 
 
 def synthetic_lines(seed: int = 0) -> Iterator[str]:
@@ -129,3 +142,10 @@ def items(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> I
         if vectors is not None:
             item["vector"] = vectors[place]
         yield item
+
+
+def sessions(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> Iterator[dict[str, Any]]:
+    """Lines as `items` has them, each by a speaker, the sessions six hours apart."""
+    for place, item in enumerate(items(lines, vectors)):
+        moment = BEGAN + timedelta(hours=6) * (place // SOURCE_LINES)
+        yield {**item, "context": SPEAKERS[place % len(SPEAKERS)], "created_at": moment, "event_at": moment}

@@ -1,4 +1,4 @@
-"""Run a module as a script in a Python process of its own: one JSON argument in, one JSON line out."""
+"""Runs a module as a script in a Python process of its own (one JSON argument in, one JSON line out), and weighs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-__all__ = ["QUIET", "DidNotFinish", "Failed", "finish", "run"]
+__all__ = ["QUIET", "DidNotFinish", "Failed", "anonymous_mb", "finish", "peak_rss_mb", "run"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 # Measured libraries get no network, telemetry or progress bars.
@@ -63,3 +63,22 @@ def finish(outcome: Mapping[str, Any]) -> NoReturn:
     print("\n" + json.dumps(outcome))
     sys.stdout.flush()
     os._exit(0)
+
+
+def anonymous_mb() -> float | None:
+    """Resident megabytes that no file backs: memory that the machine cannot take back; None without /proc."""
+    return _status("RssAnon")
+
+
+def peak_rss_mb() -> float | None:
+    """Most megabytes that were ever resident, pages of mapped files included; None without /proc."""
+    return _status("VmHWM")
+
+
+def _status(field: str) -> float | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    kibibytes = next((line.split()[1] for line in lines if line.startswith(f"{field}:")), None)
+    return None if kibibytes is None else round(int(kibibytes) * 1024 / 1e6, 1)

@@ -1,6 +1,6 @@
 """python -m benchmarks.pages: write the saved results into the tables of docs/, and draw them.
 
-A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`.
+A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`, or a case.
 """
 
 from __future__ import annotations
@@ -10,21 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import (
-    batch,
-    billion,
-    embedding,
-    postgres,
-    postgres_candidates,
-    recall_cost,
-    saving,
-    servers,
-    stages,
-    ways,
-    write_cost,
-)
-from benchmarks.agents import report as agents
-from benchmarks.documents import report as documents
+from benchmarks import billion, saving
+from benchmarks.harness import report as cases
 from benchmarks.peers import report as peers
 from benchmarks.quality import plot, workspace
 from benchmarks.quality import report as quality
@@ -50,7 +37,7 @@ _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def _saved(name: str) -> dict[str, Any]:
-    if not (run := saving.read(ROOT / "benchmarks" / "results" / f"{name}.json")):
+    if not (run := saving.read(saving.RESULTS / f"{name}.json")):
         raise saving.NotMeasured(name)
     return run
 
@@ -60,40 +47,28 @@ TABLES: dict[str, Callable[[], str]] = {
     "truth": lambda: quality.truth_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
-    "embedding": lambda: embedding.markdown(_saved("embedding")),
-    "recall cost": lambda: recall_cost.markdown(_saved("recall_cost")),
-    "postgres candidates": lambda: postgres_candidates.markdown(_saved("postgres_candidates")),
-    "ways": lambda: ways.markdown(_saved("ways")),
-    "write cost": lambda: write_cost.markdown(_saved("write_cost")),
-    "stages": lambda: stages.markdown(_saved("stages")),
-    "servers": lambda: servers.markdown(_saved("servers")),
     "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
-    "batch": lambda: batch.markdown(_saved("batch")),
-    "agents": lambda: agents.markdown(_saved("agents")),
-    "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
-    "postgres": lambda: postgres.markdown(_saved("postgres")),
     "peers": lambda: peers.markdown(_saved("peers")),
     "integrations": lambda: integrations.markdown(_saved("integrations")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
 }
 
-
 PLOTS: dict[Path, Callable[[], str]] = {
-    ROOT / "benchmarks" / "results" / "quality.svg": lambda: plot.bars(_saved("quality")),
-    ROOT / "benchmarks" / "results" / "reliability.svg": lambda: plot.reliability(_saved("quality")),
+    saving.RESULTS / "quality.svg": lambda: plot.bars(_saved("quality")),
+    saving.RESULTS / "reliability.svg": lambda: plot.reliability(_saved("quality")),
 }
 
 
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
-    return _REGION.sub(lambda found: f"{found[1]}\n{_told(found[2])}\n\n{found[3]}", text)
+    return _REGION.sub(lambda found: f"{found[1]}\n{_shown(found[2])}\n\n{found[3]}", text)
 
 
-def _told(name: str) -> str:
-    """The table of that name; a line where its results are not saved yet."""
+def _shown(name: str) -> str:
+    """The table of that name, or a line if its results are not saved yet."""
     try:
-        return TABLES[name]()
+        return TABLES[name]() if name in TABLES else cases.markdown(_saved(name))
     except saving.NotMeasured:
         return "Not measured yet."
 

@@ -1,4 +1,4 @@
-"""What runs that save each result as they go have in common: options, files and the command that they tell."""
+"""Options, files and commands of runs that save each result as they go."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["NotMeasured", "arguments", "command", "draw", "progress", "read", "write"]
+__all__ = ["RESULTS", "NotMeasured", "arguments", "command", "draw", "progress", "read", "write"]
+
+
+RESULTS = Path(__file__).resolve().parent / "results"
 
 
 class NotMeasured(Exception):
@@ -34,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
 def command(module: str) -> str:
     """The command of this run, without the folders of this machine."""
     given = [Path(argument).name if "/" in argument else argument for argument in sys.argv[1:]]
+    given = given[1:] if given and given[0] == module.split()[-1] else given
     return " ".join(["python -m", module, *given])
 
 

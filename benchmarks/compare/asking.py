@@ -1,7 +1,8 @@
-"""Run as a script: builds, opens and asks a store with the Recallite that PYTHONPATH leads to.
+"""Run as a script: builds, opens and asks a store with the engine that PYTHONPATH leads to.
 
-A command is a line of JSON on stdin, its answer one on stdout. Only Recallite's public interface is used, and nothing
-that an older commit may lack without a word: what is not known is refused.
+A command is a line of JSON on stdin, its answer one on stdout. Only the engine's public interface is used, and nothing
+that an older commit may lack without a word: what is not known is refused. The engine is imported by the name that the
+checkout has, which was `recollect` once.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import recallite
-import recallite_kernels
 from benchmarks import corpus
 from benchmarks.compare.ways import TOP, Way
 from benchmarks.dataset import FILTERS, Dataset, parts
-from recallite import Memory, Settings
 
 # Both stores hold the same times, long past: the age of a record then changes no score between two rounds.
 _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
@@ -31,15 +30,17 @@ _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
 class Store:
     """What the commands do: on a store with the vectors of the data, and on one with token codes too."""
 
-    def __init__(self, data: Path, folder: Path) -> None:
+    def __init__(self, engine: str, data: Path, folder: Path) -> None:
+        self._engine = import_module(engine)
         self._data, self._folder = Dataset(data), folder
-        self._opened: list[Memory] = []
+        self._opened: list[Any] = []
         self._seconds: dict[str, float] = {}
 
     def open(self) -> dict[str, Any]:
         """Build the store where there is none, open and warm it. Tells what it opened it with."""
         _ = self._memory
-        return {"packages": [recallite.__file__, recallite_kernels.__file__], **self._seconds}
+        kernels = import_module(f"{self._engine.__name__}_kernels")
+        return {"packages": [self._engine.__file__, kernels.__file__], **self._seconds}
 
     def known(self, options: dict[str, Any]) -> list[str]:
         """Those of the options that `recall` does not refuse."""
@@ -85,36 +86,43 @@ class Store:
         return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **way.options))
 
     @cached_property
-    def _memory(self) -> Memory:
+    def _memory(self) -> Any:
         return self._made("vectors", None, self._data.vectors)
 
     @cached_property
-    def _memory_with_codes(self) -> Memory:
+    def _memory_with_codes(self) -> Any:
         return self._made("codes", self._at_hand, None)
 
     @cached_property
     def _at_hand(self) -> Any:
         # Here, because a commit before token codes cannot import it: it refuses these ways and answers the others.
-        from benchmarks.compare.at_hand import AtHand
+        from benchmarks.at_hand import AtHand
 
-        return AtHand(self._data)
+        return AtHand(self._data, engine=self._engine.__name__)
 
-    def _made(self, name: str, embedder: Any, vectors: Any) -> Memory:
+    def _made(self, name: str, embedder: Any, vectors: Any) -> Any:
         """The store of that name, warm; built where it was not built to its end."""
         folder = self._folder / name
+        path = folder / "memory.db"
         if not (folder / "built").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             items = list(_items(self._data, vectors))
             began = time.perf_counter()
-            with Memory(folder / "memory.db", embedder=embedder, settings=_settings()) as memory:
+            with self._engine.Memory(path, embedder=embedder, settings=self._settings()) as memory:
                 memory.remember_many(items)
             self._seconds["build_s"] = round(time.perf_counter() - began, 2)
             (folder / "built").touch()
-        memory = Memory(folder / "memory.db", embedder=embedder, settings=_settings())
+        memory = self._engine.Memory(path, embedder=embedder, settings=self._settings())
         self._opened.append(memory)
         memory.warmup()
         return memory
+
+    def _settings(self) -> Any:
+        try:
+            return self._engine.Settings(query_cache_size=0)
+        except TypeError:  # A commit without a cache.
+            return self._engine.Settings()
 
 
 def _items(data: Dataset, vectors: Any) -> Iterator[dict[str, Any]]:
@@ -123,13 +131,6 @@ def _items(data: Dataset, vectors: Any) -> Iterator[dict[str, Any]]:
     for place, item in enumerate(corpus.items(data.lines, vectors)):
         tags = [name for name, below in FILTERS.items() if belongs[place] < below]
         yield {**item, "tags": tags, "created_at": _BEGAN + step * place}
-
-
-def _settings() -> Settings:
-    try:
-        return Settings(query_cache_size=0)
-    except TypeError:  # A commit without a cache.
-        return Settings()
 
 
 def _fault(call: Callable[..., object], *arguments: Any) -> str | None:
@@ -160,7 +161,7 @@ def _main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     given = json.loads(sys.argv[1])
-    store = Store(Path(given["data"]), Path(given["store"]))
+    store = Store(given["engine"], Path(given["data"]), Path(given["store"]))
     for line in sys.stdin:
         command = json.loads(line)
         answer = getattr(store, command.pop("do"))(**command)

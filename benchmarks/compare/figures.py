@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compare.ways import WAYS
-from benchmarks.latency.figures import percentiles
+from benchmarks.harness.measure import percentiles
 from benchmarks.tables import milliseconds, table
 
 __all__ = ["Rounds", "differing", "markdown"]

@@ -37,7 +37,7 @@ class Side:
             shutil.rmtree(self._store, ignore_errors=True)
             self._store.mkdir(parents=True)
         self._errors = self._store / "errors.txt"
-        given = json.dumps({"data": str(data), "store": str(self._store)})
+        given = json.dumps({"engine": _engine(self.tree), "data": str(data), "store": str(self._store)})
         with self._errors.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.compare.asking", given],
@@ -110,11 +110,16 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def _engine(tree: Path) -> str:
+    """Name of the engine's package: commits before the rename have another."""
+    return "recallite" if (tree / "engine" / "recallite").is_dir() else "recollect"
+
+
 def _fingerprint(tree: Path, data: Path) -> str:
     """Of the code and the data that a store is written with."""
     code = (file for package in _PACKAGES for file in sorted((tree / package).rglob("*")) if file.is_file())
     here, digest = Path(__file__).parent, hashlib.sha256()
-    asking = (here / "asking.py", here / "at_hand.py", data / "lines.txt", data / "vectors.npy")
+    asking = (here / "asking.py", here.parent / "at_hand.py", data / "lines.txt", data / "vectors.npy")
     for file in (*(file for file in code if file.suffix != ".pyc"), *asking):
         with file.open("rb") as stream:
             digest.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
@@ -123,6 +128,11 @@ def _fingerprint(tree: Path, data: Path) -> str:
 
 def _environment(tree: Path, kernels: Path) -> dict[str, str]:
     """This one without settings of stores, keys and models, but with the choice of kernels."""
-    kept = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
+    kept = {
+        name: value for name, value in os.environ.items() if not re.match(r"(RECALLITE|RECOLLECT)_(?!KERNELS$)", name)
+    }
     path = os.pathsep.join(str(tree / package) for package in _PACKAGES)
-    return {**kept, **QUIET, "PYTHONPATH": path, "RECALLITE_CACHE_DIR": str(kernels)}
+    caches = dict.fromkeys(("RECALLITE_CACHE_DIR", "RECOLLECT_CACHE_DIR"), str(kernels))
+    if chosen := os.environ.get("RECALLITE_KERNELS"):
+        caches["RECOLLECT_KERNELS"] = chosen
+    return {**kept, **QUIET, "PYTHONPATH": path, **caches}

@@ -22,7 +22,7 @@ from benchmarks.peers import plots, report
 from benchmarks.peers.contenders import CONTENDERS
 from recallite.embedding import load
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "peers.json"
+RESULTS = saving.RESULTS / "peers.json"
 SIZES = (10_000, 100_000, 1_000_000)
 # What a graph must reach when Recallite was not measured at this size.
 _TARGET = 0.995

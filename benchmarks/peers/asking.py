@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.dataset import FILTERS, Dataset
-from benchmarks.latency.figures import percentiles
+from benchmarks.harness.measure import percentiles
 from benchmarks.peers.contender import Mode
 
 __all__ = ["measure"]

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset import Dataset
-from benchmarks.isolated_process import finish
+from benchmarks.isolated_process import anonymous_mb, finish, peak_rss_mb
 from benchmarks.peers.contenders import CONTENDERS
-from benchmarks.process_memory import anonymous_mb, peak_rss_mb
 
 __all__ = ["bytes_on_disk"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks import saving
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe
 from benchmarks.quality import (
@@ -26,6 +26,7 @@ from benchmarks.quality import (
     realtalk,
     report,
     scifact,
+    truth_tables,
     updates,
 )
 from benchmarks.quality.result import Evaluation
@@ -51,22 +52,23 @@ SETS: dict[str, Evaluation] = {
 # Sets that ask the stores of another share its cache.
 _CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
 _OWN = ("first_tries", "pairs", "dates", "junk")
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
+RESULTS = saving.RESULTS / "quality.json"
 
 
 def main() -> None:
     """Run the sets, or print a saved run as Markdown."""
     options = _arguments()
     if options.render:
-        print(report.markdown(json.loads(options.out.read_text(encoding="utf-8"))))
+        print(report.markdown(saving.read(options.out)))
         return
     run = evaluate(_folders(options), options.embedder, options.cache, codes=not options.no_codes)
-    if options.out.exists():
-        before = json.loads(options.out.read_text(encoding="utf-8"))
-        if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
-            run["sets"] = {**before["sets"], **run["sets"]}
-    report.write(run, options.out)
-    report.show(run, Console(width=max(Console().width, 110)))
+    before = saving.read(options.out)
+    if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
+        run["sets"] = {**before["sets"], **run["sets"]}
+    saving.write(run, options.out)
+    print(report.markdown(run))
+    if any(name in run["sets"] for name in truth_tables.TITLES):
+        print(f"\n{report.truth_markdown(run)}")
 
 
 def evaluate(

@@ -15,12 +15,12 @@ a time.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
 from recallite.model.records import Record
 
@@ -68,7 +68,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
 
 def read() -> list[dict[str, Any]]:
     """The phrases of the table."""
-    return [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
+    return checkout.table(TABLE)
 
 
 def judged(phrase: dict[str, Any], record: Record) -> str:

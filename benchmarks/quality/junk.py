@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
 from recallite.model.policies import WritePolicy
 
@@ -47,4 +47,4 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
 
 def read() -> list[dict[str, Any]]:
     """The texts of the table."""
-    return [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
+    return checkout.table(TABLE)

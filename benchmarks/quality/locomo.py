@@ -12,16 +12,15 @@ reciprocal rank of the first, 0 beyond 20.
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.quality import checkout
 from benchmarks.quality.columns import COLUMNS
-from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.metrics import figures_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 
 __all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "measure", "questions_of", "read", "with_caption"]
@@ -65,22 +64,14 @@ def measure(conversations: list[Conversation], open_memory: OpenMemory, on_progr
                     answers = memory.recall_many(questions, limit=LIMIT, **options)
                 for question, hits in zip(conversation.questions, answers, strict=True):
                     ranked = [places[hit.id] for hit in hits]
-                    figures = {
-                        "recall@20": recall_at_k(ranked, question.gold, LIMIT),
-                        "hit@20": hit_at_k(ranked, question.gold, LIMIT),
-                        "MRR": reciprocal_rank(ranked, question.gold),
-                    }
-                    tally.add(column, figures, CATEGORIES[question.category])
+                    tally.add(column, figures_at_k(ranked, question.gold, LIMIT), CATEGORIES[question.category])
         on_progress(done, len(conversations))
     return tally.result(stores=len(conversations))
 
 
 def read(data: Path) -> Iterator[Conversation]:
     """The conversations of `locomo*.json.gz`."""
-    (path,) = sorted(data.glob("locomo*.json.gz"))[:1]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for sample in json.load(file):
-            yield _conversation(sample)
+    yield from map(_conversation, checkout.packed(data, "locomo*.json.gz"))
 
 
 def _conversation(sample: dict[str, Any]) -> Conversation:

@@ -13,27 +13,24 @@ recall_any@k is whether any of the answering sessions is among the first k, reca
 
 from __future__ import annotations
 
-import gzip
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import checkout
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import recall_all_at_k, recall_any_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite.model.records import Hits
 
-__all__ = ["asked_at", "evaluate", "evidence", "history"]
+__all__ = ["answerable", "asked_at", "evaluate", "evidence", "history"]
 
 LIMIT = 5
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """recall_any@5, recall_all@5 and recall_any@1 of every column, in all and by type of question."""
-    (path,) = sorted(data.glob("longmemeval_s*.json.gz"))[:1]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        samples = [sample for sample in json.load(file) if not sample["question_id"].endswith("_abs")]
+    samples = answerable(data)
     tally = Tally()
     for done, sample in enumerate(samples, 1):
         turns, gold = history(sample)
@@ -52,6 +49,12 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                 tally.add(column, figures, sample["question_type"])
         on_progress(done, len(samples))
     return tally.result(stores=len(samples))
+
+
+def answerable(data: Path) -> list[dict[str, Any]]:
+    """Questions that have an answer in their history."""
+    samples = checkout.packed(data, "longmemeval_s*.json.gz")
+    return [sample for sample in samples if not sample["question_id"].endswith("_abs")]
 
 
 def _figures(hits: Hits, gold: set[str]) -> dict[str, float]:

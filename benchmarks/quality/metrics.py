@@ -9,7 +9,16 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Sequence
 
-__all__ = ["hit_at_k", "ndcg_at_k", "recall_all_at_k", "recall_any_at_k", "recall_at_k", "reciprocal_rank", "roc_auc"]
+__all__ = [
+    "figures_at_k",
+    "hit_at_k",
+    "ndcg_at_k",
+    "recall_all_at_k",
+    "recall_any_at_k",
+    "recall_at_k",
+    "reciprocal_rank",
+    "roc_auc",
+]
 
 
 def recall_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
@@ -33,6 +42,15 @@ def recall_all_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: i
 def reciprocal_rank(ranked: Sequence[Hashable], gold: Collection[Hashable]) -> float:
     """1 / the rank of the first relevant item; 0 where the list has none."""
     return next((1.0 / rank for rank, item in enumerate(ranked, 1) if item in gold), 0.0)
+
+
+def figures_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> dict[str, float]:
+    """recall@k, hit@k and MRR of a list of at most `k`."""
+    return {
+        f"recall@{k}": recall_at_k(ranked, gold, k),
+        f"hit@{k}": hit_at_k(ranked, gold, k),
+        "MRR": reciprocal_rank(ranked, gold),
+    }
 
 
 def ndcg_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:

@@ -12,11 +12,11 @@ their contexts, without vectors or a store, at the least confidence of the defau
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
 from recallite import Memory
 from recallite.model.policies import WritePolicy
@@ -55,7 +55,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
 
 def read() -> list[dict[str, Any]]:
     """The pairs of the table."""
-    return [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
+    return checkout.table(TABLE)
 
 
 def _written(memory: Memory, pair: dict[str, Any]) -> str:

@@ -10,14 +10,13 @@ the gold memories among the first 20.
 
 from __future__ import annotations
 
-import gzip
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import checkout
 from benchmarks.quality.columns import COLUMNS
-from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.metrics import figures_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite import Memory
 
@@ -28,9 +27,7 @@ LIMIT = 20
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """recall@20, hit@20 and MRR of every column."""
-    (path,) = sorted(data.glob("realmem*.json.gz"))[:1]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        personas = json.load(file)
+    personas = checkout.packed(data, "realmem*.json.gz")
     tally = Tally()
     for done, persona in enumerate(personas, 1):
         with open_memory() as memory:
@@ -51,13 +48,7 @@ def _ask(memory: Memory, query: dict[str, Any], gold: set[str], tally: Tally) ->
     for column, options in COLUMNS.items():
         with tally.timed(column):
             hits = memory.recall(query["query"], limit=LIMIT, as_of=before, **options)
-        ranked = [hit.id for hit in hits]
-        figures = {
-            "recall@20": recall_at_k(ranked, gold, LIMIT),
-            "hit@20": hit_at_k(ranked, gold, LIMIT),
-            "MRR": reciprocal_rank(ranked, gold),
-        }
-        tally.add(column, figures)
+        tally.add(column, figures_at_k([hit.id for hit in hits], gold, LIMIT))
 
 
 def _record(statement: dict[str, Any]) -> dict[str, Any]:

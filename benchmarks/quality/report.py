@@ -1,20 +1,16 @@
-"""The table of a run: on the terminal, as JSON, and as Markdown for the README."""
+"""Tables of a run in Markdown."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.quality import truth_tables
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
+from benchmarks.tables import table
 
-__all__ = ["TITLES", "markdown", "show", "truth_markdown", "write"]
+__all__ = ["TITLES", "markdown", "truth_markdown"]
 
 TITLES = {
     "locomo": "LoCoMo, turns",
@@ -50,46 +46,23 @@ _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")
 _HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 
 
-def write(run: dict[str, Any], path: Path) -> None:
-    """Save a run."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def show(run: dict[str, Any], console: Console) -> None:
-    """Print a run."""
-    table = Table(title="Retrieval quality", caption=_caption(run))
-    for name in _HEADER:
-        table.add_column(name, justify="left" if name in ("set", "metric") else "right")
-    for row in _rows(run):
-        table.add_row(*row)
-    console.print(table)
-    truth = ("Truth over time", truth_tables.HEADER, list(truth_tables.rows(run)))
-    for title, header, rows in [*_categories(run), *([truth] if truth[2] else []), *truth_tables.tables(run)]:
-        table = Table(title=title)
-        for name in header:
-            table.add_column(name, justify="left" if name in _LEFT else "right")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-
-
 def markdown(run: dict[str, Any]) -> str:
     """The tables of a run in Markdown, without headings."""
-    lines = [*_markdown(_HEADER, list(_rows(run)), left=("set", "metric"))]
-    for title, header, rows in _categories(run):
-        lines += ["", f"{title}:", "", *_markdown(header, rows, ("category",))]
-    return "\n".join([*lines, "", f"{_caption(run)}."])
+    return _joined(run, (_HEADER, list(_rows(run))), _categories(run))
 
 
 def truth_markdown(run: dict[str, Any]) -> str:
     """The tables of truth over time in Markdown, without headings; NotMeasured if none of its sets was run."""
     if not any(name in run["sets"] for name in truth_tables.TITLES):
         raise NotMeasured("no set of truth over time is saved")
-    lines = [*_markdown(truth_tables.HEADER, list(truth_tables.rows(run)), _LEFT)]
-    for title, header, rows in truth_tables.tables(run):
-        lines += ["", f"{title}:", "", *_markdown(header, rows, _LEFT)]
-    return "\n".join([*lines, "", f"{_caption(run)}."])
+    return _joined(run, (truth_tables.HEADER, list(truth_tables.rows(run))), truth_tables.tables(run))
+
+
+def _joined(run: dict[str, Any], first: tuple[Any, Any], others: Iterator[truth_tables.Table]) -> str:
+    parts = [table(*first, left=_LEFT)]
+    for title, header, rows in others:
+        parts += [f"{title}:", table(header, rows, left=_LEFT)]
+    return "\n\n".join([*parts, f"{_caption(run)}."])
 
 
 def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -107,7 +80,7 @@ def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _categories(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+def _categories(run: dict[str, Any]) -> Iterator[truth_tables.Table]:
     """Title, header and rows of each set that is shown by category."""
     for name, title in _BY_CATEGORY.items():
         categories = run["sets"].get(name, {}).get("categories", {})
@@ -134,10 +107,3 @@ def _categories(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], lis
 def _caption(run: dict[str, Any]) -> str:
     seconds = sum(sum(result["seconds"].values()) for result in run["sets"].values())
     return f"Embedder {run['embedder']}, commit {run['commit']}, {run['date']}, {seconds:.0f} s on {run['cores']} cores"
-
-
-def _markdown(header: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[str, ...]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield f"| {' | '.join('---' if name in left else '---:' for name in header)} |"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"

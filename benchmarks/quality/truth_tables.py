@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.quality.ways import WAYS
 
-__all__ = ["HEADER", "TITLES", "rows", "tables"]
+__all__ = ["HEADER", "TITLES", "Table", "rows", "tables"]
 
 TITLES = {
     "facts": "FactConsolidation",

@@ -14,8 +14,6 @@ current ones ranks before the best of the former ones, which counts as it should
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
@@ -108,11 +106,8 @@ def _of_chat(chat: beam.Chat) -> Story:
 
 
 def _histories(data: Path) -> Iterator[Story]:
-    (path,) = sorted(data.glob("longmemeval_s*.json.gz"))[:1]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        samples = json.load(file)
-    for sample in samples:
-        if sample["question_type"] != "knowledge-update" or sample["question_id"].endswith("_abs"):
+    for sample in longmemeval.answerable(data):
+        if sample["question_type"] != "knowledge-update":
             continue
         turns, _ = longmemeval.history(sample)
         evidence = longmemeval.evidence(sample)

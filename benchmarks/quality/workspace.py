@@ -10,8 +10,6 @@ python -m benchmarks.quality.workspace --data DIR [--cache DIR] [--out FILE]
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -19,15 +17,18 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
+from benchmarks import saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
+from benchmarks.quality.longmemeval import answerable
 from benchmarks.quality.metrics import ndcg_at_k, recall_all_at_k, recall_any_at_k
+from benchmarks.tables import table
 from recallite import Workspace
 from recallite.embedding import load
 
 __all__ = ["evaluate", "main", "write_sessions"]
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "workspace_quality.json"
+RESULTS = saving.RESULTS / "workspace_quality.json"
 STRATEGIES = ("hybrid", "vector", "keyword")
 _CHUNKS = 60
 
@@ -43,15 +44,13 @@ def main() -> None:
     if not options.render:
         if options.data is None:
             parser.error("--data is needed: the folder with the set")
-        options.out.write_text(json.dumps(evaluate(options.data, options.cache), indent=2) + "\n", encoding="utf-8")
-    print(markdown(json.loads(options.out.read_text(encoding="utf-8"))))
+        saving.write(evaluate(options.data, options.cache), options.out)
+    print(markdown(saving.read(options.out)))
 
 
 def evaluate(data: Path, cache: Path | None) -> dict[str, Any]:
     """Means over the questions, by strategy."""
-    (path,) = sorted(data.glob("longmemeval_s*.json.gz"))[:1]
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        samples = [sample for sample in json.load(file) if not sample["question_id"].endswith("_abs")]
+    samples = answerable(data)
     embedder = CachedEmbedder(load(None), None if cache is None else cache / "longmemeval-files")
     figures: dict[str, list[dict[str, float]]] = defaultdict(list)
     counts = {"files": 0, "chunks": 0}
@@ -82,16 +81,9 @@ def evaluate(data: Path, cache: Path | None) -> dict[str, Any]:
 def markdown(run: dict[str, Any]) -> str:
     """The table of a run."""
     metrics = list(run["figures"]["hybrid"])
-    lines = [f"| strategy | {' | '.join(metrics)} |", f"| --- |{' ---: |' * len(metrics)}"]
-    lines += [
-        f"| {name} | {' | '.join(f'{figures[metric]:.3f}' for metric in metrics)} |"
-        for name, figures in run["figures"].items()
-    ]
-    lines += [
-        "",
-        f"{run['questions']} questions, {run['files']:,} files, {run['chunks']:,} chunks. Commit {run['commit']}.",
-    ]
-    return "\n".join(lines)
+    rows = [(name, *(f"{found[metric]:.3f}" for metric in metrics)) for name, found in run["figures"].items()]
+    caption = f"{run['questions']} questions, {run['files']:,} files, {run['chunks']:,} chunks. Commit {run['commit']}."
+    return f"{table(('strategy', *metrics), rows, left=('strategy',))}\n\n{caption}"
 
 
 def write_sessions(folder: Path, sample: dict[str, Any]) -> set[str]:

@@ -10,8 +10,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,13 +20,19 @@ from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.dataset import Dataset
 from benchmarks.environment import describe
+from benchmarks.harness.measure import seconds
 from benchmarks.isolated_process import run
 from benchmarks.scaling import plots, report
-from benchmarks.scaling.opening import CASES
 from recallite.embedding import load
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "scaling.json"
+RESULTS = saving.RESULTS / "scaling.json"
 SIZES = (1000, 10_000, 100_000, 1_000_000)
+# Ways of opening a store: fields of `Settings` by name. Each is timed and weighed in new processes.
+CASES: dict[str, dict[str, Any]] = {
+    "from the store": {"index_snapshot": False},
+    "from the snapshot": {},
+    "low memory": {"low_memory": True},
+}
 _OPENED = 3
 _LIMIT_S = 900.0
 
@@ -79,30 +83,18 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
 
 def _commands(data: Dataset, store: Path) -> dict[str, float]:
     """Seconds of `recallite recall` in all, embedding included: with the index snapshot, and when it is first made."""
-    command = [
-        sys.executable,
-        "-m",
-        "recallite",
-        "--db",
-        str(store / "memory.db"),
-        "recall",
-        data.questions[0],
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    seconds = {"with the snapshot": _timed(command, lambda: None)}
-    snapshot = store / "memory.db-index"
-    seconds["without a snapshot"] = _timed(command, lambda: snapshot.unlink(missing_ok=True))
-    return seconds
+    command = [sys.executable, "-m", "recallite", "--db", str(store / "memory.db"), "recall"]
 
+    def recall() -> None:
+        subprocess.run([*command, data.questions[0]], check=True, capture_output=True)
 
-def _timed(command: list[str], before_each: Callable[[], None]) -> float:
-    times = []
-    for _ in range(_OPENED):
-        before_each()
-        began = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        times.append(time.perf_counter() - began)
-    return round(median(times), 3)
+    def without() -> None:
+        (store / "memory.db-index").unlink(missing_ok=True)
+        recall()
+
+    recall()
+    ways = {"with the snapshot": recall, "without a snapshot": without}
+    return {name: round(median(seconds(way) for _ in range(_OPENED)), 3) for name, way in ways.items()}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset import Dataset
-from benchmarks.isolated_process import finish
-from benchmarks.latency.figures import percentiles
-from benchmarks.process_memory import anonymous_mb
+from benchmarks.harness.measure import percentiles
+from benchmarks.isolated_process import anonymous_mb, finish
 from recallite import Memory, Settings
 
 _WRITES, _WEIGHED = 100, 100

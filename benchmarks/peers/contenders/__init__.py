@@ -48,7 +48,7 @@ CONTENDERS = {
     "lancedb": Entry("lance:LanceDb", _DURABLE, {"lancedb": "lancedb", "pyarrow": "pyarrow"}),
     "faiss flat": Entry("faiss_index:FaissFlat", _WHOLE, {"faiss-cpu": "faiss"}),
     "faiss HNSW": Entry("faiss_index:FaissHnsw", _WHOLE, {"faiss-cpu": "faiss"}),
-    "usearch": Entry("usearch_index:Usearch", _WHOLE, {"usearch": "usearch"}),
-    "hnswlib": Entry("hnswlib_index:Hnswlib", _WHOLE, {"hnswlib": "hnswlib"}),
+    "usearch": Entry("graphs:Usearch", _WHOLE, {"usearch": "usearch"}),
+    "hnswlib": Entry("graphs:Hnswlib", _WHOLE, {"hnswlib": "hnswlib"}),
     "chroma": Entry("chroma:Chroma", _DURABLE, {"chromadb": "chromadb"}),
 }

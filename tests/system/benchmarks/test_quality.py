@@ -11,27 +11,8 @@ import pytest
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.columns import COLUMNS
-from recallite import Memory
 from recallite.embedding import QueryTokens, embed_documents
-
-
-class Letters:
-    """Embeds a text as its counts of letters; counts how many texts it was given."""
-
-    name, dimension, fingerprint = "letters", 26, "test:letters"
-
-    def __init__(self):
-        self.given = 0
-
-    def embed(self, texts):
-        self.given += len(texts)
-        counts = np.array([[1 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def open_memory():
-    return lambda: Memory(":memory:", embedder=Letters())
+from tests.system.benchmarks.letters import Letters
 
 
 def write_gz(path, value):
@@ -142,12 +123,12 @@ def test_realmem_sees_and_counts_only_what_is_dated_before_the_day_of_the_query(
 
 
 def test_there_are_thirty_first_tries_in_stores_of_two_to_ten_memories():
-    stores = first_tries.STORES.values()
-    assert all(2 <= len(store.memories) <= 10 for store in stores)
-    places = [place for store in stores for place in store.questions.values()]
+    stores = first_tries.read()
+    assert all(2 <= len(store["memories"]) <= 10 for store in stores)
+    places = [place for store in stores for place in store["questions"].values()]
     assert (len(places), sum(place is None for place in places)) == (30, 5)
     assert all(
-        place < len(store.memories) for store in stores for place in store.questions.values() if place is not None
+        place < len(store["memories"]) for store in stores for place in store["questions"].values() if place is not None
     )
 
 

@@ -5,27 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 
-import numpy as np
 import pytest
 
 from benchmarks.quality import beam, realtalk
 from benchmarks.quality.__main__ import SETS, evaluate
-from recallite import Memory
-
-
-class Letters:
-    """Embeds a text as its counts of letters."""
-
-    name, dimension, fingerprint = "letters", 26, "test:letters"
-
-    def embed(self, texts):
-        counts = np.array([[1 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def open_memory():
-    return lambda: Memory(":memory:", embedder=Letters())
 
 
 def committed(folder):

@@ -7,27 +7,10 @@ import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 
 from benchmarks.quality import dates, fact_consolidation, junk, pairs, report, truth_tables, updates
 from benchmarks.quality.ways import WAYS
-from recallite import Memory
-
-
-class Letters:
-    """Embeds a text as its counts of letters."""
-
-    name, dimension, fingerprint = "letters", 26, "test:letters"
-
-    def embed(self, texts):
-        counts = np.array([[1 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def open_memory():
-    return lambda: Memory(":memory:", embedder=Letters())
 
 
 def ignore(done, total):

@@ -1,1 +1,0 @@
-"""An agent's memory over months, and at size."""

@@ -1,0 +1,1 @@
+"""Benchmark cases: each module has a `CASE`, which `python -m benchmarks NAME` runs."""

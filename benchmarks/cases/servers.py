@@ -1,0 +1,203 @@
+"""A recall from text by each interface of one store, and many clients at a time; no process keeps vectors of questions.
+
+Clients and servers share the cores of one machine. Interfaces have to give the same ids; those of the Model Context
+Protocol run in an event loop of another thread.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import httpx2
+import numpy as np
+
+from benchmarks import corpus
+from benchmarks.at_hand import AtHand
+from benchmarks.harness.case import Case, Context, Figures, Timing
+from benchmarks.harness.measure import same
+from recallite import Memory, Settings
+
+__all__ = ["CASE"]
+
+_CLIENTS, _ROUNDS, _SECONDS, _LIMIT = (1, 8, 64), 3, 5, 10
+_SETTINGS = Settings(query_cache_size=0)
+# `recallite serve` answers concurrent recalls in batches; this module can serve without.
+_SERVERS = {"in batches": (), "one by one": ("--one-by-one",)}
+
+
+@contextmanager
+def _setup(context: Context) -> Iterator[Path]:
+    store = context.folder / "agent.db"
+    with Memory(store, embedder=AtHand(context.dataset), settings=Settings(token_codes=True)) as memory:
+        memory.remember_many(corpus.sessions(context.dataset.lines))
+    yield store
+
+
+def _tables(store: Path, context: Context) -> Iterator[Timing | Figures]:
+    questions = context.dataset.questions
+    with ExitStack() as held:
+        asked = _interfaces(store, held)
+        ways = {name: lambda number, ask=ask: ask(questions[number % len(questions)]) for name, ask in asked.items()}
+        yield Timing("one recall, from text", ways, context.rounds, check=same)
+    with ExitStack() as held:
+        urls = {name: held.enter_context(_serving(store, *options)) for name, options in _SERVERS.items()}
+        rows = {f"{clients}": _throughput(urls, questions, clients, context) for clients in _CLIENTS}
+        yield Figures("clients", rows)
+    started = [_started(store) for _ in range(context.count(_ROUNDS))]
+    figures = {key: {"seconds": round(median(each[key] for each in started), 2)} for key in started[0]}
+    yield Figures("start of `recallite serve`", figures)
+
+
+def _interfaces(store: Path, held: ExitStack) -> dict[str, Callable[[str], list[str]]]:
+    from anyio.from_thread import start_blocking_portal
+    from mcp import Client as ProtocolClient
+    from mcp import StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+
+    from recallite.doors.client import Client
+
+    memory = held.enter_context(Memory(store, settings=_SETTINGS))
+    memory.warmup()
+    url = held.enter_context(_serving(store))
+    plain = held.enter_context(httpx2.Client(base_url=url, trust_env=False))
+    client = held.enter_context(Client(url))
+    settings = store.with_name("settings.toml")
+    settings.write_text("query_cache_size = 0\n", encoding="utf-8")
+    given = ["--db", str(store), "--settings", str(settings)]
+    command = ["-m", "recallite", *given, "mcp", "--token-budget", "100000"]
+    portal = held.enter_context(start_blocking_portal())
+    over_http = held.enter_context(portal.wrap_async_context_manager(httpx2.AsyncClient(trust_env=False)))
+    transports: dict[str, Any] = {
+        "MCP over HTTP": streamable_http_client(f"{url}/mcp", http_client=over_http),
+        "MCP over stdio": StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ)),
+    }
+
+    def rest(question: str) -> list[str]:
+        answer = plain.post("/v1/recall", json={"query": question, "limit": _LIMIT}).json()
+        return [hit["id"] for hit in answer["hits"]]
+
+    def by_protocol(transport: Any) -> Callable[[str], list[str]]:
+        asked = held.enter_context(portal.wrap_async_context_manager(ProtocolClient(transport)))
+
+        def ask(question: str) -> list[str]:
+            found = portal.call(asked.call_tool, "recall", {"query": question, "limit": _LIMIT})
+            return [each["id"] for each in found.structured_content["results"]]
+
+        return ask
+
+    return {
+        "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT)],
+        "HTTP": rest,
+        "recallite.doors.client": lambda question: [hit.id for hit in client.recall(question, limit=_LIMIT)],
+        **{name: by_protocol(transport) for name, transport in transports.items()},
+    }
+
+
+def _throughput(urls: dict[str, str], questions: list[str], clients: int, context: Context) -> dict[str, Any]:
+    """Recalls a second that clients get from each server, by turns, and the median milliseconds of one."""
+    seconds = context.count(_SECONDS)
+    runs: dict[str, list[Any]] = {name: [] for name in urls}
+    for _ in range(context.count(_ROUNDS)):
+        for name, url in urls.items():
+            runs[name].append(_ask_at_once(url, questions, clients, seconds))
+    found: dict[str, Any] = {}
+    for name, taken in runs.items():
+        found[f"{name}, recalls a second"] = round(median(len(each) / seconds for each in taken), 1)
+        found[f"{name}, p50 ms"] = round(float(np.median(np.concatenate(taken))) * 1e3, 2)
+    each, single = (found[f"{name}, recalls a second"] for name in urls)
+    return {**found, "ratio": round(each / max(single, 0.1), 3)}
+
+
+def _ask_at_once(url: str, questions: list[str], clients: int, seconds: float) -> Any:
+    """Seconds of each recall that clients, a thread with a connection each, get answered in a time."""
+    times: list[list[float]] = [[] for _ in range(clients)]
+    start = threading.Barrier(clients)
+
+    def ask(place: int) -> None:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"))
+        start.wait()
+        ends = time.perf_counter() + seconds
+        for step in range(sys.maxsize):
+            body = json.dumps({"query": questions[(place * 37 + step) % len(questions)], "limit": _LIMIT})
+            began = time.perf_counter()
+            connection.request("POST", "/v1/recall", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            ended = time.perf_counter()
+            if answer.status != 200:
+                raise SystemExit(f"the server answered {answer.status}")
+            if ended > ends:
+                break
+            times[place].append(ended - began)
+        connection.close()
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return np.array([each for one in times for each in one])
+
+
+@contextmanager
+def _serving(store: Path, *options: str) -> Iterator[str]:
+    """The address of a server in a process of its own, warm."""
+    command = [sys.executable, "-m", "benchmarks.cases.servers", str(store), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            _until_ready(url)
+            yield url
+        finally:
+            process.terminate()
+
+
+def _serve(store: Path, *, batch: bool) -> None:
+    """Be a server until told to end; prints its address."""
+    from recallite.doors.http.app import MemoryApi
+    from recallite.doors.http.running import listen, server_of
+
+    with Memory(store, settings=_SETTINGS) as memory, listen("127.0.0.1", 0) as listener:
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        server_of(MemoryApi(memory, batch=batch)).run(sockets=[listener])
+
+
+def _until_ready(url: str) -> None:
+    with httpx2.Client(base_url=url, trust_env=False, timeout=60.0) as client:
+        while client.get("/readyz").status_code != 200:
+            time.sleep(0.01)
+
+
+def _started(store: Path) -> dict[str, float]:
+    """Seconds until a new server has printed its address, and until it is ready."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "recallite", "--db", str(store), "serve", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            found = re.search(r"http://\S+", process.stderr.readline())
+            assert found is not None
+            address = time.perf_counter() - began
+            _until_ready(found[0])
+            return {"address printed": address, "ready": time.perf_counter() - began}
+        finally:
+            process.terminate()
+
+
+CASE = Case("servers", "what a recall takes by each interface, and how many clients a server answers", _setup, _tables)
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]), batch="--one-by-one" not in sys.argv)

@@ -1,1 +1,0 @@
-"""Documents: what an index costs beside its embeddings, many small files, searches of a workspace, PDF."""
