@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import datetime, timedelta
 
 from recallite import Memory
+from tests.unit.agents.test_inspection import query
 from tests.unit.memory.support import PLAIN, raw
-
-_QUERY = """
-import json, sqlite3, sys
-connection = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
-connection.row_factory = sqlite3.Row
-print(json.dumps([dict(row) for row in connection.execute(sys.argv[2])]))
-"""
-
-
-def query(path, sql):
-    """Rows by Python's own SQLite, in a process of its own: two SQLites in one would drop each other's locks."""
-    done = subprocess.run([sys.executable, "-c", _QUERY, path, sql], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_the_seeds_sql_runs_as_it_stands(path):

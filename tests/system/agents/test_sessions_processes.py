@@ -6,15 +6,8 @@ import json
 import signal
 
 from recallite import Memory
+from tests.unit.agents.test_sessions import MESSAGES
 from tests.unit.memory.support import PLAIN, run, run_at_once, spawn
-
-MESSAGES = [
-    {"role": "system", "content": "Be brief"},
-    {"role": "user", "content": "What are the main risks in this architecture? 🎉"},
-    {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"arguments": '{"n": 1}'}}]},
-    {"role": "tool", "content": [{"type": "text", "text": "three risks"}, {"type": "image", "data": "…"}]},
-    {"role": "user", "content": "", "n": 2**53 + 1, "deep": {"x": [1.5, None, True]}},
-]
 
 
 def test_a_session_is_restored_by_its_id_in_the_next_process(path):

@@ -4,14 +4,7 @@ import subprocess
 import sys
 
 from recallite.doors.cli import main
-
-
-def failed(done, code, name):
-    """Assert that a run failed on one line of stderr."""
-    assert done.out == ""
-    assert done.err.startswith(f"recallite: {name}: ")
-    assert done.err.count("\n") == 1
-    assert done.code == code
+from tests.unit.cli.test_failures import failed
 
 
 def test_a_wrong_environment_is_named(process):

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.unit.documents.support import Put, encrypted, image_pdf, pdf
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "docs"
-    made.mkdir()
-    (made / "guide.md").write_text("# Guide\n\nIntroduction.\n\n## Birds\n\nPenguins swim.\n")
-    (made / "report.pdf").write_bytes(pdf([Put(72, 700, "a report of volcanoes")]))
-    (made / "image.pdf").write_bytes(image_pdf())
-    return made
+from tests.unit.cli.test_knowledge import folder  # noqa: F401
+from tests.unit.documents.support import Put, encrypted, pdf
 
 
 def test_ingest_search_list_delete(run, folder):

@@ -5,19 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
-import pytest
-
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.cli.conftest import start
+from tests.unit.cli.test_workspace import folder  # noqa: F401
 from tests.unit.notes.support import write
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "notes"
-    write(made, "memory/a.md", "# One\n\nA thing.\n")
-    write(made, "b.md", "Another thing.\n")
-    return made
 
 
 def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):

@@ -6,78 +6,12 @@ import os
 
 import pytest
 
-from recallite import Memory
 from recallite.errors import (
     DocumentEncrypted,
     DocumentUnreadable,
-    EmbedderError,
 )
 from tests.unit.documents.support import Put, encrypted, image_pdf, paragraph, pdf, word
-from tests.unit.memory.support import WordEmbedder
-
-GUIDE = """---
-category: handbook
-title: The Guide
----
-# Install
-
-Run the installer, then restart the server.
-
-## Proxies
-
-Behind a proxy set the address of the gateway.
-
-# Use
-
-Ask it about penguins.
-"""
-
-
-class Counting(WordEmbedder):
-    """Counts the texts that it embeds; fails when told to."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedded = []
-        self.down = False
-
-    def embed(self, texts):
-        if self.down:
-            raise EmbedderError("down")
-        self.embedded += texts
-        return super().embed(texts)
-
-
-@pytest.fixture
-def embedder():
-    return Counting()
-
-
-@pytest.fixture
-def memory(embedder):
-    with Memory(":memory:", embedder=embedder) as opened:
-        yield opened
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "docs"
-    made.mkdir()
-    (made / "guide.md").write_text(GUIDE)
-    return made
-
-
-def outcomes(ingested):
-    return [(os.path.basename(each.source), each.outcome) for each in ingested.documents]
-
-
-def reasons(ingested):
-    return {os.path.basename(each.source): each.reason for each in ingested.skipped}
-
-
-def texts(memory):
-    return sorted(record.text for record in memory.list(kinds=["chunk"], limit=1000))
-
+from tests.unit.documents.test_knowledge import embedder, folder, memory, outcomes, reasons  # noqa: F401
 
 # ── ingest and search ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from recallite.documents.loaded import Limits
-from recallite.documents.parser import Parser
+from tests.unit.documents.test_sample_pdfs import FOLDER, LOREM, load  # noqa: F401
 
 ROOT = Path(__file__).parents[3]
-FOLDER = Path(os.environ.get("RECALLITE_TEST_PDFS") or ROOT.parent / "shared" / "eval" / "pdf")
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(),
     reason=f"no folder {FOLDER}: RECALLITE_TEST_PDFS names one with the PDFs of py-pdf/sample-files",
 )
-LOREM = "sed diam nonumy eirmod tempor invidunt ut labore et dolore magna aliquyam erat, sed diam voluptua."
-
-
-@pytest.fixture(scope="module")
-def load():
-    with Parser(Limits()) as parser:
-        yield lambda name, **options: parser.load((FOLDER / name).read_bytes(), name, **options)
 
 
 @pytest.mark.parametrize(

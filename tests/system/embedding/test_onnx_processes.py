@@ -8,20 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recallite_models
 from recallite.embedding.onnx import OnnxEmbedder
+from tests.unit.embedding.test_onnx import embedder, texts  # noqa: F401
 
 WORDS = Path(__file__).with_name("test_onnx_processes.py").read_text("utf-8").split()
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder(recallite_models.path())
-
-
-def texts(count: int, seed: int = 7) -> list[str]:
-    random = np.random.default_rng(seed)
-    return [" ".join(random.choice(WORDS, size=random.integers(1, 60))) for _ in range(count)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -7,69 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recallite import Memory, Settings
-from recallite.index import growable, snapshot_manager
+from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import scored, spawn, unit
-
-FAST = Settings(embedder="none", durability="normal")
-PLAIN = Settings(embedder="none", durability="normal", index_snapshot=False)
-WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Snapshots of small stores, and files of large arrays for small ones."""
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
-    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
-    monkeypatch.setattr(growable, "_LARGE_BYTES", 64)
-
-
-def item(number: int) -> dict:
-    return {
-        "text": f"{WORDS[number % 7]} {WORDS[number * 3 % 7]} unique{number}",
-        "vector": unit(number),
-        "source": f"s{number // 9}" if number % 4 else None,
-        "position": number % 9,
-        "importance": number % 10 / 10,
-        "kind": "memory" if number % 3 else "note",
-        "created_at": "2026-01-01T00:00:00Z",
-    }
-
-
-def answers(memory: Memory) -> list[list[tuple[str, float]]]:
-    questions = [
-        {"query": "apple berry"},
-        {"query": "unique7", "vector": unit(7)},
-        {"query": "", "vector": unit(8), "kinds": ["note"]},
-        {"query": "fig date", "group_by": "source"},
-    ]
-    return [scored(memory.recall(**question, decay="none", limit=30)) for question in questions]
-
-
-def origin(memory: Memory) -> str:
-    return memory.stats().index["origin"]
-
-
-@pytest.fixture
-def stored(path) -> str:
-    """A store of 100 records with links and a changed text, closed, with its snapshot."""
-    with Memory(path, settings=FAST) as memory:
-        ids = memory.remember_many([item(number) for number in range(100)])
-        memory.link(ids[3], ids[40], strength=0.5)
-        memory.update(ids[5], text="apple changed", vector=unit(500))
-        memory.recall("apple")
-        assert origin(memory) == "store"
-    assert Path(f"{path}-index").exists()
-    return path
-
-
-def expected(path: str) -> list[list[tuple[str, float]]]:
-    with Memory(path, settings=PLAIN) as memory:
-        found = answers(memory)
-        assert origin(memory) == "store"
-    return found
-
+from tests.unit.index.test_index_snapshot import FAST, PLAIN, answers, expected, small, stored  # noqa: F401
+from tests.unit.memory.support import scored, spawn
 
 _READER = """
 import sys

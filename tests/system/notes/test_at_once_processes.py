@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import signal
 
-import pytest
-
 from recallite import Workspace
 from tests.unit.memory.support import WordEmbedder, run_at_once, spawn
 from tests.unit.notes.support import config, dump, dump_afresh, write
+from tests.unit.notes.test_at_once import fill, folder  # noqa: F401
 
 INDEX = """
 import sys
@@ -30,16 +29,6 @@ with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     workspace.index(on_progress=lambda done, total: print(done, flush=True))
     print("end", flush=True)
 """
-
-
-def fill(folder, files=60):
-    for each in range(files):
-        write(folder, f"memory/n{each}.md", f"# Note {each}\n\nText {each} says so.\n\n## More\n\nOf it, {each % 7}.\n")
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "notes"
 
 
 def test_two_processes_index_one_folder_without_a_locked_database(folder, tmp_path):

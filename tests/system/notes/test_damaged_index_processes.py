@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 
 import pytest
 
 from recallite.notes.opening import moved_aside
-from tests.unit.notes.support import index_all, write
+from tests.unit.notes.test_damaged_index import folder, index_of, said  # noqa: F401
 
 _WITHOUT_DESCRIPTORS = """
 import os, resource, sys
@@ -35,27 +34,6 @@ for spare in range(24):
     workspace.close()
 print(sorted(faults))
 """
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for each in range(40):
-        write(tmp_path / "notes", f"n{each}.md", f"# Note {each}\n\n" + "A zebra of a note. " * 40)
-    index_all(tmp_path / "notes")
-    return tmp_path / "notes"
-
-
-def index_of(folder):
-    return folder / ".recallite" / "index.db"
-
-
-def said(folder):
-    """The file's inode, and what it holds."""
-    file = index_of(folder)
-    connection = sqlite3.connect(file)
-    rows = connection.execute("SELECT id, public_id, text FROM record ORDER BY id").fetchall()
-    connection.close()
-    return file.stat().st_ino, rows
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of descriptors")

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from recallite import Settings
 from tests.unit.memory.support import run
-
-
-@pytest.fixture
-def load(tmp_path):
-    """The settings of a file with this name and text."""
-
-    def loaded(name: str, text: str | bytes) -> Settings:
-        file = tmp_path / name
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return Settings.load(file)
-
-    return loaded
 
 
 def test_reading_settings_loads_only_the_parser_that_is_needed(tmp_path):

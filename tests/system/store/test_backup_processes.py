@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from recallite import Memory, Settings
+from tests.unit.store.test_backup import parts, texts
 
 _KILLED = """
 import os, signal, sys
@@ -17,15 +17,6 @@ from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     memory.backup(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
 """
-
-
-def texts(path):
-    with Memory(path, settings=Settings(embedder="none")) as memory:
-        return sorted(record.text for record in memory.list())
-
-
-def parts(folder):
-    return [name for name in os.listdir(folder) if ".part" in name]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -2,103 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from recallite_models.training import data
-
-SCENES = {
-    "data": [
-        {
-            "title": "s01_e01_c01",
-            "paragraphs": [
-                {
-                    "utterances:": [
-                        {"uid": 0, "speakers": ["Ada Byron"], "utterance": "I do n't know where it is ."},
-                        {"uid": 1, "speakers": ["Charles Babbage", "Ada Byron"], "utterance": "In the drawer !"},
-                    ],
-                    "qas": [{"question": "Where is it ?", "answers": [{"utterance_id": 1}, {"utterance_id": 1}]}],
-                }
-            ],
-        },
-        {
-            "title": "s01_e01_c02",
-            "paragraphs": [
-                {
-                    "utterances:": [
-                        {"uid": 0, "speakers": [], "utterance": ""},
-                        {"uid": 1, "speakers": ["Ada Byron"], "utterance": "It rains ."},
-                    ],
-                    "qas": [{"question": "What is the weather like ?", "answers": [{"utterance_id": 1}]}],
-                }
-            ],
-        },
-    ]
-}
-MEETING = {
-    "meeting_transcripts": [
-        {"speaker": "A", "content": "{vocalsound}"},
-        {"speaker": "A", "content": "We ship {disfmarker} on Friday ."},
-        {"speaker": "B", "content": "Fine ."},
-    ],
-    "specific_query_list": [
-        {"query": "When do they ship ?", "relevant_text_span": [["0", "1"]]},
-        {"query": "What is all of it ?", "relevant_text_span": [["0", "400"]]},
-        {"query": "What is the sound ?", "relevant_text_span": [["0", "0"]]},
-    ],
-}
-CHAT = {
-    "data": {
-        "dialogues": [
-            {
-                "edus": [{"text": "use fstab", "speaker": "kim"}, {"text": "thanks a lot", "speaker": "lee"}],
-                "context": "kim: use fstab lee: thanks a lot",
-                "qas": [
-                    {"question": "What does lee say ?", "answers": [{"answer_start": 20}], "is_impossible": False},
-                    {"question": "What does kim use ?", "answers": [{"answer_start": 5}], "is_impossible": False},
-                    {"question": "What does lee use ?", "answers": [], "is_impossible": True},
-                ],
-            }
-        ]
-        * 2
-    }
-}
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    ran = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, check=True, text=True)
-    return ran.stdout.strip()
-
-
-@pytest.fixture
-def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of repositories with small files of the real sets' form, and pins to them."""
-    files: dict[str, dict[str, Any]] = {
-        "emorynlp/FriendsQA": {"dat/friendsqa_dev.json": SCENES},
-        "HIT-SCIR/Molweni": {"MRC(withDiscourse)/test.json": CHAT},
-        "Yale-LILY/QMSum": {"data/ALL/train/M1.json": MEETING},
-    }
-    pins: dict[str, Any] = {}
-    for repository, contents in files.items():
-        folder = tmp_path / repository.replace("/", "+")
-        folder.mkdir()
-        git(folder, "init", "--quiet")
-        hashes = {}
-        for path, content in contents.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(json.dumps(content), "utf-8")
-            hashes[path] = hashlib.sha256((folder / path).read_bytes()).hexdigest()
-        git(folder, "add", ".")
-        git(folder, "commit", "--quiet", "-m", "Data")
-        pins[repository] = {"commit": git(folder, "rev-parse", "HEAD"), "licence": "MIT", "files": hashes}
-    monkeypatch.setattr(data, "sources", lambda: pins)
-    return tmp_path
+from tests.unit.training.test_data import git, pinned  # noqa: F401
 
 
 def test_scenes_of_an_episode_are_one_store(pinned: Path) -> None:
