@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from recallite.transfer.importers.found import Entries, Entry, Found, FoundLink, LeftOut
 from recallite.transfer.importers.running import ImportReport, import_from
 from recallite.transfer.importers.sources import Source, sources
 from recallite.transfer.importers.watching import watch_from
 
-__all__ = ["ImportReport", "Source", "import_from", "sources", "watch_from"]
+__all__ = [
+    "Entries",
+    "Entry",
+    "Found",
+    "FoundLink",
+    "ImportReport",
+    "LeftOut",
+    "Source",
+    "import_from",
+    "sources",
+    "watch_from",
+]

@@ -16,9 +16,10 @@ def read(path: Path) -> Iterator[Entry]:
     parser = _Bookmarks()
     parser.feed(path.read_text("utf-8", errors="replace"))
     for line, address, added, title in parser.bookmarks:
-        record = NewRecord(id=address, text=title or address, tags=("bookmark",), metadata={"url": address})
-        if added is not None:
-            record.created_at = datetime.fromtimestamp(added, UTC)
+        created_at = None if added is None else datetime.fromtimestamp(added, UTC)
+        record = NewRecord(
+            id=address, text=title or address, tags=("bookmark",), metadata={"url": address}, created_at=created_at
+        )
         yield Found(record=record, path=path.name, line=line)
 
 
