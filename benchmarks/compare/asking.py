@@ -1,8 +1,8 @@
 """Run as a script: builds, opens and asks a store with the engine that PYTHONPATH leads to.
 
 A command is a line of JSON on stdin, its answer one on stdout. Only the engine's public interface is used, and nothing
-that an older commit may lack without a word: what is not known is refused. The engine is imported by the name that the
-checkout has, which was `recollect` once.
+that an older commit may lack without a word: what is not known is refused. The engine is imported by the name of the
+one package under `engine/`, which was another once.
 """
 
 from __future__ import annotations

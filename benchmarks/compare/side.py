@@ -111,8 +111,9 @@ def _git(*arguments: str) -> str:
 
 
 def _engine(tree: Path) -> str:
-    """Name of the engine's package: commits before the rename have another."""
-    return "recallite" if (tree / "engine" / "recallite").is_dir() else "recollect"
+    """Name of the one package under `engine/`, which was another once."""
+    (package,) = (path.parent.name for path in (tree / "engine").glob("*/_version.py"))
+    return package
 
 
 def _fingerprint(tree: Path, data: Path) -> str:
@@ -128,11 +129,10 @@ def _fingerprint(tree: Path, data: Path) -> str:
 
 def _environment(tree: Path, kernels: Path) -> dict[str, str]:
     """This one without settings of stores, keys and models, but with the choice of kernels."""
-    kept = {
-        name: value for name, value in os.environ.items() if not re.match(r"(RECALLITE|RECOLLECT)_(?!KERNELS$)", name)
-    }
+    prefix = _engine(tree).upper()
+    kept = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
     path = os.pathsep.join(str(tree / package) for package in _PACKAGES)
-    caches = dict.fromkeys(("RECALLITE_CACHE_DIR", "RECOLLECT_CACHE_DIR"), str(kernels))
+    own = {f"{prefix}_CACHE_DIR": str(kernels)}
     if chosen := os.environ.get("RECALLITE_KERNELS"):
-        caches["RECOLLECT_KERNELS"] = chosen
-    return {**kept, **QUIET, "PYTHONPATH": path, **caches}
+        own[f"{prefix}_KERNELS"] = chosen
+    return {**kept, **QUIET, "PYTHONPATH": path, **own}
