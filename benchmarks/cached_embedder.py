@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,7 @@ def _shards(folder: Path) -> Iterator[tuple[list[bytes], NDArray[np.int32], Any]
             yield [keys[at : at + 16] for at in range(0, len(keys), 16)], shard["counts"], dict(shard)
 
 
-def _write(folder: Path, unsaved: list[bytes], rows: Sequence[Sequence[Any]], **arrays: NDArray[Any]) -> None:
+def _write(folder: Path, unsaved: list[bytes], rows: Sequence[Sized], **arrays: NDArray[Any]) -> None:
     """One more shard, written whole and renamed into place; nothing is unsaved then."""
     number = 1 + max((int(shard.stem) for shard in folder.glob("*.npz")), default=-1)
     target = folder / f"{number:05}.npz"
