@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def _test_file(framework: Framework) -> Path:
-    return ROOT / "tests" / "integrations" / f"test_{framework.module}.py"
+    return ROOT / "tests" / "system" / "integrations" / f"test_{framework.module}.py"
 
 
 def _tried(name: str, sources: Path | None) -> tuple[dict[str, Any] | None, str]:
