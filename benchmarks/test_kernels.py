@@ -26,7 +26,7 @@ def backend(request):
     if request.param == "numba":
         if kernels.status().chosen != "numba":
             pytest.skip(kernels.status().reason)
-        kernels.warmup()
+        kernels.warmup(every=True)
         chosen = importlib.import_module("recallite_kernels.numba_backend")
     else:
         chosen = python_backend

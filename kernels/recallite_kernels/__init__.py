@@ -1,10 +1,11 @@
 """Numeric kernels of Recallite: NumPy arrays in, NumPy arrays out, compiled by numba where it is installed.
 
-Every function checks its arguments once and raises `KernelError` for those it refuses. The engine does not call
-`cosine_top_k`, `reciprocal_rank_fusion`, `word_coverage` and `forest_scores`; they are here for users.
+Every function checks its arguments once and raises `KernelError` for those it refuses. The engine calls `recall`, which
+is composed of most of the others; these, and those it does not call, are here for users.
 """
 
 from recallite_kernels.arguments import NEVER as NEVER
+from recallite_kernels.arguments import RESIDUAL_STEPS as RESIDUAL_STEPS
 from recallite_kernels.arguments import Asked as Asked
 from recallite_kernels.arguments import Codes as Codes
 from recallite_kernels.arguments import Forest as Forest
@@ -19,6 +20,8 @@ from recallite_kernels.arguments import Tokens as Tokens
 from recallite_kernels.arguments import Weighed as Weighed
 from recallite_kernels.arguments import WordSlices as WordSlices
 from recallite_kernels.changes import order_changes as order_changes
+from recallite_kernels.composition import postings_of as postings_of
+from recallite_kernels.composition import smoothed_idf as smoothed_idf
 from recallite_kernels.contract import LANES as LANES
 from recallite_kernels.contract import KernelError as KernelError
 from recallite_kernels.dispatch import KernelStatus as KernelStatus
@@ -43,6 +46,10 @@ from recallite_kernels.rank import rank_candidates as rank_candidates
 from recallite_kernels.ranking import decay as decay
 from recallite_kernels.ranking import maximal_marginal_relevance as maximal_marginal_relevance
 from recallite_kernels.ranking import reciprocal_rank_fusion as reciprocal_rank_fusion
+from recallite_kernels.recalls import DONE as DONE
+from recallite_kernels.recalls import NARROW as NARROW
+from recallite_kernels.recalls import ROOM as ROOM
+from recallite_kernels.recalls import recall as recall
 from recallite_kernels.score_bounds import score_bound_candidates as score_bound_candidates
 from recallite_kernels.signals import EVIDENCE as EVIDENCE
 from recallite_kernels.signals import FEATURES as FEATURES
@@ -59,3 +66,17 @@ from recallite_kernels.vectors import quantize_int8 as quantize_int8
 from recallite_kernels.vectors import rescore_shortlist as rescore_shortlist
 from recallite_kernels.vectors import sketch as sketch
 from recallite_kernels.vectors import sketch_blocks as sketch_blocks
+from recallite_kernels.view import ABSENT as ABSENT
+from recallite_kernels.view import FIGURES as FIGURES
+from recallite_kernels.view import SCAN_ALL as SCAN_ALL
+from recallite_kernels.view import UNCOUNTED as UNCOUNTED
+from recallite_kernels.view import Asking as Asking
+from recallite_kernels.view import Hits as Hits
+from recallite_kernels.view import Plan as Plan
+from recallite_kernels.view import Stated as Stated
+from recallite_kernels.view import Terms as Terms
+from recallite_kernels.view import Vectors as Vectors
+from recallite_kernels.view import View as View
+from recallite_kernels.view import Workspace as Workspace
+from recallite_kernels.view import hits as hits
+from recallite_kernels.view import workspace as workspace

@@ -27,8 +27,9 @@ class Codes(NamedTuple):
     """Queries float32 (q, d) of unit length, and the int8 vectors of all records.
 
     Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on, or, where both are empty, vector
-    r if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,). A measured
-    cosine of query i never exceeds ceilings[i], float32 (q,).
+    r if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,); or with
+    residuals, int8 (places, d) and else empty, (codes[p] + residuals[p] / 254) * scales[p]. A measured cosine of query
+    i never exceeds ceilings[i], float32 (q,).
     """
 
     queries: F32
@@ -37,6 +38,7 @@ class Codes(NamedTuple):
     parts: I32
     codes: I8
     scales: F32
+    residuals: I8 = np.empty((0, 0), np.int8)
 
 
 class Tokens(NamedTuple):
@@ -211,6 +213,8 @@ class Asked(NamedTuple):
     former: U8
 
 
+RESIDUAL_STEPS = 254
+"""Steps of a residual within one step of a code."""
 NO_VECTORS = Codes(
     np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
     np.empty((0, 0), np.int8), np.empty(0, np.float32),

@@ -171,7 +171,8 @@ def _key() -> str:
 
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for file in (*sorted((here / "numba_backend").glob("*.py")), here / "arguments.py", here / "signals.py"):
+    shared = ("arguments.py", "composition.py", "signals.py", "view.py")
+    for file in (*sorted((here / "numba_backend").glob("*.py")), *(here / name for name in shared)):
         digest.update(file.read_bytes())
     for name in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(name)

@@ -29,15 +29,14 @@ _log = logging.getLogger("recallite.kernels")
 _log.addHandler(logging.NullHandler())
 _NOT_LOADED = "not compiled yet; warmup compiles them"
 _IN_PYTHON = "kernels run in Python, which takes longer: %s"
-# What a recall calls, in the order in which it is compiled: what takes long to compile comes last.
-_OF_RECALL = (
-    "sketch", "hamming_shortlist", "assess", "order_changes", "rank_by_forest", "rescore_shortlist", "bm25_top_k",
-    "rank_candidates",
-)  # fmt: skip
-# These measure the same float32 numbers: of one backend each, the last bit could break a tie.
-_TOGETHER = frozenset(("rescore_shortlist", "bm25_top_k", "rank_candidates"))
+# What a recall calls.
+_OF_RECALL = ("recall",)
 
-_EVERY = tuple(dict.fromkeys((*_OF_RECALL, *NAMES)))
+# And what the engine calls besides; the others, of which a recall is composed, are there for users.
+_OF_ENGINE = (
+    *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
+    "pool_tokens", "maximal_marginal_relevance",
+)  # fmt: skip
 
 _answering: Any = SimpleNamespace(**{name: getattr(python_backend, name) for name in NAMES})
 active = cast(Backend, _answering)
@@ -95,14 +94,14 @@ def cached() -> bool:
     return found is not None and found.complete()
 
 
-def warmup(on_progress: Callable[[str, int, int], None] | None = None) -> dict[str, float]:
-    """Load every kernel from the cache or compile it.
+def warmup(on_progress: Callable[[str, int, int], None] | None = None, *, every: bool = False) -> dict[str, float]:
+    """Load the kernels that the engine calls from the cache or compile them; with `every` those for users too.
 
     on_progress(kernel, done, total) is called after each. Returns the seconds each took, "import" being numba's
     own; empty where the python backend is chosen. Raises KernelError if numba cannot be used.
     """
     if _chosen == "numba":
-        _load(_EVERY, on_progress)
+        _load(NAMES if every else _OF_ENGINE, on_progress)
         if not _compiled:
             raise KernelError(f"warmup: {_reason}")
     return dict(_seconds)
@@ -139,7 +138,7 @@ def _started(work: Callable[..., None], *arguments: Any) -> threading.Thread:
 def _load_for_recall() -> None:
     _load(_OF_RECALL)
     if _compiled and not _stop.is_set():
-        _load(_EVERY, compile=False)
+        _load(NAMES, compile=False)
         with _loader:  # another thread may not hand one over meanwhile
             for name in _others():
                 setattr(_answering, name, _asking(name))
@@ -187,7 +186,7 @@ def _load(
                 return
             _seconds[kernel.name] = time.perf_counter() - began
             began = time.perf_counter()
-            _hand_over(kernel.name, backend, every)
+            _hand_over(kernel.name, backend)
             if on_progress is not None:
                 on_progress(kernel.name, done, len(wanted))
         if not _compiled and all(every[name].loaded for name in _OF_RECALL if name in every):
@@ -252,13 +251,10 @@ def _compiled_elsewhere(missing: dict[str, Any], kept_in: cache.Cache) -> Iterat
     _compiler = None
 
 
-def _hand_over(name: str, backend: Any, every: dict[str, Any]) -> None:
-    """Let a loaded kernel answer; those of `_TOGETHER` when the last of them is loaded."""
+def _hand_over(name: str, backend: Any) -> None:
+    """Let a loaded kernel answer."""
     _loaded.add(name)
-    group = _TOGETHER if name in _TOGETHER else {name}
-    if all(each in _loaded for each in group if each in every):
-        for each in group:
-            setattr(_answering, each, getattr(backend, each))
+    setattr(_answering, name, getattr(backend, name))
 
 
 def _prepare() -> tuple[Any, dict[str, Any], cache.Cache | None, str]:

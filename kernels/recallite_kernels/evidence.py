@@ -18,13 +18,13 @@ class Assessed(NamedTuple):
     - evidence: float64 (evidence, m), in rows as `EVIDENCE` names them
     - confidence: float64 (m,), the logistic function of its weighted sum
     - reasons: int64 (m,), the bits of `REASONS`
-    - met: uint8 (w,), 1 for a word that a record of its query contains
+    - held: uint8 (m, w), 1 for a word of its query that the record contains
     """
 
     evidence: F64
     confidence: F64
     reasons: I64
-    met: U8
+    held: U8
 
 
 def assess(

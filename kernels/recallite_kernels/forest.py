@@ -9,7 +9,6 @@ from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import Forest, WordSlices
 from recallite_kernels.contract import F64, I64, KernelError, array
 from recallite_kernels.evidence import check_word_slices
-from recallite_kernels.python_backend import forest as definition
 from recallite_kernels.rank import check_parameters
 from recallite_kernels.signals import FEATURES, SIGNALS, RankParameters
 
@@ -56,13 +55,12 @@ def forest_scores(features: F64, forest: Forest) -> F64:
     """The sum of each candidate's leaves: features float64 (f, m) -> float64 (m,).
 
     A candidate goes right at a node where its feature is above the threshold, so never where that is NaN. Values are
-    added tree by tree; a sum that is not finite is refused. This is NumPy on both backends: recall calls
-    `rank_by_forest`.
+    added tree by tree; a sum that is not finite is refused.
     """
     array("features", features, contract.f64, None, None)
     contract.finite("features", features)
     check_forest(forest, features.shape[0])
-    scores = definition.forest_scores(features, forest)
+    scores = dispatch.active.forest_scores(features, forest)
     contract.finite_scores(scores, "leaves")
     return scores
 

@@ -1,7 +1,5 @@
 """The registry of kernels: each is a method of `Backend`, and a function of that name in a module of both backends.
 
-The JIT backend has the Python one's function where NumPy takes about as long.
-
 Arguments are already checked: masks are never None (an empty one allows every row), queries of a cosine are unit
 vectors or zero. Both backends give the same results; None instead of one means NaN, infinity, an index out of range or
 rows out of order.
@@ -30,8 +28,10 @@ from recallite_kernels.arguments import (
 )  # fmt: skip
 from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recallite_kernels.signals import RankParameters
+from recallite_kernels.view import Asking, Hits, Plan, View, Workspace
 
 _MODULES = (
+    "stages",  # whose other names are stages of a recall
     "vectors",
     "hamming",
     "lexical",
@@ -84,6 +84,7 @@ class Backend(Protocol):
     def maximal_marginal_relevance(
         self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
     ) -> I64: ...
+    def forest_scores(self, features: F64, forest: Forest) -> F64: ...
     def rank_by_forest(
         self, signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
         parameters: RankParameters, depth: int,
@@ -93,6 +94,7 @@ class Backend(Protocol):
         parameters: RankParameters,
     ) -> tuple[F64, F64, I64, U8]: ...  # fmt: skip
     def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
+    def recall(self, view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits) -> int: ...
 
 
 NAMES = tuple(name for name in vars(Backend) if not name.startswith("_"))

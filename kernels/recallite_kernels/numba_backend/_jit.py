@@ -50,33 +50,34 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 _HELPER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
 
 
-def _reads(dtype: Any, ndim: int) -> Any:
+def reads(dtype: Any, ndim: int) -> Any:
     return types.Array(dtype, ndim, "C", readonly=True)
 
 
-def _writes(dtype: Any, ndim: int) -> Any:
+def writes(dtype: Any, ndim: int) -> Any:
     return types.Array(dtype, ndim, "C")
 
 
 I64, F32, F64 = types.int64, types.float32, types.float64
-F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
-F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
-I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
-U64_1, U64_2, U64_3 = _reads(types.uint64, 1), _reads(types.uint64, 2), _reads(types.uint64, 3)
-U32_2 = _reads(types.uint32, 2)
+F32_1, F32_2 = reads(types.float32, 1), reads(types.float32, 2)
+F64_1, F64_2 = reads(types.float64, 1), reads(types.float64, 2)
+I64_1, I64_2 = reads(types.int64, 1), reads(types.int64, 2)
+U64_1, U64_2, U64_3 = reads(types.uint64, 1), reads(types.uint64, 2), reads(types.uint64, 3)
+U32_2 = reads(types.uint32, 2)
 I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
-    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.int32, 2), _reads(types.uint8, 1),
-    _reads(types.uint8, 2), _reads(types.uint16, 2),
+    reads(types.int8, 2), reads(types.int32, 1), reads(types.int32, 2), reads(types.uint8, 1),
+    reads(types.uint8, 2), reads(types.uint16, 2),
 )  # fmt: skip
-OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
-OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
-OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
-OUT_U64_2 = _writes(types.uint64, 2)
-OUT_I8_2, OUT_I32, OUT_U8 = _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1)
-OUT_U16, OUT_U16_2 = _writes(types.uint16, 1), _writes(types.uint16, 2)
+OUT_F32, OUT_F32_2 = writes(types.float32, 1), writes(types.float32, 2)
+OUT_F64, OUT_F64_2 = writes(types.float64, 1), writes(types.float64, 2)
+OUT_I64, OUT_I64_2 = writes(types.int64, 1), writes(types.int64, 2)
+OUT_U64_2 = writes(types.uint64, 2)
+OUT_I8_2, OUT_I32, OUT_U8 = writes(types.int8, 2), writes(types.int32, 1), writes(types.uint8, 1)
+OUT_U8_2, OUT_U32_2 = writes(types.uint8, 2), writes(types.uint32, 2)
+OUT_U16, OUT_U16_2 = writes(types.uint16, 1), writes(types.uint16, 2)
 
 LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
-CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
+CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1, I8_2], Codes)
 SKETCHES = _types.NamedTuple([U64_2, U64_3, I64_1], Sketches)
 TOKENS = _types.NamedTuple([U64_2, F32_1, I64_1, I64_1, U64_1, I64], Tokens)
 POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
@@ -170,6 +171,11 @@ def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Ca
         return KERNELS[-1]
 
     return declare
+
+
+def stage(of: Kernel) -> Callable[..., Any]:
+    """A kernel as a function that other kernels call; compiled into them."""
+    return numba.njit(of._function, fastmath=FAST if of._fast else False, **_HELPER)  # type: ignore[no-any-return]
 
 
 def exact(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recallite_kernels.arguments import Weighed, WordSlices
-from recallite_kernels.contract import F64, I64, U8
+from recallite_kernels.contract import F32, F64, I32, I64, U8
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
 from recallite_kernels.numba_backend.lexical import find_row
@@ -22,11 +22,20 @@ def assess(
 ) -> tuple[F64, F64, I64, U8]:  # fmt: skip
     m = len(weighed.rows)
     evidence, confidence = np.empty((len(EVIDENCE), m)), np.empty(m)
-    reasons, met = np.empty(m, np.int64), np.zeros(len(slices.idf), np.uint8)
+    reasons, held = np.empty(m, np.int64), np.zeros((m, len(slices.idf)), np.uint8)
     _assess.call(
-        signals, offsets, weighed, slices, weights, word_weights, parameters, evidence, confidence, reasons, met
+        signals, offsets, weighed, slices, weights, word_weights, parameters, evidence, confidence, reasons, held
     )
-    return evidence, confidence, reasons, met
+    return evidence, confidence, reasons, held
+
+
+def word_coverage(
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
+) -> tuple[F64, U8]:
+    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    slices = WordSlices(rows, starts, ends, words, slice_offsets, idf, offsets)
+    _word_coverage.call(slices, offsets, candidates, met, covered)
+    return covered, met
 
 
 @exact
@@ -71,13 +80,20 @@ def covered_by(row: Any, query: Any, slices: Any, met: Any) -> Any:
     return covered
 
 
+@kernel(_jit.WORD_SLICES, _jit.I64_1, _jit.I64_1, _jit.OUT_U8, _jit.OUT_F64)
+def _word_coverage(slices: Any, offsets: Any, candidates: Any, met: Any, covered: Any) -> None:
+    for query in range(offsets.shape[0] - 1):
+        for i in range(offsets[query], offsets[query + 1]):
+            covered[i] = covered_by(candidates[i], query, slices, met)
+
+
 @kernel(
     _jit.F64_2, _jit.I64_1, _jit.WEIGHED, _jit.WORD_SLICES, _jit.F64_2, _jit.F64_1, _jit.PARAMETERS,
-    _jit.OUT_F64_2, _jit.OUT_F64, _jit.OUT_I64, _jit.OUT_U8,
+    _jit.OUT_F64_2, _jit.OUT_F64, _jit.OUT_I64, _jit.OUT_U8_2,
 )  # fmt: skip
 def _assess(
     signals: Any, offsets: Any, weighed: Any, slices: Any, weights: Any, word_weights: Any, parameters: Any,
-    evidence: Any, confidence: Any, reasons: Any, met: Any,
+    evidence: Any, confidence: Any, reasons: Any, held: Any,
 ) -> None:  # fmt: skip
     own, kinds = weighed.signals, evidence.shape[0]
     for query in range(offsets.shape[0] - 1):
@@ -96,7 +112,7 @@ def _assess(
                 other_than(mine[0], cosines), other_than(mine[1], bm25), other_than(mine[2], similarities),
                 other_than(mine[3], speakers),
             )  # fmt: skip
-            covered = covered_by(weighed.rows[i], query, slices, met)
+            covered = covered_by(weighed.rows[i], query, slices, held[min(i, held.shape[0] - 1)])
             values = evidence_of(
                 mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
                 weighed.words[query], mean, weighed.records,

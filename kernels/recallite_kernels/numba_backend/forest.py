@@ -34,6 +34,12 @@ def rank_by_forest(
     return features, outputs, again, scores
 
 
+def forest_scores(features: F64, forest: Forest) -> F64:
+    scores = np.zeros(features.shape[1])
+    _forest_scores.call(features, forest, scores)
+    return scores
+
+
 @exact
 def greatest(values: Any, first: Any, stop: Any) -> Any:
     most = -np.inf
@@ -62,6 +68,11 @@ def add_leaves(features: Any, forest: Any, begin: Any, end: Any, outputs: Any) -
                 right = features[np.uintp(nodes[tree, at]), i] > thresholds[tree, at]
                 at = at + at + one + np.uintp(right)
             outputs[i] += leaves[tree, at - inner]
+
+
+@kernel(_jit.F64_2, _jit.FOREST, _jit.OUT_F64)
+def _forest_scores(features: Any, forest: Any, scores: Any) -> None:
+    add_leaves(features, forest, 0, features.shape[1], scores)
 
 
 @exact

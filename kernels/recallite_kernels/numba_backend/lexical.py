@@ -25,6 +25,10 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
     return (found, scores, sizes) if good else None
 
 
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
+    _bm25_for_rows.call(postings, offsets, candidates, np.empty(len(candidates), np.int64), scores)
+
+
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
     out = np.empty(len(starts), np.int64)
     return out if _allowed_in_slices.call(rows, starts, ends, mask, out) else None
@@ -185,6 +189,13 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
             count = counts[np.uintp(at)]
             if rows[np.uintp(at)] == row and count:
                 scores[candidate] += impact(count, weight, lengths[np.uintp(row)], constant, slope)
+
+
+@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_I64, _jit.OUT_F32, fast=True)
+def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, unknown: Any, scores: Any) -> None:
+    for query in range(offsets.shape[0] - 1):
+        own = slice(offsets[query], offsets[query + 1])
+        fill_bm25(postings, query, bm25_constants(postings), candidates[own], scores[own], unknown)
 
 
 @kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64, returns=_jit.I64)

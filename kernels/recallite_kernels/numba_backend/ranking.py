@@ -1,4 +1,4 @@
-"""Maximal marginal relevance, JIT, in float64 without fastmath: operations in the order of the definition."""
+"""Ranking kernels, JIT, in float64 without fastmath: operations in the order of the definition."""
 
 from __future__ import annotations
 
@@ -6,9 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from recallite_kernels import signals as formulas
 from recallite_kernels.contract import F64, I32, I64
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import kernel
+
+decay_of = formulas.decay
+
+
+def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
+    out = np.zeros(ranks.shape[1])
+    _reciprocal_rank_fusion.call(ranks, weights, k, out)
+    return out
+
+
+def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
+    out = np.empty(len(ages_days))
+    _decay.call(ages_days, half_life_days, floor, int(exponential), out)
+    return out
 
 
 def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int) -> I64:
@@ -21,6 +36,20 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
         np.zeros(m), np.zeros(m, np.uint8), chosen,
     )  # fmt: skip
     return chosen
+
+
+@kernel(_jit.I64_2, _jit.F64_1, _jit.F64, _jit.OUT_F64)
+def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
+    for signal in range(ranks.shape[0]):
+        for i in range(ranks.shape[1]):
+            if ranks[signal, i] > 0:
+                out[i] += weights[signal] / (k + ranks[signal, i])
+
+
+@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, _jit.OUT_F64)
+def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any, out: Any) -> None:
+    for i in range(ages_days.shape[0]):
+        out[i] = decay_of(ages_days[i], half_life_days, floor, exponential)
 
 
 @kernel(

@@ -47,7 +47,7 @@ def score_bound_candidates(
 ) -> tuple[I64, I64] | None:  # fmt: skip
     found, ends = [np.empty(0, np.int64)], [0]
     codes = codes or NO_VECTORS
-    blocks = np.empty((2, BLOCK_ROWS), np.int64), np.empty(BLOCK_ROWS), _decay_table(parameters)
+    blocks = np.empty((2, BLOCK_ROWS), np.int64), np.empty(BLOCK_ROWS), np.empty(STEPS)
     marks = np.empty(BLOCK_ROWS // LANES, np.uint16)
     for query, floor in enumerate(floors.tolist()):
         known = rows[offsets[query] : offsets[query + 1]]
@@ -64,12 +64,13 @@ def score_bound_candidates(
     return np.array(ends, np.int64), np.concatenate(found)
 
 
-def _decay_table(parameters: RankParameters) -> F64:
-    """The decay at each step of age."""
-    lives = 1.0 if parameters.half_life_days == np.inf else parameters.half_life_days
-    ages = np.arange(STEPS) / STEPS_A_LIFE * lives * (parameters.half_life_days != np.inf)
-    decayed: F64 = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
-    return decayed
+@exact
+def fill_decays(parameters: Any, decays: Any) -> None:
+    """Write the decay at each step of age."""
+    endless = parameters.half_life_days == np.inf
+    for step in range(STEPS):
+        age_days = 0.0 if endless else step / STEPS_A_LIFE * parameters.half_life_days
+        decays[step] = decay(age_days, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
 
 
 @exact
@@ -247,7 +248,7 @@ def rows_by_codes(
 
 @kernel(
     _jit.I64, _jit.F32_1, _jit.I64_1, _jit.F64, _jit.F64, _jit.CODES, _jit.SKETCHES, _jit.U8_1, _jit.RECORDS,
-    _jit.PARAMETERS, _jit.OUT_I64_2, _jit.OUT_F64, _jit.F64_1, _jit.OUT_U16, _jit.OUT_I64, returns=_jit.I64,
+    _jit.PARAMETERS, _jit.OUT_I64_2, _jit.OUT_F64, _jit.OUT_F64, _jit.OUT_U16, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
 def _score_bound_candidates(
     query: Any, asked: Any, known: Any, floor: Any, word_ceiling: Any, codes: Any, sketches: Any, mask: Any,
@@ -255,6 +256,7 @@ def _score_bound_candidates(
 ) -> Any:  # fmt: skip
     """Write the rows of one query; returns how many, -1 where a place is out of range."""
     bound = bound_of(asked, floor, word_ceiling, parameters)
+    fill_decays(parameters, decays)
     opened, near = blocks[0], blocks[1]
     least_rest = floor - parameters.semantic_weight - SLACK
     n, count, next_known = records.created_at.shape[0], 0, 0

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from recallite_kernels.contract import F32, I8, I64, U16
+from recallite_kernels.arguments import RESIDUAL_STEPS
+from recallite_kernels.contract import F32, I8, I64, U8, U16
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._heap import push, sort_best_first
 from recallite_kernels.numba_backend._jit import helper, kernel
 from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
+from recallite_kernels.python_backend.vectors import GREATEST_SQUARE, LEAST_SQUARE
 
 GREATEST = np.float32(np.finfo(np.float32).max)
 AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took 0.7 of the time
@@ -21,6 +23,11 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     scales = np.empty(len(vectors), np.float32)
     _quantize_int8.call(vectors, codes, scales)
     return codes, scales
+
+
+def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
+    rows, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    return (rows, scores) if _cosine_top_k.call(queries, vectors, mask, scores, rows) else None
 
 
 def rescore_shortlist(
@@ -58,6 +65,52 @@ def dot_int8(query: Any, codes: Any, row: Any) -> Any:
     dot = np.float32(0.0)
     for j in range(query.shape[0]):
         dot += query[j] * np.float32(codes[row, j])
+    return dot
+
+
+@kernel(_jit.F32_2, _jit.F32_2, _jit.U8_1, _jit.OUT_F32_2, _jit.OUT_I64_2, returns=_jit.I64, fast=True)
+def _cosine_top_k(queries: Any, vectors: Any, mask: Any, heap_scores: Any, heap_rows: Any) -> Any:
+    """Returns 0 if a vector is not finite. Each row is read once for all queries."""
+    k, held = heap_rows.shape[1], 0
+    finite: Any = True
+    for row in range(np.uintp(vectors.shape[0])):
+        if mask.shape[0] > 0 and mask[row] == 0:
+            continue
+        square = np.float32(0.0)
+        for j in range(vectors.shape[1]):
+            square += vectors[row, j] * vectors[row, j]
+        safe = LEAST_SQUARE < square < GREATEST_SQUARE
+        length = np.sqrt(np.float64(square)) if safe else wide_length(vectors, row)
+        for q in range(np.uintp(queries.shape[0])):
+            if safe:
+                dot = np.float32(0.0)
+                for j in range(vectors.shape[1]):
+                    dot += queries[q, j] * vectors[row, j]
+                score = np.float32(dot / np.float32(length))
+            else:
+                score = np.float32(wide_dot(queries, q, vectors, row) / (length if length != 0 else 1.0))
+            finite &= abs(score) <= GREATEST
+            push(heap_scores[q], heap_rows[q], held, k, score, np.int64(row))
+        held = min(held + 1, k)
+    for q in range(queries.shape[0]):
+        sort_best_first(heap_scores[q], heap_rows[q], held)
+    return 1 if finite else 0
+
+
+@helper
+def wide_length(vectors: Any, row: Any) -> Any:
+    """The length of a row in float64, where a float32 square may over- or underflow."""
+    square = 0.0
+    for j in range(vectors.shape[1]):
+        square += np.float64(vectors[row, j]) * np.float64(vectors[row, j])
+    return np.sqrt(square)
+
+
+@helper
+def wide_dot(queries: Any, q: Any, vectors: Any, row: Any) -> Any:
+    dot = 0.0
+    for j in range(vectors.shape[1]):
+        dot += np.float64(queries[q, j]) * np.float64(vectors[row, j])
     return dot
 
 
@@ -137,6 +190,8 @@ def fill_cosines(of_query: Any, rows: Any, of_records: Any, cosines: Any) -> Non
         finite = True
         for place in range(np.uintp(first), np.uintp(first + parts)):
             score = dot_int8(query, codes, place) * scales[place]
+            if of_records.residuals.shape[0]:
+                score += dot_int8(query, of_records.residuals, place) * scales[place] / np.float32(RESIDUAL_STEPS)
             finite &= abs(score) <= GREATEST
             best = max(best, min(np.float32(1.0), score))
         cosines[at] = min(best, ceiling) if finite else np.float32(np.nan)

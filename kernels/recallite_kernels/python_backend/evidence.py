@@ -6,7 +6,7 @@ import numpy as np
 
 from recallite_kernels.arguments import Weighed, WordSlices
 from recallite_kernels.contract import F64, I64, U8
-from recallite_kernels.python_backend.lexical import word_coverage
+from recallite_kernels.python_backend.lexical import coverage
 from recallite_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits
 
 
@@ -18,7 +18,7 @@ def assess(
     m = len(weighed.rows)
     evidence, confidence, reasons = np.empty((len(EVIDENCE), m)), np.empty(m), np.empty(m, np.int64)
     compared, own = signals[COMPARED, :], weighed.signals
-    covered, met = word_coverage(*slices[:6], weighed.offsets, weighed.rows)
+    covered, held = coverage(*slices[:6], weighed.offsets, weighed.rows)
     for query in range(len(offsets) - 1):
         first, stop = weighed.offsets[query : query + 2]
         several = compared[:, offsets[query] : offsets[query + 1]]
@@ -45,7 +45,7 @@ def assess(
         confidence[first:stop] = 1.0 / (1.0 + np.exp(-logits))
         greatest = best[COMPARED.index(SIGNALS.bm25)]
         reasons[first:stop] = reason_bits(own[:, first:stop], greatest if greatest > 0 else 1.0, parameters)
-    return evidence, confidence, reasons, met
+    return evidence, confidence, reasons, held
 
 
 def _mean_measured(similarity: F64) -> float:

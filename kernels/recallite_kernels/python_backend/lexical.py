@@ -98,15 +98,25 @@ def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> N
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
-    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    covered, held = coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
+    met: U8 = np.asarray(held.any(axis=0)).view(np.uint8)
+    return covered, met
+
+
+def coverage(
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
+) -> tuple[F64, U8]:
+    """What `word_coverage` sums, and which words each candidate contains, uint8 (m, w)."""
+    covered, contained = np.zeros(len(candidates)), np.zeros((len(candidates), len(idf)), np.uint8)
     shared = Postings(rows, NO_MASK, starts, ends, idf, slice_offsets, idf, 1.0, 0.0, 0.0)
     for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
         own, slices = _slices_of(shared, query)
         if slices:
             _, held = _look_up(rows, slices, candidates[start:stop])
             covered[start:stop] = _summed(held * idf.take(words[own]).astype(np.float64)[:, None])
-            met[words[own[held.any(axis=1)]]] = 1
-    return covered, met
+            for word, each in zip(words[own].tolist(), held, strict=True):
+                contained[start:stop, word] |= each
+    return covered, contained
 
 
 def _summed(values: NDArray[Any]) -> NDArray[Any]:

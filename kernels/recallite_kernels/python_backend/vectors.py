@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_kernels.arguments import Codes
+from recallite_kernels.arguments import RESIDUAL_STEPS, Codes
 from recallite_kernels.contract import F32, I8, I32, I64, U8, U16
 
 BLOCK_ROWS = 8192
@@ -41,7 +41,7 @@ def rescore_shortlist(
         if len(chosen) > size:
             chosen = chosen[np.argsort(distances[place], kind="stable")[:size]]
         chosen = np.sort(chosen)
-        scores = _dots_int8(query, codes, scales, chosen)
+        scores = dots_int8(query, codes, scales, chosen)
         if not np.isfinite(scores).all():
             found[place], cosines[place] = 0, np.nan
             continue
@@ -79,7 +79,10 @@ def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
         wide = counts.astype(np.int64)
         starts = np.add.accumulate(wide) - wide
         places = np.repeat(places - starts, wide) + np.arange(wide.sum())
-    scores = _dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+    scores = dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+    if len(codes.residuals):
+        rest = dots_int8(codes.queries[query], codes.residuals, codes.scales, places)
+        scores = scores + rest / np.float32(RESIDUAL_STEPS)
     finite = np.isfinite(scores)
     scores = np.minimum(np.maximum(scores, np.float32(-1)), np.float32(1))
     scores[~finite] = np.nan
@@ -87,7 +90,7 @@ def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
 
 
 @np.errstate(all="ignore")
-def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
+def dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
     # Not a BLAS product: there the last bit of a dot depends on its place, and equal vectors would not tie.
     dots: F32 = np.einsum("ij,j->i", codes.take(places, axis=0).astype(np.float32), query)
     dots *= scales.take(places)

@@ -83,7 +83,8 @@ def rank(**changed):
 
     cosine_values = unit[:, :3].copy()
     lists = group(kernels.Lists, (rows, cosine_values, np.array([3]), rows, cosine_values, np.array([0])))
-    vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), np.arange(3), np.ones(3, np.int32), codes, scales))
+    places = np.arange(3), np.ones(3, np.int32)
+    vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), *places, codes, scales, codes[:0]))
     when = np.zeros(3, np.int64)
     named, resolved = np.full((3, 2), -1, np.int32), np.zeros(3, np.uint8)
     records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, when + 1, resolved, named))
@@ -340,7 +341,7 @@ def test_every_kernel_of_the_registry_is_public():
     registered = {name for name in vars(Backend) if not name.startswith("_")}
     public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
     assert public == registered | {
-        "cached", "check_forest", "check_parameters", "forest_scores", "reason_bits", "sketch_blocks",
-        "start_background", "status", "warmup",
+        "cached", "check_forest", "check_parameters", "hits", "postings_of", "reason_bits", "sketch_blocks",
+        "smoothed_idf", "start_background", "status", "warmup", "workspace",
     }  # fmt: skip
     assert issubclass(KernelError, ValueError)

@@ -78,7 +78,7 @@ def test_a_record_is_weighed_by_its_words_and_beside_the_best_other_candidate(se
     ]
     np.testing.assert_allclose(found.confidence, chances, rtol=1e-9)
     assert [_named(bits) for bits in found.reasons.tolist()] == [each for *_, each in wanted]
-    assert set(np.flatnonzero(found.met).tolist()) == met
+    assert set(np.flatnonzero(found.held.any(axis=0)).tolist()) == met
 
 
 def _named(bits):

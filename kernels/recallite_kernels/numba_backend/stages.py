@@ -1,0 +1,403 @@
+"""The stages of a recall, JIT, and the kernel that is composed of them: see `recallite_kernels.composition`.
+
+Most stages are the kernels of the other modules, compiled into this one. Nothing is allocated: with arrays of its own
+Numba counted references in 1,400 places, which took a quarter to a half more time, and twice as long to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import numpy as np
+from numba.core import types
+
+from recallite_kernels import composition, contract
+from recallite_kernels.arguments import RESIDUAL_STEPS, Codes, Forest, Graph, Records, Sketches
+from recallite_kernels.composition import AT_VECTORS, NARROW
+from recallite_kernels.numba_backend import _jit, hamming, lexical
+from recallite_kernels.numba_backend import _sort as sorts
+from recallite_kernels.numba_backend._jit import exact, helper, stage
+from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
+from recallite_kernels.numba_backend._reference import referred
+from recallite_kernels.numba_backend.changes import _order_changes
+from recallite_kernels.numba_backend.evidence import _assess
+from recallite_kernels.numba_backend.forest import _rank_by_forest
+from recallite_kernels.numba_backend.rank import Ranked, Scratch, _rank_candidates
+from recallite_kernels.numba_backend.score_bounds import _score_bound_candidates
+from recallite_kernels.numba_backend.vectors import AHEAD, GREATEST, dot_int8, first_of, parts_of
+from recallite_kernels.signals import SIGNALS, RankParameters
+from recallite_kernels.view import (
+    BINS,
+    SCAN_ALL,
+    Asking,
+    Hits,
+    Plan,
+    Stated,
+    Terms,
+    Vectors,
+    View,
+    Workspace,
+)  # fmt: skip
+
+bm25_top_k, sketch, find_row = stage(lexical._bm25_top_k), stage(hamming._sketch), lexical.find_row
+ranked_candidates, forest_ranks = stage(_rank_candidates), stage(_rank_by_forest)
+ordered_changes, assessed, bounded = stage(_order_changes), stage(_assess), stage(_score_bound_candidates)
+HALF_BINS = np.float32(BINS / 2 - 1)
+
+
+@exact
+def scan(own: Any, plan: Any, asking: Any, work: Any) -> Any:
+    """Write the places of the nearest sketches of each question, ascending; False where a vector is not finite."""
+    vectors, queries = own.vectors, asking.vectors.shape[0]
+    sketches, size = work.sketch, min(plan.shortlist, vectors.visible)
+    if sketch(asking.vectors, sketches) == 0:
+        return False
+    if vectors.visible <= SCAN_ALL:
+        return True
+    blocks, greatest = vectors.masks.shape[0], 64 * sketches.shape[1] + 1
+    for q in range(queries):
+        work.limits[q], work.counts[q] = greatest, 0
+    if vectors.places.shape[0]:
+        hamming.scan_rows(
+            sketches, vectors.sketches, vectors.places, 0, vectors.places.shape[0], size, work.held_rows,
+            work.held_distances, work.limits, work.counts, work.histogram,
+        )  # fmt: skip
+    else:
+        for q in range(queries if blocks >= 4 * hamming.SAMPLE and vectors.visible >= 4 * size else 0):
+            work.limits[q] = hamming.guess_limit(
+                sketches, q, vectors.sketches, 0, vectors.masks, vectors.visible, size, work.histogram
+            )
+        # Where the guess was too low, that question alone is scanned again.
+        for _ in range(2):
+            hamming.scan_blocks(
+                sketches, vectors.sketches, 0, vectors.masks, size, work.held_rows, work.held_distances, work.limits,
+                work.counts, work.histogram, work.near_blocks,
+            )  # fmt: skip
+            enough = True
+            for q in range(queries):
+                enough &= work.counts[q] >= size
+                work.limits[q] = 0 if work.counts[q] >= size else greatest  # nothing is nearer than 0
+                work.counts[q] = work.counts[q] if work.counts[q] >= size else 0
+            if enough:
+                break
+    for q in range(queries):
+        if work.counts[q] > size:
+            hamming.keep_nearest(work.held_rows[q], work.held_distances[q], work.counts[q], size, work.histogram)
+            work.counts[q] = size
+    return True
+
+
+@exact
+def allowed_rows(rows: Any, start: Any, stop: Any, mask: Any) -> Any:
+    """How many of rows[start:stop] have a mask that is not 0."""
+    count = 0
+    for at in range(np.uintp(start), np.uintp(stop)):
+        count += mask[np.uintp(rows[at])] != 0
+    return count
+
+
+@exact
+def best_by_words(own: Any, postings: Any, work: Any) -> Any:
+    """Write the rows with the best BM25; how many, -1 where a score is not finite."""
+    good = bm25_top_k(postings, own.graph.mask, work.scratch, 1, work.word_scores, work.word_rows, work.sizes)
+    return work.sizes[0] if good else -1
+
+
+# All cosines first, then a counting sort of those that may be among the nearest: a heap of 200 took twice as long.
+@helper
+def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> Any:
+    """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
+    vectors, rows, nearest = own.vectors, work.near_rows[0], work.near_cosines[0]
+    many, parted = np.uintp(places.shape[0]), vectors.owners.shape[0] > 0
+    if not measure_places(query, vectors, places, work.cosines):
+        return AT_VECTORS
+    wanted = min(rows.shape[0], places.shape[0])
+    kept = sort_nearest(places, many, places.shape[0] if parted else wanted, work)
+    count = 0
+    for rank in range(kept):
+        at = work.sorted[rank]
+        row = vectors.owners[places[at]] if parted else places[at]
+        if count == rows.shape[0]:
+            break
+        if parted:
+            if work.scratch[row] != 0:
+                continue
+            work.scratch[row] = np.float32(1.0)
+        rows[count], nearest[count] = row, work.cosines[at]
+        count += 1
+    for rank in range(count if parted else 0):
+        work.scratch[rows[rank]] = np.float32(0.0)
+    if parted and count < rows.shape[0] and places.shape[0] < vectors.visible:
+        return NARROW
+    measured, ceiling = count if plan.exact == 1 else min(plan.measured, count), np.float32(np.inf)
+    for rank in range(measured):
+        nearest[rank] = exact_cosine(query, vectors, rows[rank])
+        ceiling = min(ceiling, nearest[rank])
+    if plan.exact == 0:
+        # int8 may overstate: what was not among the first does not pass them afterwards.
+        work.ceilings[0] = ceiling
+        for rank in range(measured, count):
+            nearest[rank] = min(nearest[rank], ceiling)
+    return count
+
+
+@helper
+def measure_places(query: Any, vectors: Any, places: Any, cosines: Any) -> Any:
+    """Write the cosine of each place from its int8 code; False where one is not finite."""
+    codes, scales, many, finite = vectors.codes, vectors.scales, np.uintp(places.shape[0]), True
+    for at in range(many):
+        if at + np.uintp(AHEAD) < many:
+            prefetch_row(codes, places[at + np.uintp(AHEAD)])
+            prefetch(scales, np.uintp(places[at + np.uintp(AHEAD)]))
+        place = np.uintp(places[at])
+        cosine = dot_int8(query, codes, place) * scales[place]
+        finite &= abs(cosine) <= GREATEST
+        cosines[at] = min(np.float32(1.0), max(np.float32(-1.0), cosine))
+    return finite
+
+
+@helper
+def sort_nearest(places: Any, many: Any, wanted: Any, work: Any) -> Any:
+    """Write the places' numbers to `sorted`, best cosine first, ties by place, at least the `wanted` best; how many."""
+    cosines, bins, order, counts = work.cosines, work.bins, work.sorted, work.bin_counts
+    counts[:] = 0
+    for at in range(many):
+        bins[at] = np.int64((np.float32(1.0) - cosines[at]) * HALF_BINS)
+        counts[np.uintp(bins[at])] += 1
+    below, last, kept = 0, 0, 0
+    while below + counts[last] < wanted:
+        below += counts[last]
+        last += 1
+    for each in range(last + 1):
+        counts[each], kept = kept, kept + counts[each]
+    for at in range(many):
+        if bins[at] <= last:
+            order[np.uintp(counts[np.uintp(bins[at])])] = np.int64(at)
+            counts[np.uintp(bins[at])] += 1
+    for rank in range(kept):
+        one, place = order[rank], rank
+        while place > 0:
+            other = order[place - 1]
+            if cosines[other] > cosines[one] or (cosines[other] == cosines[one] and places[other] < places[one]):
+                break
+            order[place] = other
+            place -= 1
+        order[place] = one
+    return kept
+
+
+@helper
+def exact_cosine(query: Any, vectors: Any, row: Any) -> Any:
+    """The cosine of a row's best vector from codes and residuals; 0 without one."""
+    parts, best = parts_of(vectors, row), np.float32(-1.0)
+    if parts == 0:
+        return np.float32(0.0)
+    first = first_of(vectors, row)
+    for place in range(np.uintp(first), np.uintp(first + parts)):
+        score = dot_int8(query, vectors.codes, place) * vectors.scales[place]
+        score += dot_int8(query, vectors.residuals, place) * vectors.scales[place] / np.float32(RESIDUAL_STEPS)
+        best = max(best, min(np.float32(1.0), score))
+    return best
+
+
+@exact
+def rank_candidates(
+    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
+    tokens: Any, work: Any, offsets: Any, rows: Any, order: Any, ranked: Any, table: Any,
+) -> Any:  # fmt: skip
+    """Write the candidates of the lists, their signals and their order; -1 where a row or a place is out of range, or
+    the room for neighbours that it takes.
+    """
+    scratch = Scratch(
+        work.whole, work.single, work.double, work.slots, work.best_three, work.slot_marks, work.beside, work.bytes
+    )
+    found = Ranked(offsets, rows, order, ranked)
+    needed = ranked_candidates(
+        lists, codes, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found
+    )
+    if needed < 0 or needed > work.beside.shape[1]:
+        return needed
+    finite = True
+    for i in range(offsets[1]):
+        for signal in range(table.shape[0]):
+            table[signal, i] = ranked[i, signal]
+            finite &= abs(ranked[i, signal]) < np.inf
+    return 0 if finite else -1
+
+
+@exact
+def rank_by_forest(
+    signals: Any, offsets: Any, rows: Any, order: Any, words: Any, unknown: Any, trees: Any, parameters: Any,
+    depth: Any, features: Any, outputs: Any, met: Any, again: Any, scores: Any,
+) -> None:  # fmt: skip
+    """Put the best in the order of the forest; without trees write their features alone."""
+    m = offsets[1]
+    for i in range(m):
+        again[i], scores[i] = order[i], signals[SIGNALS.score, i]
+    for i in range(min(depth, m)):
+        outputs[i] = 0.0
+    forest_ranks(
+        signals, offsets, rows, order, words, unknown, trees, parameters, depth, met, features,
+        outputs[: min(depth, m)], again, scores,
+    )  # fmt: skip
+    for i in range(m if trees.nodes.shape[0] else 0):
+        order[i], signals[SIGNALS.score, i] = again[i], scores[i]
+
+
+@exact
+def order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: Any) -> None:
+    """Write the order of the best, and what replaced each."""
+    for i in range(placed.shape[0]):
+        placed[i] = 0
+    ordered_changes(statements, asked, placed, order, leads)
+
+
+@exact
+def assess(
+    signals: Any, offsets: Any, weighed: Any, words: Any, weights: Any, word_weights: Any, parameters: Any,
+    evidences: Any, confidence: Any, reasons: Any, held: Any,
+) -> None:  # fmt: skip
+    """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
+    assessed(
+        signals, offsets, weighed, words, weights, word_weights, parameters, evidences, confidence, reasons, held
+    )  # fmt: skip
+
+
+@helper
+def nearest_standing(own: Any, query: Any, least: Any, work: Any) -> Any:
+    """Write the standing rows nearest to a question whose cosine is not below `least`; how many."""
+    vectors, rows, nearest, count = own.vectors, work.near_standing, work.near_scores, 0
+    for each in range(own.standing.shape[0]):
+        row = own.standing[each]
+        if parts_of(vectors, row) == 0:
+            continue
+        place = np.uintp(first_of(vectors, row))
+        cosine = dot_int8(query, vectors.codes, place) * vectors.scales[place]
+        if not cosine >= least or (count == rows.shape[0] and not cosine > nearest[count - 1]):
+            continue
+        at = min(count, rows.shape[0] - 1)
+        while at > 0 and nearest[at - 1] < cosine:
+            rows[at], nearest[at] = rows[at - 1], nearest[at - 1]
+            at -= 1
+        rows[at], nearest[at] = row, cosine
+        count = min(count + 1, rows.shape[0])
+    return count
+
+
+@exact
+def score_bound_rows(
+    own: Any, plan: Any, asking: Any, query: Any, m: Any, floor: Any, ceiling: Any, work: Any
+) -> Any:  # fmt: skip
+    """Write the visible rows, other than the candidates, that may score at least `floor`; how many, -1 for a fault."""
+    vectors = own.vectors
+    codes = Codes(
+        asking.vectors[query : query + plan.by_vector], work.ceilings, vectors.first_place, vectors.parts,
+        vectors.codes, vectors.scales, vectors.residuals[:0],
+    )  # fmt: skip
+    sketches = Sketches(work.sketch[query : query + 1], vectors.sketches, vectors.limits)
+    return bounded(
+        0, asking.vectors[query], work.rows[:m], floor, ceiling, codes, sketches, own.graph.mask, own.records,
+        plan.parameters, work.bound_blocks, work.bound_rests, work.bound_decays, work.near_blocks,
+        work.bound,
+    )  # fmt: skip
+
+
+@exact
+def order_by_score(scores: Any, keys: Any, rows: Any, order: Any, spare: Any) -> None:
+    """Write places by descending score, ties by ascending key of the row."""
+    sorts.order_by_score(scores, keys, rows, order, spare)
+
+
+@exact
+def sort_rows(rows: Any, spare: Any, counts: Any, n: Any) -> None:
+    """Sort rows below n."""
+    sorts.sort_whole(rows, spare, counts, 0, n)
+
+
+@exact
+def copied(values: Any, out: Any, count: Any) -> None:
+    """Copy the first values."""
+    for i in range(count):
+        out[i] = values[i]
+
+
+@exact
+def any_above(values: Any, count: Any) -> Any:
+    """Whether any of the first values is not 0."""
+    found = False
+    for i in range(count):
+        found |= values[i] != 0.0
+    return found
+
+
+@exact
+def sources_of(sources: Any, rows: Any, count: Any) -> Any:
+    """How many sources some rows have; a row without one is its own."""
+    found = 0
+    for i in range(count):
+        alone = True
+        for before in range(i if sources[rows[i]] >= 0 else 0):
+            alone = alone and sources[rows[before]] != sources[rows[i]]
+        found += alone
+    return found
+
+
+_SCALARS = {
+    contract.F32: types.float32, contract.F64: types.float64, contract.I8: types.int8, contract.I32: types.int32,
+    contract.I64: types.int64, contract.U8: types.uint8, contract.U16: types.uint16, contract.U32: types.uint32,
+    contract.U64: types.uint64,
+}  # fmt: skip
+_GROUPS: dict[Any, Any] = {
+    float: types.float64, int: types.int64, Graph: _jit.GRAPH, Records: _jit.RECORDS, RankParameters: _jit.PARAMETERS,
+    Forest: _jit.FOREST,
+}  # fmt: skip
+# Arrays have one dimension but for these.
+_DIMENSIONS = {
+    Vectors: {"sketches": 3, "codes": 2, "residuals": 2},
+    Stated: {"frames": 3, "chains": 2},
+    Plan: {"weights": 2},
+    Asking: {"vectors": 2, "token_codes": 2},
+    Hits: {
+        "rows": 2, "keys": 2, "successors": 2, "scores": 2, "confidence": 2, "reasons": 2, "signals": 3, "held": 3,
+        "figures": 2,
+    },
+    Workspace: {
+        "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2, "pairs": 2, "word_rows": 2,
+        "word_scores": 2, "near_rows": 2, "near_cosines": 2, "known_rows": 2, "known_cosines": 2, "known_bm25": 2,
+        "bound_blocks": 2, "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
+        "features": 2, "stated": 2, "values": 2, "changed": 2, "weighed": 2, "evidence": 2, "other_held": 2,
+        "other_ranked": 2, "other_table": 2, "pool": 3, "pool_rows": 2, "pool_ranks": 2,
+    },
+}  # fmt: skip
+# What is read only takes arrays that may be written too; these are written, or mixed with such.
+_WRITTEN = {Terms: {"frequencies"}, Vectors: {"places"}}
+
+
+def _type_of(group: Any) -> Any:
+    """The type of a group of arguments, by its annotations."""
+    every = group in (Hits, Workspace)
+    dimensions, written = _DIMENSIONS.get(group, {}), _WRITTEN.get(group, set())
+    fields = []
+    for name, kind in get_type_hints(group).items():
+        if kind in _SCALARS:
+            array = _jit.writes if every or name in written else _jit.reads
+            fields.append(array(_SCALARS[kind], dimensions.get(name, 1)))
+        else:
+            fields.append(_GROUPS[kind])
+    return _jit.named(group, *fields)
+
+
+for _group in (Terms, Vectors, Stated):
+    _GROUPS[_group] = _type_of(_group)
+
+_composed = exact(composition.composed(globals(), exact))
+
+
+@_jit.kernel(_type_of(View), _type_of(Plan), _type_of(Asking), _type_of(Workspace), _type_of(Hits), returns=_jit.I64)
+def _recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
+    return _composed(referred(view), referred(plan), referred(asking), referred(work), referred(hits))
+
+
+def recall(view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits) -> int:
+    status: int = _recall.call(view, plan, asking, work, hits)
+    return status

@@ -1,0 +1,217 @@
+"""The stages of a recall in NumPy: see `recallite_kernels.composition`. Each writes where its last arguments say."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recallite_kernels import composition
+from recallite_kernels.arguments import (
+    NO_SKETCHES,
+    Asked,
+    Codes,
+    Forest,
+    Graph,
+    Lists,
+    Mentions,
+    Postings,
+    Records,
+    Statements,
+    Tokens,
+    Weighed,
+    WordSlices,
+)  # fmt: skip
+from recallite_kernels.contract import F32, F64, I32, I64, U8
+from recallite_kernels.python_backend import changes, evidence, forest, hamming, lexical, rank, score_bounds, vectors
+from recallite_kernels.signals import SIGNALS, RankParameters
+from recallite_kernels.view import SCAN_ALL, Asking, Plan, View, Workspace
+
+
+def scan(view: View, plan: Plan, asking: Asking, work: Workspace) -> bool:
+    """Write the places of the nearest sketches of each question, ascending; False where a vector is not finite."""
+    own = view.vectors
+    if own.visible <= SCAN_ALL:
+        return bool(np.isfinite(asking.vectors).all())
+    sketches = hamming.sketch(asking.vectors)
+    if sketches is None:
+        return False
+    size = min(plan.shortlist, own.visible)
+    visible = own.places
+    if not len(visible):
+        lanes = np.unpackbits(own.masks.view(np.uint8), bitorder="little")
+        visible = np.flatnonzero(lanes)
+    found = hamming.hamming_shortlist(sketches, own.sketches, visible, True, 0, len(visible), size)
+    if found is None:
+        return False
+    work.held_rows[:, :size] = np.sort(found[0], axis=1)
+    work.counts[:] = size
+    return True
+
+
+def find_row(rows: NDArray[np.integer], start: int, end: int, row: int) -> int:
+    """The place of `row` in rows[start:end], which ascend, or `end`."""
+    place = int(start + rows[start:end].searchsorted(row))
+    return place if place < end and rows[place] == row else int(end)
+
+
+def allowed_rows(rows: I32, start: int, stop: int, mask: U8) -> int:
+    """How many of rows[start:stop] have a mask that is not 0."""
+    return int(np.count_nonzero(mask[rows[start:stop]]))
+
+
+def best_by_words(view: View, postings: Postings, work: Workspace) -> int:
+    """Write the rows with the best BM25; how many, -1 where a score is not finite."""
+    k = work.word_rows.shape[1]
+    found = lexical.bm25_top_k(postings, view.graph.mask, work.scratch, k, True) if k else None
+    if found is None:
+        return -1 if k else 0
+    work.word_rows[:], work.word_scores[:] = found[0], found[1]
+    return int(found[2][0])
+
+
+@np.errstate(all="ignore")
+def best_by_vector(view: View, plan: Plan, query: F32, places: I64, work: Workspace) -> int:
+    """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
+    own, wanted = view.vectors, work.near_rows.shape[1]
+    cosines = vectors.dots_int8(query, own.codes, own.scales, places)
+    if not np.isfinite(cosines).all():
+        return composition.AT_VECTORS
+    cosines = np.clip(cosines, -1, 1)
+    if len(own.owners):
+        order = np.lexsort((places, -cosines))
+        rows = own.owners[places[order]]
+        order = order[np.sort(np.unique(rows, return_index=True)[1])]
+        if len(order) < min(wanted, plan.wanted) and len(places) < own.visible:
+            return composition.NARROW
+        order = order[:wanted]
+        found, cosines = own.owners[places[order]], cosines[order]
+    else:
+        order = vectors.best(cosines, wanted)
+        found, cosines = places[order], cosines[order]
+    count = len(found)
+    measured = count if plan.exact else min(plan.measured, count)
+    work.near_rows[0, :count], work.near_cosines[0, :count] = found, cosines
+    if measured:
+        codes = Codes(
+            query[None], np.full(1, np.inf, np.float32), own.first_place, own.parts, own.codes, own.scales,
+            own.residuals,
+        )  # fmt: skip
+        exact = np.full(measured, np.nan, np.float32)
+        vectors.fill_cosines(codes, 0, found[:measured], exact)
+        work.near_cosines[0, :measured] = exact
+        if not plan.exact:
+            work.ceilings[0] = exact.min()
+            np.minimum(cosines[measured:], exact.min(), out=work.near_cosines[0, measured:count])
+    return int(count)
+
+
+def rank_candidates(
+    lists: Lists, codes: Codes, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
+    rerank: F64, mentions: Mentions, tokens: Tokens, work: Workspace, offsets: I64, rows: I64, order: I64, ranked: F64,
+    table: F64,
+) -> int:  # fmt: skip
+    """Write the candidates of the lists, their signals and their order; -1 where a row or a place is out of range, or
+    the room for neighbours that it takes.
+    """
+    found = rank.rank_candidates(
+        lists, codes if len(codes.queries) else None, postings, graph, records, parameters, rerank, mentions, tokens
+    )
+    if found is None or not np.isfinite(found[2]).all():
+        return -1
+    m = len(found[1])
+    if m > len(rows):
+        return m + int(work.beside.shape[1])
+    offsets[:], rows[:m], order[:m], table[:, :m] = found[0], found[1], found[3], found[2]
+    return 0
+
+
+def rank_by_forest(
+    signals: F64, offsets: I64, rows: I64, order: I64, words: WordSlices, unknown: F64, trees: Forest,
+    parameters: RankParameters, depth: int, features: F64, outputs: F64, met: U8, again: I64, scores: F64,
+) -> None:  # fmt: skip
+    """Put the best in the order of the forest; without trees write their features alone."""
+    m = int(offsets[1])
+    own = signals[:, :m]
+    found = forest.rank_by_forest(own, offsets, rows[:m], order[:m], words, unknown, trees, parameters, depth)
+    features[:, : found[0].shape[1]] = found[0]
+    if len(trees.nodes):
+        order[:m], own[SIGNALS.score] = found[2], found[3]
+
+
+def order_changes(statements: Statements, asked: Asked, placed: U8, order: I64, leads: I64) -> None:
+    """Write the order of the best, and what replaced each."""
+    order[:], leads[:] = changes.order_changes(statements, asked)
+
+
+def assess(
+    signals: F64, offsets: I64, weighed: Weighed, words: WordSlices, weights: F64, word_weights: F64,
+    parameters: RankParameters, evidences: F64, confidence: F64, reasons: I64, held: U8,
+) -> None:  # fmt: skip
+    """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
+    count = len(weighed.rows)
+    found = evidence.assess(
+        signals[:, : offsets[1]], offsets, weighed._replace(signals=weighed.signals[:, :count]), words, weights,
+        word_weights, parameters,
+    )  # fmt: skip
+    evidences[:, :count], confidence[:count], reasons[:count] = found[:3]
+    held[:count, : len(words.idf)] = found[3][: len(held)]
+
+
+def nearest_standing(view: View, query: F32, least: float, work: Workspace) -> int:
+    """Write the standing rows nearest to a question whose cosine is not below `least`; how many."""
+    own = view.vectors
+    codes = Codes(
+        query[None], np.full(1, np.inf, np.float32), own.first_place, own.parts, own.codes, own.scales,
+        own.residuals[:0],
+    )  # fmt: skip
+    rows = view.standing[vectors.parts_of(codes, view.standing) > 0]
+    cosines = vectors.dots_int8(query, own.codes, own.scales, vectors.first_of(codes, rows))
+    best = vectors.best(cosines, len(work.near_standing))
+    near = rows[best[cosines[best] >= least]]
+    work.near_standing[: len(near)] = near
+    return len(near)
+
+
+def score_bound_rows(
+    view: View, plan: Plan, asking: Asking, query: int, m: int, floor: float, ceiling: float, work: Workspace
+) -> int:
+    """Write the visible rows, other than the candidates, that may score at least `floor`; how many, -1 for a fault."""
+    codes = composition.codes_of(view, plan, asking, query, work)
+    found = score_bounds.score_bound_candidates(
+        np.array([0, m]), work.rows[:m], np.array([floor]), np.array([ceiling]),
+        codes if len(codes.queries) else None, NO_SKETCHES, view.graph.mask, view.records,
+        plan.parameters,
+    )  # fmt: skip
+    if found is None:
+        return -1
+    work.bound[: len(found[1])] = found[1]
+    return len(found[1])
+
+
+def order_by_score(scores: F64, keys: I64, rows: I64, order: I64, spare: I64) -> None:
+    """Write places by descending score, ties by ascending key of the row."""
+    order[:] = rank.order_by_score(scores, keys[rows[: len(scores)]])
+
+
+def sort_rows(rows: I64, spare: I64, counts: I64, n: int) -> None:
+    """Sort rows below n."""
+    rows.sort()
+
+
+def copied(values: F64, out: F64, count: int) -> None:
+    """Copy the first values."""
+    out[:count] = values[:count]
+
+
+def any_above(values: F64, count: int) -> bool:
+    """Whether any of the first values is not 0."""
+    return bool(values[:count].any())
+
+
+def sources_of(sources: I32, rows: I64, count: int) -> int:
+    """How many sources some rows have; a row without one is its own."""
+    own = sources[rows[:count]]
+    return len(np.unique(own[own >= 0])) + int((own < 0).sum())
+
+
+recall = np.errstate(all="ignore")(composition.composed(globals(), lambda function: function))
