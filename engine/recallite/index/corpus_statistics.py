@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The counts of a small store are smoothed as if it had so many more records, with words as common as in conversations
-# and notes in general.
-PRIOR_RECORDS = 10.0
-# Words whose counts are kept, about 100 bytes each.
-_KEPT_WORDS = 100_000
+_NOTHING = np.empty(0, dtype=np.int64)
+_EVERY_ROW = np.empty(0, dtype=np.uint8)
 
 
 class CorpusStatistics:
@@ -38,69 +35,18 @@ class CorpusStatistics:
     ) -> None:
         self.records, self.words = records, words
         self._open_mask, self._held_mask = open_mask, held_mask
-        self._counted: dict[int, int] = {}
+        # Counting postings under a mask takes as long as scoring them, and queries repeat words.
+        self._counted: NDArray[np.int64] | None = None
 
     @property
     def average_length(self) -> float:
         """Words of the average record."""
         return self.words / self.records if self.records and self.words > 0 else 1.0
 
-    def idf(self, frequency: NDArray[Any], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The IDF of words that so many records contain, and this share of texts in general.
-
-        Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
-        """
-        held = frequency + PRIOR_RECORDS * shares
-        idf: NDArray[np.float64] = np.log1p((self.records + PRIOR_RECORDS - held + 0.5) / (held + 0.5))
-        return idf
-
-    def frequencies(
-        self,
-        terms: NDArray[np.int32],
-        rows: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        stops: NDArray[np.int64],
-        words: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """How many current records contain each of `terms`, int64; -1 for one that no closed version contains either.
-
-        `rows` are the postings; their slice i, from starts[i] to stops[i], belongs to term words[i].
-        """
+    def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
+        """What the kernel needs to count the records with each term, as the last fields of `kernels.Terms`."""
         if self._open_mask is None:
-            counted = _Postings(rows, starts, stops, words).records(None, len(terms))
-            counted[counted == 0] = -1
-            return counted
-        # Counting postings under a mask takes as long as scoring them, and queries repeat words.
-        known = self._counted
-        found = np.array([known.get(term, -2) for term in terms.tolist()], dtype=np.int64)
-        missing = found == -2
-        if missing.any():
-            some = missing[words]
-            postings = _Postings(rows, starts[some], stops[some], words[some])
-            counted = postings.records(self._open_mask, len(terms))
-            counted[counted == 0] = -1
-            absent = counted[postings.words] == -1
-            if self._held_mask is not None and absent.any():
-                closed = _Postings(rows, *(each[absent] for each in postings[1:])).records(
-                    self._held_mask(), len(terms)
-                )
-                counted[closed > 0] = 0
-            found[missing] = counted[missing]
-            if len(known) > _KEPT_WORDS:
-                self._counted = known = {}
-            known.update(zip(terms[missing].tolist(), found[missing].tolist(), strict=True))
-        return found
-
-
-class _Postings(NamedTuple):
-    rows: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
-    words: NDArray[np.int64]
-
-    def records(self, mask: NDArray[np.uint8] | None, terms: int) -> NDArray[np.int64]:
-        """By term, how many of its rows have a `mask` that is 1; all for None."""
-        counts = self.stops - self.starts
-        if mask is not None:
-            counts = kernels.allowed_in_slices(self.rows, self.starts, self.stops, mask)
-        return np.bincount(self.words, weights=counts, minlength=terms).astype(np.int64)
+            return _NOTHING, _EVERY_ROW, _EVERY_ROW
+        if self._counted is None:
+            self._counted = np.full(len(terms), kernels.UNCOUNTED, dtype=np.int64)
+        return self._counted, self._open_mask, _EVERY_ROW if self._held_mask is None else self._held_mask()

@@ -15,6 +15,7 @@ from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader
 from recallite.store.protocol.candidates import CandidateSearch, Chains
 from recallite.store.values import EmbedderRow, LinkBlock
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,7 @@ def index_of(
     index = MemoryIndex()
     columns = reader.blocks.columns(ids)
     index.table.append(columns)
+    index.table.put_frames(columns.ids, reader.statements.frames(columns.ids))
     index.words.extend(aligned(reader.blocks.terms(ids), columns.ids), index.table.open)
     before, after = index.table.rows_of(chains.before), index.table.rows_of(chains.after)
     known = (before >= 0) & (after >= 0)
@@ -61,19 +63,11 @@ class CountedStatistics(CorpusStatistics):
         super().__init__(records, records * average_length)
         self.counted: dict[int, int] = {}
 
-    def frequencies(
-        self,
-        terms: NDArray[np.int32],
-        rows: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        stops: NDArray[np.int64],
-        words: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """How many current records contain each of `terms`, int64; -1 for one that no closed version contains either.
-
-        The postings are those of the index alone, and say nothing of it.
-        """
-        return np.array([self.counted.get(term, -1) for term in terms.tolist()], dtype=np.int64)
+    def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
+        """As the store counted them: the postings are those of the index alone, and say nothing of it."""
+        counted = [self.counted.get(term, kernels.ABSENT) for term in terms.tolist()]
+        nothing = np.empty(0, dtype=np.uint8)
+        return np.array(counted, dtype=np.int64), nothing, nothing
 
 
 class _Kept(NamedTuple):

@@ -11,38 +11,47 @@ class ReadWriteLock:
     """Readers share; a writer waits for them, and new readers wait for a waiting writer."""
 
     def __init__(self) -> None:
-        self._condition = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._readers = 0
         self._writing = False
         self._waiting = 0
 
+    def acquire_reading(self) -> None:
+        """Hold the lock with other readers, until `release_reading`."""
+        with self._lock:
+            while self._writing or self._waiting:
+                self._changed.wait()
+            self._readers += 1
+
+    def release_reading(self) -> None:
+        """Let the lock go."""
+        with self._lock:
+            self._readers -= 1
+            if self._waiting and not self._readers:
+                self._changed.notify_all()
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the lock with other readers."""
-        with self._condition:
-            while self._writing or self._waiting:
-                self._condition.wait()
-            self._readers += 1
+        self.acquire_reading()
         try:
             yield
         finally:
-            with self._condition:
-                self._readers -= 1
-                if not self._readers:
-                    self._condition.notify_all()
+            self.release_reading()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock alone."""
-        with self._condition:
+        with self._changed:
             self._waiting += 1
             while self._writing or self._readers:
-                self._condition.wait()
+                self._changed.wait()
             self._waiting -= 1
             self._writing = True
         try:
             yield
         finally:
-            with self._condition:
+            with self._changed:
                 self._writing = False
-                self._condition.notify_all()
+                self._changed.notify_all()

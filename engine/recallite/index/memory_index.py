@@ -27,6 +27,7 @@ from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader
 from recallite.store.values import Change, Commit, EmbedderRow, LinkBlock
+from recallite.text.standing import STANDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 
 
 _GENERATIONS = itertools.count(1)
+_FRAMES_AT_ONCE = 8192
 
 
 class Selection(NamedTuple):
-    """What a filter admits: 1 by record row (n,), and the places of its vectors, ascending. None admits all."""
+    """What a filter admits: 1 by record row (n,); None admits all."""
 
     mask: NDArray[np.uint8] | None
-    places: NDArray[np.int64] | None
 
 
 class MemoryIndex:
@@ -147,13 +148,13 @@ class MemoryIndex:
 
     def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
         if row_filter.unrestricted and self.table.all_open and not len(expired):
-            return Selection(None, None)
+            return Selection(None)
         if row_filter.scoped_only and not len(expired) and not row_filter.hides:
             mask = self._scope_mask(row_filter.scopes)
         else:
             mask = self.table.mask(row_filter)
             mask[expired] = 0
-        return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
+        return Selection(mask)
 
     def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What `make` returns, cached by kind and key until the index changes."""
@@ -169,20 +170,29 @@ class MemoryIndex:
             "origin": self.origin,
         }
 
-    @contextmanager
-    def current(self, reader: Reader) -> Iterator[None]:
-        """Hold the index at exactly the commit that `reader` sees.
+    def hold(self, reader: Reader) -> None:
+        """Hold the index at exactly the commit that `reader` sees, until `lock.release_reading`.
 
         Where another thread has already updated the index further, the transaction moves on to the newest commit.
         """
         while True:
-            if not self._matches(reader):
+            self.lock.acquire_reading()
+            if self._matches(reader):
+                return
+            self.lock.release_reading()
+            if self._contains(reader):
+                reader.changes.refresh()
+            else:
                 self.catch_up(reader)
-            with self.lock.reading():
-                if self._matches(reader):
-                    yield
-                    return
-            reader.changes.refresh()
+
+    @contextmanager
+    def current(self, reader: Reader) -> Iterator[None]:
+        """`hold` the index."""
+        self.hold(reader)
+        try:
+            yield
+        finally:
+            self.lock.release_reading()
 
     @contextmanager
     def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
@@ -309,6 +319,9 @@ class MemoryIndex:
         parts = bulk.Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
         bulk.load(reader, another, parts, embedder, self.before_inverting, self.scope)
         self._load_links(reader.blocks.within(self.scope).links())
+        for first in range(0, len(self.table), _FRAMES_AT_ONCE):
+            self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
+        self._read_standing(reader)
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
 
@@ -343,6 +356,8 @@ class MemoryIndex:
         self._tombstone(sorted(gone))
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
+        if new or touched["update"]:
+            self._read_standing(reader)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
@@ -383,6 +398,7 @@ class MemoryIndex:
             return
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
+        self._read_frames(reader, columns.ids)
         self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
@@ -400,7 +416,14 @@ class MemoryIndex:
         rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
         self.graph.remove(rows)
         self.table.overwrite(columns)
+        self._read_frames(reader, columns.ids)  # a change of kind changes them
         self.graph.insert(rows)
+
+    def _read_frames(self, reader: Reader, ids: NDArray[np.int64]) -> None:
+        self.table.put_frames(ids, reader.statements.frames(ids))
+
+    def _read_standing(self, reader: Reader) -> None:
+        self.table.put_standing(*map(reader.records.standing_ids, STANDING))
 
     def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)

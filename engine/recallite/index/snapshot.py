@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_MAGIC = b"RcIndex\x07"
+_MAGIC = b"RcIndex\x08"
 _PREFIX = struct.Struct("<8sII")
 _PAGE = 4096
 # An unfinished file this old belongs to a process that was killed.

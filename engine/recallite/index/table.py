@@ -13,6 +13,7 @@ from recallite.index.growable import Growable, IndexPart, check_lengths, check_w
 from recallite.index.narrow import NarrowColumn
 from recallite.index.sparse import SparseColumn
 from recallite.store.values import NEVER, Columns
+from recallite.text.statements.keys import MAX_FRAMES
 
 
 class RowFilter(Struct, frozen=True, kw_only=True):
@@ -49,6 +50,8 @@ class RowFilter(Struct, frozen=True, kw_only=True):
         return self.hidden is not None and len(self.hidden) > 0
 
 
+PREFERENCE, INSTRUCTION = 1, 2
+"""What `RecordTable.standing` says of a row."""
 # What a change to a record may change: all but its id.
 _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
 # Columns that few records have a value of: of a million records they would take 40 MB.
@@ -60,7 +63,7 @@ class RecordTable(IndexPart):
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
-        self._scopes = NarrowColumn()
+        self._scopes = Growable(np.int32)
         self._kinds = NarrowColumn()
         self._sources = Growable(np.int32)
         self._positions = NarrowColumn()
@@ -75,6 +78,10 @@ class RecordTable(IndexPart):
         self._held_until = SparseColumn()
         self._importance = Growable(np.float32)
         self._resolved = Growable(np.uint8)
+        # What each row states, whether it is a turn of a transcript, and whether it is a standing one.
+        self._frames = Growable(np.uint32, (MAX_FRAMES, 2))
+        self._positioned = Growable(np.uint8)
+        self._standing = Growable(np.uint8)
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
@@ -96,8 +103,8 @@ class RecordTable(IndexPart):
         return self._ids.array
 
     @property
-    def scopes(self) -> NDArray[Any]:
-        """Scope ids by row, in the narrowest type that holds them."""
+    def scopes(self) -> NDArray[np.int32]:
+        """Scope ids by row."""
         return self._scopes.array
 
     @property
@@ -109,6 +116,21 @@ class RecordTable(IndexPart):
     def positions(self) -> NarrowColumn:
         """Positions by row; NEVER for none."""
         return self._positions
+
+    @property
+    def positioned(self) -> NDArray[np.uint8]:
+        """1 for the rows that have a position in their source, as turns of a transcript do."""
+        return self._positioned.array
+
+    @property
+    def frames(self) -> NDArray[np.uint32]:
+        """What each row states: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none."""
+        return self._frames.array
+
+    @property
+    def standing(self) -> NDArray[np.uint8]:
+        """`INSTRUCTION` or `PREFERENCE` for the rows of standing ones, else 0."""
+        return self._standing.array
 
     @property
     def created_at(self) -> NDArray[np.int64]:
@@ -180,7 +202,7 @@ class RecordTable(IndexPart):
     def check(self, rows: int, vectors: int) -> None:
         """Every column has a value for each row; a record that was appended again has one of them."""
         check_lengths(rows, *(column.array for _, column in self._columns(_DENSE)))
-        check_lengths(rows, self.ids, self._present.array, self.open)
+        check_lengths(rows, self.ids, self._present.array, self.open, self.frames, self.positioned, self.standing)
         check_lengths(rows if self._moved else 0, self._keys.array)
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
         for name in (*_SPARSE, "valid_from"):
@@ -199,6 +221,9 @@ class RecordTable(IndexPart):
         for name in _SPARSE:
             self._sparse(name).append(first, getattr(columns, name))
         self._valid_from.append(first, columns.valid_from, columns.created_at)
+        self._positioned.extend(columns.positions != NEVER)
+        self._frames.extend_with(0, n)
+        self._standing.extend_with(0, n)
         self._present.extend_with(1, n)
         self._open.extend(opened)
         self.open_rows += int(opened.sum())
@@ -222,7 +247,20 @@ class RecordTable(IndexPart):
         for name in _SPARSE:
             self._sparse(name).put(rows, getattr(columns, name)[known])
         self._valid_from.put(rows, columns.valid_from[known], columns.created_at[known])
+        self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
+
+    def put_frames(self, ids: NDArray[np.int64], frames: NDArray[np.uint32]) -> None:
+        """Replace what indexed records state."""
+        rows = self.rows_of(ids)
+        self._frames.put(rows[rows >= 0], frames[rows >= 0])
+
+    def put_standing(self, instructions: Sequence[int], preferences: Sequence[int]) -> None:
+        """Replace which records are standing instructions and preferences."""
+        self.standing[:] = 0
+        for value, ids in ((PREFERENCE, preferences), (INSTRUCTION, instructions)):
+            rows = self.rows_of(np.array(ids, dtype=np.int64))
+            self.standing[rows[rows >= 0]] = value
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
@@ -313,6 +351,11 @@ class RecordTable(IndexPart):
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
         return self._expires_at.up_to(moment)
+
+    @property
+    def any_expires(self) -> bool:
+        """Whether any row expires."""
+        return len(self._expires_at) > 0
 
     @property
     def any_superseded(self) -> bool:

@@ -172,7 +172,8 @@ def _admitted_shortlist(
 def _places_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
     hidden = index.table.superseded_rows()
     visible = RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,), hidden=hidden)
-    return index.selection(visible).places
+    mask = index.selection(visible).mask
+    return None if mask is None or index.vectors is None else np.flatnonzero(index.vectors.admitted(mask))
 
 
 def _best_parts(

@@ -1,6 +1,7 @@
 """Vectors in memory: a 1-bit sketch for the shortlist by Hamming distance, and int8 codes to rescore it.
 
-A vector of 384 dimensions takes about 440 bytes. The float32 originals stay in the store.
+Residuals of the codes give the exact cosines of the best. A vector of 384 dimensions takes about 830 bytes. The float32
+originals stay in the store.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
-from recallite.system.numerics import distinct, kernels
+from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 # The stored float32 vectors (n, dimension) with given row ids, in their order.
 Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
-# Up to this many vectors, scanning all int8 codes is as fast as a shortlist by sketches.
-_SCAN_ALL = 4096
 # On 100,000 real vectors the distance of sketches exceeded the one their cosine predicts by at most 3.4 standard
 # deviations.
 _DEVIATIONS = 5.0
@@ -36,9 +35,6 @@ _SIGNS_OF_NOTHING = 4
 _STEPS = 100
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
-
-# More than int8 codes change a cosine.
-_CODE_ERROR = 0.02
 
 
 def shortlist_size(vectors: int, wanted: int) -> int:
@@ -80,6 +76,7 @@ class VectorIndex(IndexPart):
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64, kernels.LANES))
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
+        self._residuals = Growable(np.int8, (dimension,))
         # Until vector i belongs to another row than i, owners, first places and parts are empty.
         self._aligned = True
         self._rows = 0
@@ -126,7 +123,7 @@ class VectorIndex(IndexPart):
 
     def check(self, rows: int, vectors: int) -> None:
         """Vectors belong to rows, and the parts of a row are vectors."""
-        check_lengths(vectors, self._codes.array, self._scales.array)
+        check_lengths(vectors, self._codes.array, self._scales.array, self._residuals.array)
         check_lengths(-(-vectors // kernels.LANES), self._sketches.array)
         check_lengths(0 if self._aligned else vectors, self._owners.array)
         check_lengths(0 if self._aligned else rows, self._first_place.array, self._parts.array)
@@ -143,12 +140,13 @@ class VectorIndex(IndexPart):
     def reserve(self, capacity: int) -> None:
         """Reserve capacity for this many vectors."""
         self._sketches.reserve(-(-capacity // kernels.LANES))
-        for buffer in (self._codes, self._scales):
+        for buffer in (self._codes, self._scales, self._residuals):
             buffer.reserve(capacity)
 
-    def places(self, mask: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The places of the record rows whose `mask` is 1, ascending."""
-        return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self._owners.array])
+    def admitted(self, mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The mask of the record row of each vector."""
+        admitted: NDArray[np.uint8] = mask[: len(self)] if self._aligned else mask[self._owners.array]
+        return admitted
 
     def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
@@ -161,6 +159,7 @@ class VectorIndex(IndexPart):
         self._append_sketches(block.sketches)
         self._codes.extend(block.codes)
         self._scales.extend(block.scales)
+        self._residuals.extend(block.residuals)
 
     def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
         """Append sketches to those of all vectors, first where the last block has room."""
@@ -212,12 +211,14 @@ class VectorIndex(IndexPart):
         """Drop the vectors from place `first` on except those at `places`."""
         sketches = self._sketches.array[places // kernels.LANES, :, places % kernels.LANES]
         codes, scales = self._codes.array[places], self._scales.array[places]
-        for buffer in (self._codes, self._scales):
+        residuals = self._residuals.array[places]
+        for buffer in (self._codes, self._scales, self._residuals):
             buffer.truncate(first)
         self._sketches.truncate(-(-first // kernels.LANES))
         self._append_sketches(sketches)
         self._codes.extend(codes)
         self._scales.extend(scales)
+        self._residuals.extend(residuals)
 
     def _append_ids(self, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> None:
         """Note by how much the row ids of the last vectors exceed their places."""
@@ -242,7 +243,7 @@ class VectorIndex(IndexPart):
         visible = len(self) if allowed is None else len(allowed)
         if not visible:
             return []
-        if visible <= _SCAN_ALL:
+        if visible <= kernels.SCAN_ALL:
             places = np.arange(visible, dtype=np.int64) if allowed is None else allowed
             everything = np.tile(places, (len(queries), 1))
             return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16), visible)]
@@ -267,44 +268,40 @@ class VectorIndex(IndexPart):
             queries, self._codes.array, self._scales.array, places, distances, found[0].size, wanted, checked=True
         )
 
-    def nearest_of(
-        self, queries: NDArray[np.float32], rows: NDArray[np.int64], wanted: int, least: float
-    ) -> NDArray[np.int64]:
-        """Those of some record rows that are among the `wanted` nearest of them to any query, ascending.
-
-        Their cosine is at least `least`, but for the error of int8 codes. A record with several parts counts by its
-        first; without a vector it is not near.
-        """
-        places = self._first_places(rows[self.parts(rows) > 0])
-        every = np.tile(places, (len(queries), 1))
-        shortlist = Shortlist(every, np.zeros(every.shape, dtype=np.uint16), every.shape[1])
-        near, cosines = self.rescore(queries, [shortlist], wanted)
-        found = self.owners(near[cosines >= least - _CODE_ERROR])
-        return np.sort(found) if len(queries) == 1 else distinct(found)
-
-    def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
-        """What lets `kernels.score_bound_candidates` skip codes; None where there are too few for it to pay."""
-        if len(self) <= _SCAN_ALL:
-            return None
-        return kernels.Sketches(kernels.sketch(queries), self._sketches.array, _sketch_limits(self.dimension))
-
-    def steps(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The quantisation step of each record row, with several parts the largest of the index; 0 without a vector."""
-        scales, steps = self._scales.array, np.zeros(len(rows))
-        held = self.parts(rows) > 0
-        if self.has_parts:
-            steps[held] = scales.max()
-        else:
-            steps[held] = scales[self._first_places(rows[held])]
-        return steps
+    @property
+    def sketches(self) -> NDArray[np.uint64]:
+        """The sketches in blocks: see `kernels.sketch_blocks`."""
+        return self._sketches.array
 
     @property
-    def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-        """By record row the place of its first part and the number of parts; by place int8 codes and their scale.
+    def codes(self) -> NDArray[np.int8]:
+        """The int8 codes by place, (n, dimension)."""
+        return self._codes.array
 
-        The first two are empty while record r has vector r, or none: see `kernels.Codes`.
-        """
-        return self._first_place.array, self._parts.array, self._codes.array, self._scales.array
+    @property
+    def scales(self) -> NDArray[np.float32]:
+        """The value of a step of each vector's codes."""
+        return self._scales.array
+
+    @property
+    def residuals(self) -> NDArray[np.int8]:
+        """What the codes leave of each component: see `store.packing.PackedVectors`."""
+        return self._residuals.array
+
+    @property
+    def owners_by_place(self) -> NDArray[np.int64]:
+        """The record row of each vector; empty while vector i belongs to row i."""
+        return self._owners.array
+
+    @property
+    def places_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """By record row the place of its first part and the number of parts; empty while row r has vector r, if any."""
+        return self._first_place.array, self._parts.array
+
+    @property
+    def sketch_limits(self) -> NDArray[np.int64]:
+        """What lets a search by score bounds skip codes: see `kernels.Sketches`; empty where it would not pay."""
+        return _sketch_limits(self.dimension) if len(self) > kernels.SCAN_ALL else np.empty(0, dtype=np.int64)
 
     def exact_cosines(
         self, queries: NDArray[np.float32], rows: NDArray[np.int64], originals: Originals

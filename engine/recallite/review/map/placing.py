@@ -65,7 +65,7 @@ def placed_among(
     rows = index.table.rows_of(anchors)
     listed = np.zeros(len(index.table), dtype=np.uint8)
     listed[rows[rows >= 0]] = 1
-    allowed = index.vectors.places(listed)
+    allowed = np.flatnonzero(index.vectors.admitted(listed))
     if not len(allowed):
         return np.empty((0, 2), dtype=np.float32)
     found = []

@@ -31,7 +31,7 @@ CREATE FUNCTION term_numbers(terms BYTEA) RETURNS INT[] LANGUAGE sql IMMUTABLE S
 CREATE FUNCTION packed_codes(packed BYTEA, dimension INT) RETURNS HALFVEC LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     COST 10000
     RETURN (SELECT array_agg((get_byte(packed, i) # 128) - 128)
-            FROM generate_series(length(packed) - 4 - dimension, length(packed) - 5) i)::halfvec;
+            FROM generate_series(length(packed) - 4 - 2 * dimension, length(packed) - 5 - dimension) i)::halfvec;
 """
 
 _TABLES = """

@@ -59,8 +59,8 @@ class Supersessions(Protocol):
         With `held_at` only those that, as it was known then, no longer held at that event time.
         """
 
-    def lapsed(self, moment: int) -> list[int]:
-        """Row ids of superseded versions all of whose successors have expired at `moment`: they are current again."""
+    def lapses(self) -> list[tuple[int, int]]:
+        """When superseded versions are current again, as all their successors expire, and their row ids; ascending."""
 
     def missing(self, row: Supersession) -> bool:
         """Whether the store lacks a supersession: between these records, and standing, or undone at the same times."""

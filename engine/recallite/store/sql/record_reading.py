@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,8 +35,9 @@ _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON 
 
 # Rows in the order of the array: `IN (SELECT value FROM carray(?))` sorts them first, which takes twice the time.
 _FOUND = (
-    "SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.event_at, "
-    "r.event_until, r.event_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position FROM carray(?) c "
+    "SELECT r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.event_at, r.event_until, "
+    "r.event_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position, r.id, "
+    "EXISTS (SELECT 1 FROM record_tag t WHERE t.record_id = r.id) FROM carray(?) c "
     "CROSS JOIN record r ON r.id = c.value JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 )
 
@@ -107,6 +109,31 @@ class _RecordRow(NamedTuple):
     occurred_at: str
 
 
+class _FoundRow(NamedTuple):
+    """The columns of `_FOUND`, named as the fields of `Found`; metadata is JSON."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    importance: float
+    created_at: Moment
+    event_at: Moment | None
+    event_until: Moment | None
+    event_resolved: bool | int
+    updated_at: Moment
+    topic: str | None
+    metadata: str | None
+    source: str | None
+    position: int | None
+    id: int
+    tagged: bool | int
+
+
+# A named tuple from a tuple, without a call of Python's.
+_as_found = partial(tuple.__new__, Found)
+
 _SELECT = (
     "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
     "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
@@ -126,22 +153,24 @@ class SqlRecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
-        found: dict[int, Found] = {}
         ids = self._id_array(record_ids)
+        rows = [*self._execute(_FOUND, (ids,))]
+        try:
+            found = msgspec.convert(rows, list[_FoundRow])
+        except msgspec.ValidationError:  # told by the row that is wrong
+            found = read_rows(rows, _FoundRow, "record")
         tags: dict[int, tuple[str, ...]] = {}
-        # Tags by a statement of their own: a subquery for each of ten records took two thirds of the time.
-        for row_id, name in self._execute(_TAGS_OF, (ids,)):
-            tags[row_id] = (*tags.get(row_id, ()), name)
-        for (
-            row_id, name, text, kind, scope, context, importance, created, event, until, resolved, updated, topic,
-            metadata, source, position,
-        ) in self._execute(_FOUND, (ids,)):  # fmt: skip
-            values = (
-                name, text, kind, scope, context, tags.get(row_id, ()), importance, created, event, until,
-                bool(resolved), updated, topic, _metadata(metadata, name), source, position,
-            )  # fmt: skip
-            found[row_id] = read_row(values, Found, "record")
-        return found
+        # Tags by a statement of their own, where there are any: a subquery for each of ten records took two thirds of
+        # the time.
+        if sum([row.tagged for row in found]):
+            for row_id, name in self._execute(_TAGS_OF, (ids,)):
+                tags[row_id] = (*tags.get(row_id, ()), name)
+        return {
+            row.id: _as_found((*row[:5], tags.get(row.id, ()), *row[5:12], _metadata(row[12], row[0]), *row[13:15]))
+            if row[12] is not None or row.tagged
+            else _as_found((*row[:5], (), *row[5:12], {}, *row[13:15]))
+            for row in found
+        }
 
     def public_ids(self, ids: Sequence[int]) -> list[str]:
         """Public ids, in the order of the row ids."""

@@ -163,16 +163,31 @@ class SqlStatements(Repository):
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
-        found = dict(
-            self._execute(
-                "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value",
+        rows = self._framed(record_ids) if len(record_ids) else []
+        frames, size = np.zeros((len(record_ids), MAX_FRAMES, 2), dtype=np.uint32), MAX_FRAMES * _FRAME.size
+        if rows:  # most turns of transcripts state nothing
+            blobs = b"".join(blob[:size].ljust(size, b"\0") for _, blob in rows)
+            order = np.argsort(record_ids, kind="stable")
+            places = np.searchsorted(record_ids, [record_id for record_id, _ in rows], sorter=order)
+            frames[order[places]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
+        return frames
+
+    def _framed(self, record_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        """Ids and frames of those of these versions that have frames."""
+        first, last = int(record_ids.min()), int(record_ids.max())
+        if last - first >= 2 * len(record_ids):
+            return self._rows(
+                "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value "
+                "WHERE length(s.frames) > 0",
                 (self._id_array(record_ids),),
             )
+        # 20,000 versions without frames take 1.3 ms; looked up one by one, 7.5.
+        wanted = set(record_ids.tolist())
+        rows = self._rows(
+            "SELECT record_id, frames FROM statement WHERE record_id BETWEEN ? AND ? AND length(frames) > 0",
+            (first, last),
         )
-        size = MAX_FRAMES * _FRAME.size
-        blobs = (found.get(record_id, b"")[:size].ljust(size, b"\0") for record_id in record_ids.tolist())
-        stored = np.frombuffer(b"".join(blobs), dtype="<u4").reshape(-1, MAX_FRAMES, 2)
-        return stored.astype(np.uint32, copy=False)
+        return [row for row in rows if row[0] in wanted]
 
 
 class SqlOccurrences(Repository):

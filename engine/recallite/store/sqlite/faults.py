@@ -6,7 +6,8 @@ import ctypes
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from types import TracebackType
 
 import apsw
 
@@ -36,22 +37,39 @@ _WRITING = (
 )  # fmt: skip
 
 
-@contextmanager
-def translated(path: str, connection: apsw.Connection | None = None, *, encrypted: bool = False) -> Iterator[None]:
-    """Raise errors of `recallite.errors` for those of SQLite; `path` names the store in them.
+class translated:  # noqa: N801 - used as a context manager is
+    """Raises errors of `recallite.errors` for those of SQLite; `path` names the store in them.
 
     With `connection` they include the error of the system. For an `encrypted` store "not a database" means a wrong key.
     """
-    try:
-        yield
-    except apsw.Error as fault:
+
+    __slots__ = ("_connection", "_encrypted", "_path")
+
+    def __init__(self, path: str, connection: apsw.Connection | None = None, *, encrypted: bool = False) -> None:
+        self._path, self._connection, self._encrypted = path, connection, encrypted
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if fault is not None:
+            raise_translated(fault, self._path, self._connection, encrypted=self._encrypted)
+
+
+def raise_translated(
+    fault: BaseException, path: str, connection: apsw.Connection | None, *, encrypted: bool = False
+) -> None:
+    """Raise the error of `recallite.errors` for one of SQLite; return for any other."""
+    if isinstance(fault, apsw.Error):
         if encrypted and isinstance(fault, apsw.NotADBError):
             raise WrongKey(
                 f"{path} cannot be read with this key: give the one it was encrypted with; the file was left as it is. "
                 "Where the key is right, the beginning of the file is damaged: restore a backup"
             ) from None
         raise as_store_error(fault, path, connection) from fault
-    except UnicodeDecodeError as fault:  # apsw's, for a TEXT that another program wrote
+    if isinstance(fault, UnicodeDecodeError):  # apsw's, for a TEXT that another program wrote
         raise StoreCorrupt(
             f"{path} holds a text that is not UTF-8 ({fault}): another program changed it; mend or remove its row"
         ) from None
