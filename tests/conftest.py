@@ -20,8 +20,9 @@ PLAIN = Settings(embedder="none")
 _COMPILE_ALL = """
 import sys
 from recallite_kernels import dispatch
-first = len(dispatch._EVERY) * int(sys.argv[1]) // int(sys.argv[2])
-dispatch._load(dispatch._EVERY[first:] + dispatch._EVERY[:first])
+names = ("recall", *(name for name in dispatch.NAMES if name != "recall"))
+names = names if sys.argv[1] == "0" else names[:0:-1] + names[:1]
+dispatch._load(names)
 """
 
 

@@ -17,10 +17,7 @@ from unittest.mock import patch
 from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures
 from recallite import Memory
-from recallite.index import query_batch
-from recallite.recall import candidates, pipeline, view
-from recallite.recall.confidence import Judge
-from recallite.store.sqlite.blocks import SqliteBlocks
+from recallite.recall import answering, pipeline
 from recallite.store.sqlite.records import SqliteRecords
 from recallite_kernels import dispatch
 
@@ -28,21 +25,10 @@ __all__ = ["CASE"]
 
 _WARM_UP = 50
 _STEPS: tuple[tuple[int, str, Any, str], ...] = (
-    (0, "check the query", pipeline, "prepare_queries"),
-    (0, "filter", view, "select_rows"),
+    (0, "the index under the filter", pipeline, "open_view"),
     (0, "answer", pipeline, "answer_all"),
-    (1, "words of the query", pipeline, "find_words"),
-    (1, "their postings and IDF", query_batch.IndexView, "batch"),
-    (1, "search, by vector and by words", query_batch.QueryBatch, "search"),
-    (2, "scan the sketches (a block)", dispatch.python_backend, "hamming_shortlist"),
-    (2, "BM25, best of all", dispatch.python_backend, "bm25_top_k"),
-    (2, "rescore the shortlist", dispatch.python_backend, "rescore_shortlist"),
-    (1, "exact cosines of the first", candidates, "_rescore"),
-    (2, "read their vectors", SqliteBlocks, "exact_vectors"),
-    (1, "join, measure, fuse, spread, order", query_batch.QueryBatch, "rank"),
-    (2, "the kernel of it", dispatch.python_backend, "rank_candidates"),
-    (1, "confidence", Judge, "assess"),
-    (1, "what is said of each hit", pipeline, "score_hits"),
+    (1, "the question's words, times and tokens", answering, "ask"),
+    (1, "the kernel", dispatch.python_backend, "recall"),
     (0, "fetch and show", pipeline, "fetch_hits"),
     (1, "fetch", SqliteRecords, "fetch"),
     (1, "build the hits", pipeline, "load_hits"),

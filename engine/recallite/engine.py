@@ -107,8 +107,8 @@ class Engine:
             self.accesses.put_back(accesses)
             raise
 
-    def server_finds(self, reader: Reader, scopes: tuple[int, ...] | None = None) -> bool:
-        """Whether the server finds the candidates among the records of these scopes, None for all."""
+    def server_finds(self, reader: Reader, scopes: Callable[[], tuple[int, ...] | None] = lambda: None) -> bool:
+        """Whether the server finds the candidates among the records of the scopes that are asked for, None for all."""
         chosen, search = self.settings.candidates, reader.candidates
         if chosen == "memory" or search is None:
             return False
@@ -117,7 +117,7 @@ class Engine:
         if self.index.commit is not None or search.changes() < SERVER_FROM:
             return False
         ready = self.figures.ready(search, reader.vectors.active_embedder())
-        return ready and self.figures.of(search, scopes).records >= SERVER_FROM
+        return ready and self.figures.of(search, scopes()).records >= SERVER_FROM
 
     def index_within(self, scope: str) -> MemoryIndex:
         """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.checks import check_flag
 from recallite.model.environment import default_path, named_key
@@ -47,7 +47,6 @@ from recallite.remember.supersession import row_id, row_ids
 from recallite.remember.write import remember_batches, remember_one
 from recallite.system import plugins
 from recallite.system.messages import shown
-from recallite.system.numerics import kernel_errors
 from recallite.system.numerics import kernels as backend
 from recallite.system.tracing import traced
 
@@ -429,8 +428,10 @@ class Memory:
         self, queries: list[str], vectors: Sequence[object] | None, limit: int | None, options: RecallOptions
     ) -> list[Hits]:
         request = build_request(self._scope, self.settings.profile, limit=limit, **options)
-        with kernel_errors():
+        try:
             found = recall_queries(self._engine, queries, vectors, request)
+        except backend.KernelError as refused:
+            raise KernelError(str(refused)) from refused
         if self._scope != "/":
             for hits in found:
                 hits[:] = map(self._seen, hits)

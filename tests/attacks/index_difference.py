@@ -68,11 +68,10 @@ def _described(index: MemoryIndex) -> dict[str, Any]:
 def _words(index: MemoryIndex, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> list[tuple[int, int, int]]:
     """(record, word, count) of the records at some rows."""
     words, wanted, found = index.words, set(rows.tolist()), list[tuple[int, int, int]]()
-    for segment in words._segments:
-        for term, (start, stop) in zip(
-            segment.terms.tolist(), itertools.pairwise(segment.starts.tolist()), strict=True
-        ):
-            places = zip(words._rows.array[start:stop].tolist(), words._counts.array[start:stop].tolist(), strict=True)
+    for segment, (first, last) in enumerate(itertools.pairwise(words.segments.tolist())):
+        starts = words.starts[first + segment : last + segment + 1].tolist()
+        for term, (start, stop) in zip(words.terms[first:last].tolist(), itertools.pairwise(starts), strict=True):
+            places = zip(words.rows[start:stop].tolist(), words.counts[start:stop].tolist(), strict=True)
             found += [(int(ids[row]), term, count) for row, count in places if row in wanted]
     return sorted(found)
 

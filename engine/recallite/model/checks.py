@@ -18,10 +18,10 @@ from recallite.errors import InvalidFilter, InvalidInput, InvalidText
 from recallite.system import plugins
 from recallite.system.messages import readable, shown
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+LATEST_US = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 _DATE_CHARS = 10
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -238,7 +238,7 @@ def check_time(value: object, name: str) -> int | None:
             f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
             "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
         )
-    microseconds = (moment - _EPOCH) // _MICROSECOND
+    microseconds = (moment - EPOCH) // _MICROSECOND
     if not EARLIEST_US <= microseconds <= LATEST_US:
         raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
     return microseconds
@@ -246,12 +246,12 @@ def check_time(value: object, name: str) -> int | None:
 
 def to_datetime(microseconds: int) -> datetime:
     """The UTC datetime of microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=microseconds)
+    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def optional_datetime(microseconds: int | None) -> datetime | None:
     """`to_datetime`, or None for None."""
-    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+    return None if microseconds is None else EPOCH + timedelta(microseconds=microseconds)
 
 
 def now_us() -> int:

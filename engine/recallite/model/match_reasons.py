@@ -6,14 +6,9 @@ share of the score, or a condition of its own, there.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from recallite.system.numerics import kernels
-
-if TYPE_CHECKING:
-    from recallite.model.profiles import Profile
-
 
 MATCH_REASONS = (
     *kernels.REASONS,
@@ -27,13 +22,23 @@ _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 CHANGE_BIT, STANDING_BIT = _BIT_OF["change"], _BIT_OF["standing"]
 
 
-def reasons_of(bits: int, importance: float, profile: Profile) -> tuple[str, ...]:
-    """The names of the reasons, with the record's importance."""
-    if profile.importance_weight > 0 and importance > 0.5:
-        bits |= _BIT_OF["importance"]
-    return _names(bits)
+class _Reasons(dict[tuple[int, bool], tuple[str, ...]]):
+    """The names of reasons by their bits and whether the record is important, made when they are first asked for."""
+
+    def __init__(self, weighs_importance: bool) -> None:
+        self._weighs_importance = weighs_importance
+
+    def __missing__(self, key: tuple[int, bool]) -> tuple[str, ...]:
+        bits, important = key
+        if self._weighs_importance and important:
+            bits |= _BIT_OF["importance"]
+        self[key] = names = tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1)
+        return names
 
 
-@lru_cache(maxsize=1 << len(MATCH_REASONS))
-def _names(bits: int) -> tuple[str, ...]:
-    return tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1)
+_REASONS = _Reasons(False), _Reasons(True)
+
+
+def reasons_by_bits(weighs_importance: bool) -> Mapping[tuple[int, bool], tuple[str, ...]]:
+    """The names of reasons by (bits, whether the record's importance is above 0.5)."""
+    return _REASONS[weighs_importance]

@@ -57,9 +57,8 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - min_confidence: Hits with a lower confidence are dropped.
     - gap_confidence: Where the best hit's confidence is lower, `evidence_gaps` says what is missing.
     - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
-    - rescore_depth: Nearest vectors rescored from the stored float32.
-    - exact_rescore: Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at
-      least twice the limit. Other cosines come from int8 codes.
+    - rescore_depth: Nearest vectors whose cosine is measured exactly; other cosines come from int8 codes.
+    - exact_rescore: Measure the cosine of every candidate exactly.
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
     - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from recallite.model.checks import check_query
-from recallite.recall.change_order import NOW, asked_of
+from recallite.recall.asked_time import NOW, asked_of
 from recallite.recall.request import Request
 from recallite.text.stories import as_story
 
@@ -40,10 +39,10 @@ def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]
     return story.topic, structs.replace(request, spread_over=over, own_words=story.own_words)
 
 
-def adapt_all(queries: Sequence[object], request: Request, *, stories: bool) -> list[Adapted]:
+def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
     """The queries by the request that they become; most calls have one group."""
     groups: dict[tuple[str | None, bool, bool], Adapted] = {}
-    for place, query in enumerate(map(check_query, queries)):
+    for place, query in enumerate(queries):
         text, own = adapt(query, request, stories=stories)
         group = groups.setdefault((own.spread_over, own.own_words, own.about_past), Adapted([], [], own))
         group.places.append(place)

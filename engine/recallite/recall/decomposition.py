@@ -1,9 +1,7 @@
 """Query decomposition: a long question is searched by its sub-queries too.
 
 Without a language model the sub-queries are its sentences and clauses; with one they are what the model writes. A
-record's score is the mean of those for the question and for the sub-query that the record answers best. With the best
-of all of them instead, the 254 long requests of RealMem lost 0.05 of recall@20: a sub-query is often small talk, which
-some record matches well.
+record's score is the mean of those for the question and for the sub-query that the record answers best.
 """
 
 from __future__ import annotations
@@ -15,19 +13,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
 
 from recallite.engine import Engine
 from recallite.model.checks import check_query
-from recallite.recall.candidates import SIGNALS, Candidates
 from recallite.system.logs import logger
 from recallite.system.messages import fault_text, shown
 from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import STOP_TERMS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from recallite.recall.request import Request
 
 
@@ -137,31 +131,6 @@ def _merged(parts: list[str]) -> list[str]:
             heappush(pairs, (sizes[before[at]] + sizes[at], before[at], at))
     begins = [at for at in range(len(parts)) if not gone[at]]
     return [" ".join(parts[begin:end]) for begin, end in pairwise([*begins, len(parts)])]
-
-
-class FusedSubQueries(NamedTuple):
-    """A question and its sub-queries as one query.
-
-    - candidates: with the means of the signals for the question and for the sub-query that each answers best
-    - best_of: int64, the number of that sub-query, from 1
-    - shared: the same candidates for the question and for each sub-query, with their own signals
-    """
-
-    candidates: Candidates
-    best_of: NDArray[np.int64]
-    shared: Candidates
-
-
-def fuse_sub_queries(candidates: Candidates) -> FusedSubQueries:
-    """One query of a question, the first, and its sub-queries, all of which have the same candidates."""
-    queries = len(candidates.offsets) - 1
-    rows, keys = candidates.of(0).rows, candidates.of(0).keys
-    signals = candidates.signals.reshape(len(candidates.signals), queries, len(rows))
-    best_of = 1 + np.argmax(signals[SIGNALS.score, 1:], axis=0)
-    fused = (signals[:, 0] + np.take_along_axis(signals, best_of[None, None, :], axis=1)[:, 0]) / 2
-    order = np.lexsort((keys, -fused[SIGNALS.score]))
-    offsets = np.array([0, len(rows)], dtype=np.int64)
-    return FusedSubQueries(Candidates(offsets, rows, keys, order, fused), best_of, candidates)
 
 
 def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:

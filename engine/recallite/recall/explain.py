@@ -1,8 +1,7 @@
-"""Why a record is, or is not, among the hits: the same pipeline, followed for one record."""
+"""Why a record is, or is not, among the hits: the same kernel, called once more for every candidate and this record."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,43 +10,48 @@ from msgspec import structs
 from recallite.engine import Engine
 from recallite.model.checks import check_query
 from recallite.model.filters import Filter
+from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Explanation, Hit
 from recallite.recall.adaptive import adapt
-from recallite.recall.candidates import SIGNALS, measure
-from recallite.recall.confidence import Judge
+from recallite.recall.answering import SHOWN, Answer, Trace, answer_all, call
+from recallite.recall.asking import ask
 from recallite.recall.decomposition import SubQueries, decompose
-from recallite.recall.features import FEATURES, rank_by_forest
-from recallite.recall.hits import signals_by_name
 from recallite.recall.hops import has_steps
-from recallite.recall.learned_ranking import DEPTH, contributions, load_ranking
-from recallite.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits, recall_queries
-from recallite.recall.query import Words, find_words, words_in_vocabulary
-from recallite.recall.select import RELEVANT_SHARE, omits_superseded, threshold, without_superseded
-from recallite.recall.view import open_view
+from recallite.recall.learned_ranking import DEPTH, FEATURES, contributions, load_ranking
+from recallite.recall.pipeline import embed_queries, fetch_hits, recall_queries
+from recallite.recall.plan import SIGNALS, at, plan_of, wanted_of
+from recallite.recall.query import given_vectors
+from recallite.recall.select import RELEVANT_SHARE
+from recallite.recall.view import Opened, open_view
 from recallite.store.protocol import Reader
+from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from recallite.index.query_batch import QueryBatch
+    from recallite.recall.query import Queries
     from recallite.recall.request import Request
+
+_EVERY = 2**31
 
 
 class Watched(NamedTuple):
-    """One query's answer, with the means to measure a record that may not be in it.
+    """One record in the ranking of a question.
 
-    `place` is the record's among the candidates, empty where it is none of them.
+    `place` is its place among the candidates of the trace, -1 where it is none of them; `signals` are by name;
+    `successor` is the row id of what replaced it, -1 for none; `raised` says that it was put before what it replaced.
     """
 
-    batch: QueryBatch
     answer: Answer
-    place: NDArray[np.int64]
-    judge: Judge
-    request: Request
-
-    def confidence(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The confidence of the candidates at these places."""
-        return self.judge.assess([places]).by_answer[0]
+    trace: Trace
+    place: int
+    signals: dict[str, float]
+    ranks: dict[str, int]
+    confidence: float
+    successor: int
+    raised: bool
 
 
 def explain(
@@ -60,10 +64,11 @@ def explain(
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
     text = check_query(query)
+    checked = None if vectors is None else given_vectors(vectors, 1)
     given = request
     asked, request = adapt(text, request, stories=vectors is None)
     sub = decompose(engine, asked, request) if vectors is None else SubQueries(())
-    queries, request = embed_queries(engine, [asked], vectors, request, sub)
+    queries, request = embed_queries(engine, [asked], checked, structs.replace(request, explain=True), sub)
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             record_id = reader.records.version_at(record_id, request.filter.as_of)
@@ -71,39 +76,22 @@ def explain(
         if hidden is not None:
             stage, reason = hidden
             return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
-        with open_view(engine, reader, queries, request, record_id) as (view, loader):
-            (answer,) = answer_all(view, loader, reader, queries, request, decomposed=bool(sub.queries))
-            hits = fetch_hits(engine, reader, view, queries, [answer], request)[0]
-            words = find_words(reader, view.index.generation, queries, request)
-            batch = view.batch(
-                None if queries.vectors is None else np.stack(queries.vectors),
-                [each.terms for each in words],
-                [each.spans for each in words],
-            )
-            known = words_in_vocabulary(words, batch.slices.in_vocabulary)
-            sub_queries = answer.sub_queries
-            judge = Judge(
-                batch, known, answer.candidates if sub_queries is None else sub_queries.shared, loader.embedder,
-                request.profile, shared=sub_queries is not None,
-            )  # fmt: skip
-            place = np.flatnonzero(answer.candidates.keys == record_id)
-            watched = Watched(batch, answer, place, judge, request)
-            rows = view.index.table.rows_of(np.array([record_id], dtype=np.int64))
-            signals, ranks = _signals(watched, rows, view.visible_rows())
-            confidence = _confidence(watched, rows)
-            learned, before = _learned(watched, words_in_vocabulary(words, batch.slices.in_vocabulary))
-            ranks |= before
-            stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
+        with open_view(engine, reader, queries, request, record_id) as opened:
+            (answer,) = answer_all(opened, queries, request, decomposed=bool(sub.queries))
+            hits = fetch_hits(engine, opened, queries, [answer], request)[0]
+            watched = _watch(opened, queries, request, answer, record_id, decomposed=bool(sub.queries))
+            learned = _learned(watched)
+            stage, reason, rank = _place(opened, watched, [hit.id for hit in hits], public_id, request)
             reason += _change(reader, watched) or _newer(hits, public_id)
-            if answer.sub_queries is not None and len(place):
-                reason += (
-                    f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
-                )
+            if watched.trace.best_of is not None and watched.place >= 0:
+                best = queries.texts[watched.trace.best_of[watched.place]]
+                reason += f"; of the sub-queries it answers {best!r} best"
     if stage != "returned" and vectors is None and has_steps(asked, request):
         followed = [hit.id for hit in recall_queries(engine, [text], None, structs.replace(given, counted=False))[0]]
         if public_id in followed:
             rank = followed.index(public_id) + 1
             stage, reason = "returned", f"it is hit {rank}: it tells of what another hit states"
+    signals = watched.signals
     return Explanation(
         id=public_id,
         query=text,
@@ -112,32 +100,88 @@ def explain(
         reason=reason,
         rank=rank,
         score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
-        confidence=confidence,
+        confidence=watched.confidence,
         signals=signals,
-        ranks=ranks,
+        ranks=watched.ranks,
         learned=learned,
-        index=view.index.origin,
+        index=opened.memory_index.origin,
     )
 
 
-def _learned(watched: Watched, words: Sequence[Words]) -> tuple[dict[str, float], dict[str, int]]:
-    """What each match reason did for the record in the learned ranking, and its rank without that.
+def _watch(
+    opened: Opened, queries: Queries, request: Request, answer: Answer, record_id: int, *, decomposed: bool
+) -> Watched:
+    """The record among all candidates without thresholds; where it is none of them, brought as a standing one is."""
+    wanted = wanted_of(
+        request, opened.view, opened.embedder_name, by_vector=queries.vectors is not None,
+        by_tokens=queries.tokens is not None, shared=decomposed,
+    )  # fmt: skip
+    plan = at(plan_of(request.profile, wanted), request.clock)._replace(
+        limit=_EVERY, final=_EVERY, least=-np.inf, least_confidence=0.0, ranked=0, omit=0, grouped=0, standing=1
+    )
+    (row,) = opened.memory_index.table.rows_of(np.array([record_id], dtype=np.int64)).tolist()
+    view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
+    asked = ask(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+    hits, work = call(view, plan, asked)
+    count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
+    (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)
+    assert answer.trace is not None
+    (place,) = np.flatnonzero(answer.trace.rows == row)[:1].tolist() or (-1,)
+    own = hits.signals[0, rank]
+    ranks = _ranks(view, plan, asked.asking, work, row)
+    signals = {name: float(own[getattr(SIGNALS, name)]) for name in (SHOWN if place >= 0 else ("cosine", "bm25"))}
+    for name in ("fused", "spread", "score") if place >= 0 else ():
+        values = answer.trace.signals[getattr(SIGNALS, name)]
+        ranks[name] = int((values > values[place]).sum()) + 1
+    if place >= 0:
+        signals = {name: float(answer.trace.signals[getattr(SIGNALS, name), place]) for name in SHOWN}
+    confidence = hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank]
+    return Watched(
+        answer, answer.trace, place, signals, ranks, float(confidence), int(hits.successors[0, rank]),
+        bool(hits.reasons[0, rank] & CHANGE_BIT),
+    )  # fmt: skip
 
-    Both are empty where learned ranking did not place it.
+
+def _ranks(
+    view: kernels.View, plan: kernels.Plan, asking: kernels.Asking, work: kernels.Workspace, row: int
+) -> dict[str, int]:
+    """The record's ranks by cosine and by BM25 among all visible records."""
+    words = kernels.postings_of(view, plan, int(work.pairs[0, 1]), work)
+    mask = view.graph.mask if len(view.graph.mask) else None
+    scratch = np.zeros(len(view.terms.lengths), dtype=np.float32)
+    rows, scores, counts = kernels.bm25_top_k(words, mask, scratch, len(scratch), checked=True)
+    rows, scores = rows[0, : counts[0]], scores[0, : counts[0]]
+    ranks = {"cosine": 1, "bm25": int((scores > scores[rows == row].max(initial=0.0)).sum()) + 1}
+    if plan.by_vector:
+        owners = view.vectors.owners if len(view.vectors.owners) else np.arange(len(view.vectors.scales))
+        places = np.arange(len(owners)) if mask is None else np.flatnonzero(mask[owners])
+        found, cosines = kernels.rescore_shortlist(
+            asking.vectors[:1], view.vectors.codes, view.vectors.scales, places[None],
+            np.zeros((1, len(places)), dtype=np.uint16), len(places), len(places), checked=True,
+        )  # fmt: skip
+        own = cosines[0, owners[found[0]] == row].max(initial=0.0)
+        ranks["cosine"] = len(np.unique(owners[found[0, cosines[0] > own]])) + 1
+    return ranks
+
+
+def _learned(watched: Watched) -> dict[str, float]:
+    """What each match reason did for the record in the learned ranking; empty where that did not place it.
+
+    Its rank without that joins its ranks.
     """
-    candidates, ranking, place = watched.answer.candidates, load_ranking(), watched.place
-    if candidates.formula is None or ranking is None or not len(place):
-        return {}, {}
-    (best,) = candidates.best(DEPTH)
-    at = np.flatnonzero(best == place[0])
-    if not len(at):
-        return {}, {}
-    features = rank_by_forest(watched.batch, candidates, words, watched.request.profile, DEPTH).features
-    added = contributions(ranking, features)[:, at[0]]
+    trace, ranking, place = watched.trace, load_ranking(), watched.place
+    if ranking is None or place < 0 or not trace.features.shape[1] or trace.best_of is not None:
+        return {}
+    before = np.lexsort((trace.rows, -trace.formula))[:DEPTH]
+    (column,) = np.flatnonzero(before == place)[:1].tolist() or (-1,)
+    if column < 0:
+        return {}
+    added = contributions(ranking, trace.features)[:, column]
     by_reason: dict[str, float] = {}
     for reason, part in zip(FEATURES.values(), added.tolist(), strict=True):
         by_reason[reason] = by_reason.get(reason, 0.0) + part
-    return by_reason, {"formula": int((candidates.formula > candidates.formula[place[0]]).sum()) + 1}
+    watched.ranks["formula"] = int((trace.formula > trace.formula[place]).sum()) + 1
+    return by_reason
 
 
 def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, str] | None:
@@ -169,43 +213,13 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, s
     return None
 
 
-def _signals(
-    watched: Watched, rows: NDArray[np.int64], visible: NDArray[np.int64]
-) -> tuple[dict[str, float], dict[str, int]]:
-    """Each signal's value for the record, and its rank among all visible records."""
-    candidates, profile = watched.answer.candidates, watched.request.profile
-    one, everyone = (
-        measure(watched.batch, some, profile, watched.request.clock).of(0).signals for some in (rows, visible)
-    )
-    measured = {"cosine": SIGNALS.cosine, "bm25": SIGNALS.bm25}
-    signals = {name: float(one[at, 0]) for name, at in measured.items()}
-    ranks = {name: int((everyone[at] > one[at, 0]).sum()) + 1 for name, at in measured.items()}
-    place = watched.place
-    if len(place):
-        (signals,) = signals_by_name(candidates.signals[:, place])
-        for name in ("fused", "spread", "score"):
-            values = candidates.signals[getattr(SIGNALS, name)]
-            ranks[name] = int((values > values[place[0]]).sum()) + 1
-    return signals, ranks
-
-
-def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
-    """The record's confidence: the hit's own where it is a candidate."""
-    if len(watched.place):
-        return float(watched.confidence(watched.place)[0])
-    measured = measure(watched.batch, rows, watched.request.profile, watched.request.clock)
-    return float(np.max(watched.judge.of_records(measured)))
-
-
 def _change(reader: Reader, watched: Watched) -> str:
     """What states the same thing as the record with another value, in words; "" where nothing among the best does."""
-    candidates, place = watched.answer.candidates, watched.place
-    if not len(place) or candidates.successors is None or candidates.raised is None:
-        return ""
-    (successor,), (raised,) = candidates.successors[place].tolist(), candidates.raised[place].tolist()
-    said = "; it was put before what states the same thing with another value" if raised else ""
-    found = reader.records.fetch([successor]) if successor >= 0 else {}
-    return f"{said}; {found[successor].public_id} states the same thing with a later value" if found else said
+    said = "; it was put before what states the same thing with another value" if watched.raised else ""
+    found = reader.records.fetch([watched.successor]) if watched.successor >= 0 else {}
+    if not found:
+        return said
+    return f"{said}; {found[watched.successor].public_id} states the same thing with a later value"
 
 
 def _newer(hits: Sequence[Hit], public_id: str) -> str:
@@ -214,33 +228,36 @@ def _newer(hits: Sequence[Hit], public_id: str) -> str:
     return "; it was put before hits that give an older value of what is asked for" if newer else ""
 
 
-def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
+def _place(
+    opened: Opened, watched: Watched, returned: list[str], public_id: str, request: Request
+) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
-    found, request = watched.answer, watched.request
-    candidates, profile = found.candidates, request.profile
     if public_id in returned:
         rank = returned.index(public_id) + 1
         return "returned", f"it is hit {rank}", rank
-    place = watched.place
-    if not len(place):
+    trace, place, profile = watched.trace, watched.place, request.profile
+    if place < 0:
         return (
             "candidates",
             f"it is not among the {request.wanted} best by vector or by keyword, and no neighbour or link of one",
             None,
         )
-    rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
-    if found.chosen.size and place[0] in found.chosen:
+    rank = int(np.flatnonzero(trace.order == place)[0]) + 1
+    keys: NDArray[np.int64] = opened.memory_index.table.ids[trace.rows]
+    if int(keys[place]) in watched.answer.keys:
         return "token_budget", "it did not fit the token budget", rank
-    confidence = watched.confidence(np.arange(len(candidates))) if profile.min_confidence > 0 else None
-    kept = threshold(candidates, confidence, profile)
-    if place[0] not in kept:
+    relevance = watched.signals["score" if profile.min_score_of == "score" else "spread"]
+    unranked = profile.fusion == "rrf" and profile.composition == "product" and watched.signals["spread"] <= 0
+    too_low = profile.min_score > 0 and relevance < profile.min_score
+    if unranked or too_low or watched.confidence < profile.min_confidence:
         return "threshold", "its score or confidence is below the minimum", rank
-    if omits_superseded(request) and place[0] not in without_superseded(candidates, kept):
+    if profile.superseded == "omit" and not request.about_past and watched.successor >= 0:
         return "superseded", "it no longer holds", rank
     if request.group_by is not None:
-        source = watched.batch.sources(candidates.rows[place])[0]
-        same = watched.batch.sources(candidates.rows[found.chosen]) == source
-        if source >= 0 and same.any():
+        sources = opened.memory_index.table.sources
+        answered = opened.memory_index.table.rows_of(np.array(watched.answer.keys, dtype=np.int64))
+        own = sources[trace.rows[place]]
+        if own >= 0 and (sources[answered] == own).any():
             return "group", "another record of its source is better and represents it", rank
     if request.spread_over is not None:
         covered = "periods" if request.spread_over == "time" else "sources"
@@ -248,6 +265,7 @@ def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, 
         return "spread", f"it is {relevant}, or others cover more of the {covered}", rank
     if profile.mmr_lambda is not None and rank <= request.limit:
         return "diversify", "MMR preferred records less similar to those already chosen", rank
-    if found.standing and rank <= request.limit:
-        return "limit", f"it ranks {rank}, and {len(found.standing)} of {request.limit} hits are standing ones", rank
+    if watched.answer.brought and rank <= request.limit:
+        brought = watched.answer.brought
+        return "limit", f"it ranks {rank}, and {brought} of {request.limit} hits are standing ones", rank
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank

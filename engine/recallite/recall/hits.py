@@ -3,90 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice, repeat
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recallite.index.memory_index import MemoryIndex
-from recallite.model.checks import optional_datetime, to_datetime
-from recallite.model.match_reasons import CHANGE_BIT, reasons_of
+from recallite.model.checks import EPOCH, optional_datetime, to_datetime
+from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, SourceRef
-from recallite.recall.candidates import SIGNALS, Candidates, rank_parameters
+from recallite.recall.answering import SHOWN, Answer, Trace
+from recallite.recall.plan import SIGNALS
 from recallite.store.protocol import Reader
 from recallite.store.supersession_values import FormerRow
 from recallite.store.values import Found
-from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from numpy.typing import NDArray
 
-    from recallite.model.profiles import Profile
     from recallite.recall.request import Request
 
 
-# The signals that a hit shows; the others are intermediate.
-_SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("similarity", "spread_gain", "linked")}
-_SHOWN_ROWS = np.array(list(_SHOWN.values()))
 _RANKED = ("cosine", "bm25", "fused", "spread")
-
-
-class ScoredHit(NamedTuple):
-    """A hit before its record is loaded: the record's row id, its numbers, and its reasons as bits.
-
-    `successor` is the row id of the record that replaced it, -1 for none.
-    """
-
-    key: int
-    score: float
-    confidence: float
-    reasons: int
-    signals: dict[str, float]
-    successor: int = -1
-
-    @property
-    def keys(self) -> tuple[int, ...]:
-        """The row ids of the records that it names."""
-        return (self.key,) if self.successor < 0 else (self.key, self.successor)
-
-
-def score_hits(
-    candidates: Candidates,
-    chosen: Sequence[NDArray[np.int64]],
-    confidence: Sequence[NDArray[np.float64]],
-    profile: Profile,
-    reasons: NDArray[np.int64] | None = None,
-) -> list[list[ScoredHit]]:
-    """The hits of each query: its candidates at these places, with the bits of their reasons where these are known."""
-    sizes = list(map(len, chosen))
-    places = candidates.places(chosen)
-    signals = candidates.signals.take(places, axis=1)
-    if reasons is None:
-        reasons = kernels.reason_bits(signals, np.repeat(_best_bm25(candidates), sizes), rank_parameters(profile, 0))
-    if candidates.raised is not None:
-        reasons = reasons + CHANGE_BIT * candidates.raised[places]
-    hits = map(
-        ScoredHit,
-        candidates.keys[places].tolist(),
-        [min(max(score, 0.0), 1.0) for score in signals[SIGNALS.score].tolist()],
-        (confidence[0] if len(confidence) == 1 else np.concatenate(confidence)).tolist(),
-        reasons.tolist(),
-        signals_by_name(signals),
-        repeat(-1) if candidates.successors is None else candidates.successors[places].tolist(),
-    )
-    return [list(islice(hits, size)) for size in sizes]
-
-
-def _best_bm25(candidates: Candidates) -> NDArray[np.float64]:
-    """The best BM25 of each query's candidates, 1 where none has any."""
-    if not len(candidates):
-        return np.ones(len(candidates.offsets) - 1)
-    # numpy's reduceat gives an empty run the value after it; no hit uses that.
-    starts = np.minimum(candidates.offsets[:-1], len(candidates) - 1)
-    best = np.maximum.reduceat(candidates.signals[SIGNALS.bm25], starts)
-    return np.where(best > 0, best, 1.0)
+_NOTHING: dict[str, Any] = {}
 
 
 class Replaced(NamedTuple):
@@ -127,56 +66,54 @@ class Replaced(NamedTuple):
 
 
 def load_hits(
-    hits: Sequence[ScoredHit],
-    found: Mapping[int, Found],
-    replaced: Replaced,
-    gaps: tuple[str, ...],
-    request: Request,
-    candidates: Candidates,
+    answer: Answer, found: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
 ) -> list[Hit]:
     """The hits of one query with their records; records that are gone by now are left out.
 
     With `request.explain` the signals also give each hit's rank by each, among the candidates and from 1; 0 where it is
     not among them.
     """
-    if request.explain:
-        for name in _RANKED:
-            ranks = _rank_of(candidates.signals[_SHOWN[name]], candidates.keys)
-            rank_of = dict(zip(candidates.keys.tolist(), ranks.tolist(), strict=True))
-            for hit in hits:
-                hit.signals[f"{name}_rank"] = float(rank_of.get(hit.key, 0))
-    return [
-        Hit(
-            id=record.public_id,
-            text=record.text,
-            score=hit.score,
-            confidence=hit.confidence,
-            kind=record.kind,
-            scope=record.scope,
-            context=record.context,
-            tags=record.tags,
-            importance=record.importance,
-            created_at=to_datetime(record.created_at),
-            event_at=optional_datetime(record.event_at),
-            event_until=optional_datetime(record.event_until),
-            updated_at=to_datetime(record.updated_at),
-            topic=record.topic,
-            metadata=record.metadata,
-            source=_source(record),
-            match_reasons=reasons_of(hit.reasons, record.importance, request.profile),
-            evidence_gaps=gaps,
-            signals=hit.signals,
-            **replaced.fields(hit.key, found.get(hit.successor)),
+    hits, plain = [], not replaced.formers and not replaced.successors
+    named, after, epoch = reasons_by_bits(request.profile.importance_weight > 0), timedelta, EPOCH
+    for key, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
+        record = found.get(key)
+        if record is None:
+            continue
+        event_at, event_until = record.event_at, record.event_until
+        hits.append(
+            Hit(
+                id=record.public_id,
+                text=record.text,
+                score=score,
+                confidence=confidence,
+                kind=record.kind,
+                scope=record.scope,
+                context=record.context,
+                tags=record.tags,
+                importance=record.importance,
+                created_at=epoch + after(0, 0, record.created_at),
+                event_at=None if event_at is None else epoch + after(0, 0, event_at),
+                event_until=None if event_until is None else epoch + after(0, 0, event_until),
+                updated_at=epoch + after(0, 0, record.updated_at),
+                topic=record.topic,
+                metadata=record.metadata,
+                source=None if record.source is None else _source(record),
+                match_reasons=named[reasons, record.importance > 0.5],
+                evidence_gaps=gaps,
+                signals=dict(zip(SHOWN, values, strict=True)),
+                **(_NOTHING if plain and successor < 0 else replaced.fields(key, found.get(successor))),
+            )
         )
-        for hit in hits
-        if (record := found.get(hit.key)) is not None
-    ]
+    return hits
 
 
-def signals_by_name(signals: NDArray[np.float64]) -> list[dict[str, float]]:
-    """Each shown signal's value by candidate, and the score after each stage."""
-    columns = signals[_SHOWN_ROWS].T.tolist()
-    return [dict(zip(_SHOWN, values, strict=True)) for values in columns]
+def add_ranks(hits: Sequence[Hit], answer: Answer, keys: NDArray[np.int64], trace: Trace) -> None:
+    """Add each hit's rank by each signal; `keys` are those of the candidates."""
+    for name in _RANKED:
+        ranks = _rank_of(trace.signals[getattr(SIGNALS, name)], keys)
+        rank_of = dict(zip(keys.tolist(), ranks.tolist(), strict=True))
+        for key, hit in zip(answer.keys, hits, strict=True):
+            hit.signals[f"{name}_rank"] = float(rank_of.get(key, 0))
 
 
 def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:
@@ -212,9 +149,8 @@ def _rank_of(values: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np
     return ranks
 
 
-def _source(record: Found) -> SourceRef | None:
-    if record.source is None:
-        return None
+def _source(record: Found) -> SourceRef:
+    assert record.source is not None
     path, lines = record.metadata.get("path"), record.metadata.get("lines")
     span = None
     if isinstance(lines, list) and len(lines) == 2 and all(type(line) is int for line in lines):

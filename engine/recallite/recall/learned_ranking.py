@@ -4,35 +4,54 @@ The forest was trained with LambdaMART (Burges, 2010) by `recallite_models.train
 that answer them. More of a signal never lowers a candidate, so that it holds on data that it has not seen. Age,
 importance and dates, of which it was shown nothing, count beside it. The scores of the formula stay, and go to the
 candidates in their new order: a score means what it meant, at its place, and the candidates below the best keep theirs.
+
+A feature describes a candidate by its signals, alone or beside the best of its query: `recallite_kernels.signals` has
+the definition. None describes the query alone, a place in a source, or an age: a forest that had them fell apart on
+data that it had not seen. To add a feature, name it there and in `FEATURES`, and train again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
-from recallite.recall.candidates import SIGNALS, Candidates
-from recallite.recall.features import FEATURES, rank_by_forest
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recallite.index.query_batch import QueryBatch
     from recallite.model.profiles import Profile
-    from recallite.recall.query import Words
 
 
 # With the best 100 in a new order LoCoMo and RealMem lost 0.01 of recall@20; the first ranks gained as much.
 DEPTH = 20
 FILE = Path(__file__).with_name("learned_ranking.npz")
 ARRAYS = ("nodes", "thresholds", "leaves", "values")
+
+
+FEATURES = {
+    "cosine": "semantic",
+    "cosine_gap": "semantic",
+    "bm25": "keyword",
+    "bm25_share": "keyword",
+    "coverage": "keyword",
+    "speaker": "speaker",
+    "speaker_gap": "speaker",
+    "rerank": "rerank",
+    "rerank_gap": "rerank",
+    "fused": "score",
+    "fused_gap": "score",
+    "gain": "session",
+    "gain_gap": "session",
+    "linked": "link",
+    "spread": "score",
+    "spread_gap": "score",
+}
+"""The match reason that each feature is part of, "score" for several; more of a feature speaks for a candidate."""
 
 
 class Manifest(msgspec.Struct):
@@ -67,18 +86,6 @@ def ranking_for(profile: Profile, embedder: str | None) -> LearnedRanking | None
     """The ranking for vectors of the embedder with this name; None where the formula alone ranks."""
     ranking = load_ranking() if embedder is not None and profile.ranks_by_forest else None
     return ranking if ranking is not None and embedder in ranking.embedders else None
-
-
-def reorder(
-    ranking: LearnedRanking, batch: QueryBatch, candidates: Candidates, words: Sequence[Words], profile: Profile
-) -> Candidates:
-    """The candidates with the best `DEPTH` of each query in the order that the forest gives them."""
-    found = rank_by_forest(batch, candidates, words, profile, DEPTH, ranking.forest)
-    signals = candidates.signals.copy()
-    signals[SIGNALS.score] = found.scores
-    return structs.replace(
-        candidates, order=found.order, signals=signals, formula=candidates.signals[SIGNALS.score]
-    )  # fmt: skip
 
 
 def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,10 +7,10 @@ have none: here the sentence that has most of the question's words counts, of hi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from recallite.model.match_reasons import CHANGE_BIT
-from recallite.recall.hits import ScoredHit
+from recallite.recall.answering import Answer
 from recallite.store.supersession_values import telling
 from recallite.store.values import CHUNK_KIND, Found
 from recallite.text.asked_value import asked_value
@@ -27,35 +27,42 @@ _LEAST_ANSWERED = 0.4
 _NEAR_SHARE = 0.8
 
 
-def newest_first(question: str, hits: Sequence[ScoredHit], found: Mapping[int, Found]) -> list[ScoredHit]:
-    """The hits with those that give the value that is asked for from new to old, in the places that they have.
+def newest_first(question: str, answer: Answer, found: Mapping[int, Found]) -> Answer:
+    """The answer with the hits that give the value that is asked for from new to old, in the places that they have.
 
     Only texts of one scope, kind, context (a speaker, a title) and user are compared. Those of one moment stay in their
     order, but for turns of one transcript, and so do the scores.
     """
     asked = asked_value(question)
     if asked is None:
-        return [*hits]
+        return answer
+    keys, ranked = answer.keys, len(answer.keys) - answer.brought
     answered = [
-        (place, asked.answered_by(found[hit.key].text))
-        for place, hit in enumerate(hits[:_DEPTH])
-        if hit.key in found
-        and len(found[hit.key].text) > _LEAST_CHARS
-        and hit.score >= _LEAST_SCORE_SHARE * hits[0].score
+        (place, asked.answered_by(found[key].text))
+        for place, key in enumerate(keys[: min(_DEPTH, ranked)])
+        if key in found
+        and len(found[key].text) > _LEAST_CHARS
+        and answer.scores[place] >= _LEAST_SCORE_SHARE * answer.scores[0]
     ]
     least = max(_LEAST_ANSWERED, _NEAR_SHARE * max((share for _, share in answered), default=0.0))
     places = [place for place, share in answered if share >= least]
     if not places:
-        return [*hits]
-    lead = found[hits[places[0]].key]
-    places = [place for place in places if _is_alike(found[hits[place].key], lead)]
-    turns = {found[hits[place].key].source for place in places} == {lead.source} and lead.source is not None
-    newest = sorted((hits[place] for place in places), key=lambda hit: _told(found[hit.key], turns=turns), reverse=True)
-    ordered = [*hits]
-    for place, hit in zip(places, newest, strict=True):
-        reasons = hit.reasons | CHANGE_BIT if hits.index(hit) > place else hit.reasons
-        ordered[place] = hit._replace(score=hits[place].score, reasons=reasons)
-    return ordered
+        return answer
+    lead = found[keys[places[0]]]
+    places = [place for place in places if _is_alike(found[keys[place]], lead)]
+    turns = {found[keys[place]].source for place in places} == {lead.source} and lead.source is not None
+    newest = sorted(places, key=lambda place: _told(found[keys[place]], turns=turns), reverse=True)
+    order = [*range(len(keys))]
+    for place, own in zip(places, newest, strict=True):
+        order[place] = own
+    reasons = [answer.reasons[own] | CHANGE_BIT * (own > place) for place, own in enumerate(order)]
+    return answer._replace(
+        keys=[keys[own] for own in order],
+        confidence=[answer.confidence[own] for own in order],
+        reasons=reasons,
+        signals=[answer.signals[own] for own in order],
+        successors=[answer.successors[own] for own in order],
+    )
 
 
 def _is_alike(record: Found, other: Found) -> bool:

@@ -1,16 +1,12 @@
-"""Queries as the index takes them: checked texts, their words, their vectors."""
+"""Queries as a recall takes them: checked texts and their vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import compress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
-from recallite.index.lexical import QueryTerms
-from recallite.model.checks import check_query
 from recallite.model.vector_checks import check_vector
-from recallite.recall.dates import Span, spans_of
 from recallite.store.values import EmbedderRow
 from recallite.text.index_terms import query_terms
 from recallite.text.stopwords import STOP_TERMS
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
     from recallite.embedding.protocol import QueryTokens
     from recallite.engine import Engine
     from recallite.recall.request import Request
-    from recallite.store.protocol import Reader
 
 
 class Queries(NamedTuple):
@@ -39,9 +34,9 @@ class Queries(NamedTuple):
     fingerprint: str | None = None
     gap: str | None = None
 
-    def only(self, place: int) -> Queries:
-        """One of them."""
-        one = slice(place, place + 1)
+    def part(self, start: int, stop: int) -> Queries:
+        """Some of them."""
+        one = slice(start, stop)
         return self._replace(
             texts=self.texts[one],
             vectors=None if self.vectors is None else self.vectors[one],
@@ -49,58 +44,13 @@ class Queries(NamedTuple):
         )
 
 
-class Words(NamedTuple):
-    """The words of a query, those of them that are known, by number too, and those that no record contains.
-
-    `spans` are the times that the query names.
-    """
-
-    every: Sequence[str]
-    known: tuple[str, ...]
-    terms: QueryTerms
-    unknown: tuple[str, ...]
-    spans: tuple[Span, ...] = ()
-
-    @classmethod
-    def of(cls, every: Sequence[str], numbers: Mapping[str, int], spans: tuple[Span, ...] = ()) -> Words:
-        """With the numbers of those that are known."""
-        known = {word: numbers[word] for word in every if word in numbers}
-        unknown = tuple(word for word in every if word not in numbers)
-        return cls(every, tuple(known), QueryTerms.of(known), unknown, spans)
-
-
-def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]) -> Sequence[Words]:
-    """The words of some queries; known ones that are not `in_vocabulary`, by known word of all queries, are unknown."""
-    if in_vocabulary.all():
-        return words
-    found, start = [], 0
-    for each in words:
-        stop = start + len(each.known)
-        kept = compress(zip(each.known, each.terms.numbers.tolist(), strict=True), in_vocabulary[start:stop])
-        found.append(Words.of(each.every, dict(kept), each.spans))
-        start = stop
-    return found
-
-
-def find_words(reader: Reader, generation: int, queries: Queries, request: Request) -> list[Words]:
-    """The words of each query by number, as the lexicon has them; `generation` is that of the index."""
-    terms = [query_terms(text) for text in queries.texts]
-    spans: list[tuple[Span, ...]] = [()] * len(terms)
-    if request.profile.date_weight > 0:
-        spans = [spans_of(text, each, request.clock) for text, each in zip(queries.texts, terms, strict=True)]
-    words = [[] if request.mode == "vector" else content_words(each) for each in terms]
-    every = list(dict.fromkeys(word for each in words for word in each))
-    numbers = reader.lexicon.recalled(every, generation)
-    return [Words.of(each, numbers, own) for each, own in zip(words, spans, strict=True)]
-
-
 def prepare_queries(
-    engine: Engine, queries: Sequence[object], vectors: Sequence[object] | None, request: Request
+    engine: Engine, queries: Sequence[str], vectors: Sequence[NDArray[np.float32]] | None, request: Request
 ) -> Queries:
-    """Check the queries and embed them in one batch, before a transaction is open."""
-    texts = [check_query(query) for query in queries]
+    """Embed the queries in one batch, before a transaction is open."""
+    texts = [*queries]
     if vectors is not None:
-        return Queries(texts, given_vectors(vectors, len(texts)))
+        return Queries(texts, vectors)
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
     active, has_codes = _stored_vectors(engine)
@@ -152,11 +102,7 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
 
 def query_words(text: str) -> list[str]:
     """The query's words without stop words; all of them where it has only stop words."""
-    return content_words(query_terms(text))
-
-
-def content_words(terms: list[str]) -> list[str]:
-    """Index terms without stop words; all of them where there are only stop words."""
+    terms = query_terms(text)
     return [word for word in terms if word not in STOP_TERMS] or terms
 
 

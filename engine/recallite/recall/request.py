@@ -21,6 +21,8 @@ _PLAIN = {
     "steps": 0,
 }  # fmt: skip
 MAX_LIMIT = 10_000
+# MMR chooses among this many times the limit, and at least this many.
+_MMR_POOL, _MMR_LEAST = 4, 32
 # What is spread is chosen among this many times the limit.
 _SPREAD_POOL = 8
 
@@ -82,6 +84,11 @@ class Request(Struct, frozen=True, kw_only=True):
         if self.spread_over is not None:
             multiplier = max(multiplier, _SPREAD_POOL)
         return max(self.profile.candidates, multiplier * self.limit)
+
+    @property
+    def mmr_pool(self) -> int:
+        """How many of the best MMR chooses among."""
+        return max(_MMR_POOL * self.limit, _MMR_LEAST)
 
     @property
     def time_range(self) -> str | None:

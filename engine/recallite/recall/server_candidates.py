@@ -7,23 +7,24 @@ all records, goes through the pipeline that the index of a whole store goes thro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.index.fetched import index_of
+from recallite.index.fetched import CountedStatistics, index_of
 from recallite.index.lexical import K1, B
-from recallite.index.memory_index import Selection
-from recallite.index.query_batch import IndexView
+from recallite.index.memory_index import MemoryIndex, Selection
 from recallite.model.filters import And, Comparison, Filter
-from recallite.recall.query import Queries, Words, check_comparable, find_words
-from recallite.recall.record_loader import RecordLoader, StandingRows
+from recallite.recall.asking import read_question
+from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
 from recallite.store.protocol import Reader
 from recallite.store.protocol.candidates import CandidateSearch, Chains
 from recallite.store.values import EmbedderRow, LinkBlock
+from recallite.system.numerics import kernels
 from recallite.text.standing import STANDING
 
 if TYPE_CHECKING:
@@ -42,15 +43,26 @@ _POSTINGS = 20_000
 _FEW_STANDING, _STANDING_NEAREST = 500, 16
 
 
-def fetched_view(
+class Fetched(NamedTuple):
+    """Candidates as an index; rows of standing instructions and preferences, ascending, and which are instructions."""
+
+    memory_index: MemoryIndex
+    selection: Selection
+    statistics: CountedStatistics
+    standing: NDArray[np.int64]
+    instructions: NDArray[np.bool_]
+    embedder: EmbedderRow | None
+
+
+def fetched(
     engine: Engine,
     reader: Reader,
     queries: Queries,
     request: Request,
     scopes: tuple[int, ...] | None,
     watched: int | None = None,
-) -> tuple[IndexView, RecordLoader]:
-    """The candidates of these queries as an index, with the record `watched`, and a loader for what is not in it.
+) -> Fetched:
+    """The candidates of these queries, with the record `watched`.
 
     Words are weighed by the records of `scopes`, None for all.
     """
@@ -59,9 +71,9 @@ def fetched_view(
     embedder = reader.vectors.active_embedder()
     check_comparable(queries, embedder, engine.store.path)
     generation = -1 - int(reader.snapshot.identity().lexicon_epoch or 0)
-    words = find_words(reader, generation, queries, request)
-    terms = np.unique(np.concatenate([each.terms.numbers for each in words]))
-    statistics = engine.figures.of(search, scopes, terms.tolist())
+    words = [_known(reader, generation, text) for text in queries.texts] if request.mode != "vector" else []
+    terms = sorted({number for each in words for number in each.numbers})
+    statistics = engine.figures.of(search, scopes, terms)
     finding = _Finding(engine, search, embedder, statistics, request)
     found, seeds = finding.candidates(queries, words)
     standing, instructions = finding.standing(queries)
@@ -72,11 +84,22 @@ def fetched_view(
     index.origin = finding.origin
     index.generation = generation
     mask = index.table.listing(np.sort(search.admitted(request.filter, request.now, every)).tolist())
-    selection = Selection(mask, None if index.vectors is None else index.vectors.places(mask))
     rows = index.table.rows_of(standing)
-    applicable = StandingRows(rows, np.isin(standing, instructions), frozenset(standing.tolist()))
-    loader = RecordLoader(reader, embedder, applicable if len(standing) else None)
-    return IndexView(index, selection, statistics, loader.originals), loader
+    return Fetched(index, Selection(mask), statistics, rows, np.isin(standing, instructions), embedder)
+
+
+class _Known(NamedTuple):
+    """The numbers of a question's known words, and the share of texts in general that contain each."""
+
+    numbers: list[int]
+    shares: list[float]
+
+
+def _known(reader: Reader, generation: int, text: str) -> _Known:
+    question = read_question(text)
+    numbers = reader.lexicon.recalled(question.words, generation)
+    known = [word in numbers for word in question.words]
+    return _Known([numbers[word] for word in compress(question.words, known)], [*compress(question.shares, known)])
 
 
 class _Finding:
@@ -97,7 +120,7 @@ class _Finding:
         self.origin = "server: every record that the filter admits"
 
     def candidates(
-        self, queries: Queries, words: Sequence[Words]
+        self, queries: Queries, words: Sequence[_Known]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Row ids of the candidates, and of those whose neighbours may become candidates too.
 
@@ -126,12 +149,12 @@ class _Finding:
             np.unique(np.concatenate([empty, *(each[:depth] for each in lists)])),
         )
 
-    def _with_words(self, words: Words) -> NDArray[np.int64]:
+    def _with_words(self, words: _Known) -> NDArray[np.int64]:
         """The records that the filter admits and that have the rarest of these words, best first."""
         counted, wanted = self._statistics.counted, self._request.wanted
-        numbers, shares = words.terms
-        frequency = np.array([counted.get(term, -1) for term in numbers.tolist()], dtype=np.int64)
-        idf = self._statistics.idf(np.maximum(frequency, 0), shares)
+        numbers = np.array(words.numbers, dtype=np.int64)
+        frequency = np.array([counted.get(term, -1) for term in words.numbers], dtype=np.int64)
+        idf = kernels.smoothed_idf(self._statistics.records, np.maximum(frequency, 0), np.array(words.shares))
         order = [place for place in np.argsort(frequency, kind="stable").tolist() if frequency[place] >= 0]
         rare = [place for place, sum in zip(order, np.cumsum(frequency[order]), strict=True) if sum <= _POSTINGS]
         common = order[len(rare) :]

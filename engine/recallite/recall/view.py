@@ -1,60 +1,123 @@
-"""The store at one commit: the index under the request's filter, and a loader for what is not in the index."""
+"""The store at one commit, as the kernel of a recall reads it: the index under the request's filter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from bisect import bisect_right
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recallite.engine import Engine
+from recallite.index.kernel_view import view_of
 from recallite.index.memory_index import MemoryIndex, Selection
-from recallite.index.query_batch import IndexView
-from recallite.index.table import RowFilter
+from recallite.index.table import INSTRUCTION, RowFilter
 from recallite.model.filters import Versions
 from recallite.recall.query import Queries, check_comparable
-from recallite.recall.record_loader import RecordLoader, StandingRows
 from recallite.recall.request import Request
-from recallite.recall.server_candidates import fetched_view
+from recallite.recall.server_candidates import fetched
 from recallite.store.protocol import Reader
-from recallite.text.standing import STANDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recallite.system.numerics import kernels
+
+_NO_CHAINS = np.empty((2, 0), dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class Opened(NamedTuple):
+    """A view of the index at the reader's commit, and the embedder of its vectors; the index is held until its end.
+
+    `embedder_name` is the name of that embedder, None without vectors.
+    """
+
+    reader: Reader
+    memory_index: MemoryIndex
+    view: kernels.View
+    embedder_name: str | None
+    held: bool
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.held:
+            self.memory_index.lock.release_reading()
+
 
 def apart(engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool) -> list[Queries]:
     """The queries by the views that they share: all share the index; candidates from the server are of one query."""
-    if decomposed or len(queries.texts) < 2 or not engine.server_finds(reader, _statistics_scopes(reader, request)):
+    scopes = partial(_statistics_scopes, reader, request)
+    if decomposed or len(queries.texts) < 2 or not engine.server_finds(reader, scopes):
         return [queries]
-    return [queries.only(place) for place in range(len(queries.texts))]
+    return [queries.part(place, place + 1) for place in range(len(queries.texts))]
 
 
-@contextmanager
 def open_view(
     engine: Engine, reader: Reader, queries: Queries, request: Request, watched: int | None = None
-) -> Iterator[tuple[IndexView, RecordLoader]]:
+) -> Opened:  # fmt: skip
     """The index at this read transaction's commit, under the request's filter; or one of candidates from the server.
 
     That has the record `watched` too, whether it is a candidate or not.
     """
-    scopes = _statistics_scopes(reader, request)
-    if engine.server_finds(reader, scopes):
-        yield fetched_view(engine, reader, queries, request, scopes, watched)
-        return
+    if reader.candidates is not None and engine.server_finds(reader, partial(_statistics_scopes, reader, request)):
+        found = fetched(engine, reader, queries, request, _statistics_scopes(reader, request), watched)
+        view = view_of(
+            found.memory_index, found.selection, found.statistics, found.standing, found.instructions, _NO_CHAINS
+        )  # fmt: skip
+        name = None if found.embedder is None else found.embedder.name
+        return Opened(reader, found.memory_index, view, name, held=False)
     index = engine.index_within(request.filter.base)
-    with index.current(reader):
+    index.hold(reader)
+    try:
         embedder = index.kept("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
-        selection = select_rows(index, reader, request)
-        loader = RecordLoader(reader, embedder, find_standing(index, reader, selection, request))
-        statistics = index.corpus_statistics(scopes)
-        yield IndexView(index, selection, statistics, loader.originals), loader
+        view = _view_under(index, reader, request)
+    except BaseException:
+        index.lock.release_reading()
+        raise
+    return Opened(reader, index, view, None if embedder is None else embedder.name, held=True)
 
 
-def select_rows(index: MemoryIndex, reader: Reader, request: Request) -> Selection:
+def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels.View:
+    """The view of a filter, made once until the index changes or a record expires."""
+    chosen = request.filter
+    moment, table = request.now if chosen.as_of is None else chosen.as_of, index.table
+    expired = len(table.expired_rows(moment)) if table.any_expires else 0
+    lapsed = _lapsed(index, reader, moment) if table.any_superseded else _NO_ROWS
+    grouped = request.group_by is not None or request.spread_over is not None
+    key = chosen, request.profile.standing > 0 and not grouped, expired, len(lapsed)
+    return index.kept("view", key, partial(_made, index, reader, request, lapsed))
+
+
+def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
+    selection = _select_rows(index, reader, request, lapsed)
+    standing = _NO_ROWS
+    if request.profile.standing > 0 and request.group_by is None and request.spread_over is None:
+        standing = np.flatnonzero(index.table.standing)
+        if selection.mask is not None:
+            standing = standing[selection.mask[standing] == 1]
+    chains = _NO_CHAINS
+    if request.filter.include_superseded and index.table.any_superseded:
+        chains = index.kept("chains", None, partial(_chains, index, reader))
+    statistics = index.corpus_statistics(_statistics_scopes(reader, request))
+    return view_of(index, selection, statistics, standing, index.table.standing[standing] == INSTRUCTION, chains)
+
+
+def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
+    """Rows and what superseded them, ascending by the first."""
+    ids = index.table.ids[index.table.superseded_rows()]
+    pairs = np.array(
+        [(each.old_id, each.new_id) for each in reader.supersessions.of_old(ids.tolist())], dtype=np.int64
+    ).reshape(-1, 2)
+    rows = np.stack([index.table.rows_of(pairs[:, 0]), index.table.rows_of(pairs[:, 1])])
+    rows = rows[:, (rows >= 0).all(axis=0)]
+    return np.ascontiguousarray(rows[:, np.argsort(rows[0], kind="stable")])
+
+
+def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> Selection:
     """The rows that the request's filter admits at the index's commit."""
     chosen = request.filter
     listed, rest = None, chosen.unindexed
@@ -64,7 +127,7 @@ def select_rows(index: MemoryIndex, reader: Reader, request: Request) -> Selecti
         listed = index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
     visible = RowFilter(
         now=request.now,
-        hidden=superseded_rows(index, reader, request),
+        hidden=_superseded_rows(index, reader, request, lapsed),
         as_of=chosen.as_of,
         scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
         kinds=chosen.kinds or (),
@@ -76,39 +139,33 @@ def select_rows(index: MemoryIndex, reader: Reader, request: Request) -> Selecti
     return index.selection(visible, rest)
 
 
-def superseded_rows(index: MemoryIndex, reader: Reader, request: Request) -> NDArray[np.int64] | None:
+def _lapsed(index: MemoryIndex, reader: Reader, moment: int) -> NDArray[np.int64]:
+    """The rows that are current again since all that superseded them have expired."""
+    times, ids = index.kept("lapses", None, lambda: _lapses(reader))
+    count = bisect_right(times, moment)
+    return index.table.rows_of(ids[:count]) if count else _NO_ROWS
+
+
+def _lapses(reader: Reader) -> tuple[list[int], NDArray[np.int64]]:
+    lapses = reader.supersessions.lapses()
+    return [moment for moment, _ in lapses], np.array([row_id for _, row_id in lapses], dtype=np.int64)
+
+
+def _superseded_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
     """The rows that the request does not see since they are superseded; None where there are none."""
     chosen = request.filter
-    if chosen.include_superseded and chosen.held_at is None:
-        return None
     known_at, held_at = chosen.as_of, chosen.held_at
+    if (chosen.include_superseded and held_at is None) or (known_at is None and not index.table.any_superseded):
+        return None
     rows = index.table.superseded_rows(known_at, held_at)
-    if len(rows):
-        lapsed = reader.supersessions.lapsed(request.now if known_at is None else known_at)
-        if lapsed:
-            rows = np.setdiff1d(rows, index.table.rows_of(np.array(lapsed, dtype=np.int64)))
+    if len(rows) and len(lapsed):
+        rows = np.setdiff1d(rows, lapsed)
     if known_at is not None:
         undone = index.rows(("undone", known_at, held_at), partial(reader.supersessions.undone, known_at, held_at))
         rows = np.union1d(rows, undone) if len(undone) else rows
     return rows if len(rows) else None
-
-
-def find_standing(index: MemoryIndex, reader: Reader, selection: Selection, request: Request) -> StandingRows | None:
-    """The standing instructions and preferences that the selection admits; none beside groups, or in a story."""
-    if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
-        return None
-    found = index.kept("standing", id(selection), lambda: (_standing_rows(index, reader, selection), selection))
-    return found[0] if len(found[0].rows) else None
-
-
-def _standing_rows(index: MemoryIndex, reader: Reader, selection: Selection) -> StandingRows:
-    found = [index.rows(("standing", name), partial(reader.records.standing_ids, name)) for name in STANDING]
-    if selection.mask is not None:
-        found = [rows[selection.mask[rows] == 1] for rows in found]
-    rows = np.concatenate(found)
-    order = np.argsort(rows)
-    keys = frozenset(index.table.ids[rows].tolist())
-    return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]), keys)
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:

@@ -227,7 +227,7 @@ def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: i
         if not rows:
             continue
         successors = writer.supersessions.standpoints([row.new_id for row in rows])
-        if old.record_id in writer.supersessions.lapsed(now):
+        if any(each == old.record_id and moment <= now for moment, each in writer.supersessions.lapses()):
             expired = max(each.expires_at or now for each in successors.values())
             writer.supersessions.undo([old.record_id], min(expired, now))
         elif successors.keys() == news:

@@ -22,7 +22,7 @@ from benchmarks.cached_embedder import cached
 from recallite import Memory, Settings
 from recallite.embedding import load
 from recallite.recall.confidence import FILE
-from recallite.recall.measuring import weigh_queries
+from recallite.recall.measuring import measure_queries
 from recallite.recall.request import build_request
 from recallite_kernels import EVIDENCE
 from recallite_models.training.data import SETS, sources
@@ -109,7 +109,9 @@ def _ask(memory: Memory, ids: list[str], variant: Variant, options: dict[str, An
     asked += [(text, set(), "elsewhere") for text in variant.elsewhere]
     if not asked:
         return []
-    weighed = weigh_queries(memory._engine, [text for text, _, _ in asked], build_request("/", "default", **options))
+    weighed = measure_queries(
+        memory._engine, [text for text, _, _ in asked], build_request("/", "default", **options), depth=10
+    )
     return [
         Answered(
             variant.of, variant.size, kind, each.evidence.T, np.array([id in gold for id in each.ids], dtype=np.bool_)

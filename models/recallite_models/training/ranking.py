@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embedding import load
-from recallite.recall.features import FEATURES
-from recallite.recall.learned_ranking import DEPTH
+from recallite.recall.learned_ranking import DEPTH, FEATURES
 from recallite_models.training import data
 from recallite_models.training.forests import Trees, complete_trees
 from recallite_models.training.measured import MeasuredQuestion, measure

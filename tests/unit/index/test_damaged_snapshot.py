@@ -114,8 +114,9 @@ def _reverse(array):
     ("name", "change"),
     [
         ("words._rows", _first(10**6)), ("words._rows", _first(-1)), ("words._rows", _reverse),
-        ("words.starts", _first(7)), ("words.starts", lambda starts: starts.__iadd__(1)), ("words.segments", _first(3)),
-        ("words.segments", _first(10**6)), ("words._tail_offsets", lambda ends: ends.__iadd__(1)),
+        ("words._starts", _first(7)), ("words._starts", lambda starts: starts.__iadd__(1)),
+        ("words._segments", _first(3)), ("words._segments", _first(10**6)),
+        ("words._tail_offsets", lambda ends: ends.__iadd__(1)),
         ("graph._previous", _first(60_000)), ("graph._next", _first(-2)), ("graph._heads", _first(10**6)),
         ("graph._nexts", _first(10**6)), ("graph._targets", _first(10**6)), ("graph._next", _first(7)),
         ("vectors._owners", _first(10**6)), ("vectors._first_place", _first(10**6)), ("vectors._parts", _first(10**6)),
@@ -132,7 +133,14 @@ def test_arrays_that_do_not_fit_together_are_seen_though_their_checksums_are_rig
     _written(stored, found.header, arrays, path)
 
 
-@pytest.mark.parametrize("name", ["words._lengths", "words._counts", "graph._nexts", "vectors._codes", "table._ids"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "words._lengths", "words._counts", "words._terms", "words._starts", "words._segments", "graph._nexts",
+        "vectors._codes", "vectors._residuals", "table._ids", "table._frames", "table._standing", "table._positioned",
+        "table._scopes",
+    ],
+)  # fmt: skip
 def test_an_array_that_lacks_its_last_entry_is_seen(stored, path, name):
     found = snapshot.read(str(stored))
     arrays = {each: array.array.copy() for each, array in found.arrays.items()}

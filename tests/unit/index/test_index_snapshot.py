@@ -16,6 +16,7 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.index import growable, lexical, snapshot, snapshot_manager
 from recallite.index.growable import Growable
+from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
 
 FAST = Settings(embedder="none", durability="normal")
@@ -100,6 +101,51 @@ def test_changes_since_are_caught_up_and_do_not_reach_the_file(stored):
         memory.remember("apple newer", vector=unit(8))
         assert answers(memory) == expected(stored)
         assert Path(f"{stored}-index").read_bytes() == before
+
+
+def test_every_array_is_that_of_an_index_from_the_store(path):
+    """Also after changes, which the snapshot is caught up with."""
+    texts = ["I live in Berlin.", "I prefer tea.", "Always reply in French.", "!!!"]
+    with Memory(path, settings=FAST) as memory:
+        ids = memory.remember_many([{"text": text, "vector": unit(place)} for place, text in enumerate(texts)])
+        memory.remember_many([item(number) for number in range(40)])
+        memory.update(ids[0], text="I live in Rome.", vector=unit(50))
+        memory.recall("apple")
+    for changed in ({}, {"kind": "episode"}, {"position": 3, "source": "s1"}, {"scope": "/a"}):
+        with Memory(path, settings=FAST) as memory:
+            if changed:
+                memory.recall("apple")
+                memory.update(ids[0], **changed)
+            memory.recall("apple")
+            assert origin(memory) == "snapshot"
+            followed = told(memory)
+        with Memory(path, settings=PLAIN) as memory:
+            memory.recall("apple")
+            assert origin(memory) == "store"
+            assert told(memory) == followed
+    assert any(any(map(any, each)) for each in followed["frames"])
+    assert set(followed["standing"]) == {0, 1, 2}
+    assert set(followed["positioned"]) == {0, 1}
+
+
+def test_words_stay_when_the_tail_of_a_snapshot_has_none(path):
+    """The last segment was taken for the tail's, and the next record ended all before it."""
+    with Memory(path, settings=FAST) as memory:
+        memory.remember_many([f"apple unique{number}" for number in range(300)])
+        memory.recall("apple")
+        for number in range(1, 11):
+            memory.remember("!" * number)
+            memory.recall("apple")
+    with Memory(path, settings=FAST) as memory:
+        memory.recall("apple")
+        assert origin(memory) == "snapshot"
+        memory.remember("cherry")
+        assert len(memory.recall("apple", mode="keyword", limit=500)) == 300
+        assert len(memory.recall("cherry", mode="keyword")) == 1
+        followed = told(memory)
+    with Memory(path, settings=PLAIN) as memory:
+        memory.recall("apple")
+        assert told(memory) == followed
 
 
 def test_far_behind_it_is_written_again_at_close(stored):

@@ -11,11 +11,14 @@ from recallite import Memory
 from recallite.index.table import RecordTable, RowFilter
 from recallite.store.values import NEVER, Columns
 from tests.limits import examples
+from tests.unit.index.support import told
 from tests.unit.memory.support import PLAIN, scored, unit
 
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
+# They leave frames, are a standing preference and a standing instruction, and have no words.
+STATING = ["I live in Berlin.", "My favourite fruit is the apple.", "I prefer tea.", "Always reply in French.", "!!!"]
 places = st.integers(0, 30)
-texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+texts = st.one_of(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.sampled_from(STATING))
 changes = st.one_of(
     st.tuples(
         st.just("remember"),
@@ -29,6 +32,7 @@ changes = st.one_of(
     st.tuples(st.just("position"), places, st.sampled_from([None, 0, 1, 2, 9])),
     st.tuples(st.just("source"), places, st.sampled_from([None, "s", "t"])),
     st.tuples(st.just("scope"), places, st.sampled_from(["/", "/a", "/a/b", "/ab"])),
+    st.tuples(st.just("kind"), places, st.sampled_from(["memory", "note", "episode"])),
     st.tuples(st.just("importance"), places, st.sampled_from([0.0, 0.5, 1.0])),
     st.tuples(st.just("link"), places, places, st.sampled_from([0.2, 0.7, 1.0])),
     st.tuples(st.just("forget"), places),
@@ -90,11 +94,50 @@ def test_any_sequence_of_changes(tmp_path_factory, sequence):
     with Memory(path, settings=fast) as memory:
         for seed, change in enumerate(sequence):
             apply(memory, ids, seed, change)
-        followed = answers(memory)
+        followed = answers(memory), told(memory)
         assert memory.verify().problems == ()
     with Memory(path, settings=fast) as reopened:
-        assert answers(reopened) == followed
+        assert (answers(reopened), told(reopened)) == followed
         assert {record.id for record in reopened.list(limit=None)} == set(ids)
+
+
+def test_what_a_record_states_follows_its_kind(path):
+    """A change of kind is told as an update, which left the frames as they were."""
+    with Memory(path, settings=PLAIN) as memory:
+        stating = memory.remember("I live in Berlin.").id
+        silent = memory.remember("My favourite fruit is the apple.", kind="episode").id
+        memory.recall("apple")
+        before = memory._engine.index.table.frames.any(axis=(1, 2)).tolist()
+        memory.update(stating, kind="episode")
+        memory.update(silent, kind="memory")
+        memory.recall("apple")
+        assert before == [True, False]
+        assert memory._engine.index.table.frames.any(axis=(1, 2)).tolist() == [False, True]
+        followed = told(memory)
+    with Memory(path, settings=PLAIN) as reopened:
+        reopened.recall("apple")
+        assert told(reopened) == followed
+
+
+def test_closed_versions_keep_what_they_stated(path):
+    with Memory(path, settings=PLAIN) as memory:
+        kept = memory.remember("I live in Berlin.", vector=unit(1)).id
+        memory.recall("apple")
+        memory.update(kept, text="Always reply in French.", vector=unit(2))
+        gone = memory.remember("I prefer tea.", vector=unit(3)).id
+        memory.recall("apple")
+        memory.forget(gone)
+        memory.recall("apple")
+        table, followed = memory._engine.index.table, told(memory)
+        assert followed["open"] == [1, 0]
+        assert table.standing[np.flatnonzero(table.open)].tolist() == [2]
+        with memory._engine.store.read() as reader:
+            stored = reader.statements.frames(np.array(followed["ids"], dtype=np.int64))
+        assert followed["frames"] == stored.tolist()
+        assert [any(map(any, each)) for each in followed["frames"]] == [False, True]
+    with Memory(path, settings=PLAIN) as reopened:
+        reopened.recall("apple")
+        assert told(reopened) == followed
 
 
 def chain(memory: Memory) -> dict[int, tuple[int, int]]:

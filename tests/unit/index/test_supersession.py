@@ -30,11 +30,11 @@ def test_a_supersession_is_read_from_the_feed(memory):
 
 def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, monkeypatch):
     asked = []
-    for name in ("formers", "successors", "lapsed", "undone"):
+    for name in ("formers", "successors", "lapses", "undone"):
         monkeypatch.setattr(SqlSupersessions, name, lambda *_, name=name: asked.append(name))
     assert len(memory.recall("statement", limit=100)) == 50
     assert asked == []
-    assert memory._engine.index.selection(RowFilter(now=0)) == (None, None)
+    assert memory._engine.index.selection(RowFilter(now=0)) == (None,)
 
 
 def test_when_all_is_undone_nothing_is_masked_again(memory):
@@ -81,7 +81,7 @@ def test_what_recall_asks_walks_no_table(memory):
     with memory._engine.store.read() as reader:
         reader.connection.exec_trace = lambda _, sql, bindings: asked.append((sql, bindings)) or True
         supersessions = reader.supersessions
-        assert supersessions.lapsed(0) == supersessions.undone(0) == supersessions.undone(0, 0) == []
+        assert supersessions.lapses() == supersessions.undone(0) == supersessions.undone(0, 0) == []
         assert len(supersessions.formers([1, 50], 0)) == len(supersessions.successors([1, 49])) == 1
         reader.connection.exec_trace = None
         for sql, bindings in asked:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
-from recallite.recall.features import FEATURES
+from recallite.recall.learned_ranking import FEATURES
 from recallite.recall.measuring import measure_queries
 from recallite.recall.request import build_request
 

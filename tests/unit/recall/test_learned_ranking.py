@@ -8,11 +8,10 @@ import pytest
 import recallite_kernels as kernels
 from recallite import Memory
 from recallite.model.profiles import PROFILES, Profile
-from recallite.recall import learned_ranking
-from recallite.recall.candidates import SIGNALS
-from recallite.recall.features import FEATURES
-from recallite.recall.learned_ranking import FILE, contributions, load_ranking
+from recallite.recall import answering, plan
+from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
 from recallite.recall.measuring import measure_queries
+from recallite.recall.plan import SIGNALS
 from recallite.recall.request import build_request
 from recallite_kernels.signals import UNSEEN_WEIGHT
 from tests.unit.memory.support import unit
@@ -64,7 +63,9 @@ def test_the_same_scores_stand_at_the_same_places_as_without_it(filled, options)
 
 def test_candidates_below_the_best_keep_their_places(filled, monkeypatch):
     plain = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE, learned_ranking=False)
-    monkeypatch.setattr(learned_ranking, "DEPTH", 3)
+    monkeypatch.setattr(plan, "DEPTH", 3)
+    monkeypatch.setattr(plan, "plan_of", plan.plan_of.__wrapped__)
+    monkeypatch.setattr(answering, "plan_of", plan.plan_of)
     hits = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE)
     assert {hit.id for hit in hits[:3]} == {hit.id for hit in plain[:3]}
     assert [(hit.id, hit.score) for hit in hits[3:]] == [(hit.id, hit.score) for hit in plain[3:]]

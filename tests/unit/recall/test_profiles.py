@@ -65,7 +65,7 @@ def test_reeve_worked_example_the_recent_memory_outranks_the_relevant_one(memory
     hits = ask(memory, "reeve", fusion="weighted", keyword_weight=0)
     assert [hit.id for hit in hits] == [new, old]
     assert [hit.signals["decay"] for hit in hits] == pytest.approx([0.98, 0.5], abs=1e-9)
-    assert [hit.score for hit in hits] == pytest.approx([0.588, 0.475], abs=1e-6)
+    assert [hit.score for hit in hits] == pytest.approx([0.588, 0.475], abs=2e-5)
 
 
 def test_reeve_score_is_rrf_over_both_signals_from_04_to_1_times_decay(memory):
@@ -140,7 +140,7 @@ def test_hermes_score_is_the_weighted_sum(memory):
     ]
     wanted = [0.5 * max(c, 0) + 0.3 * 0.5 ** (days / 30) + 0.2 * importance for c, days, importance in table]
     hits = ask(memory, "hermes")
-    assert {hit.id: hit.score for hit in hits} == pytest.approx(dict(zip(ids, wanted, strict=True)), abs=1e-6)
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(dict(zip(ids, wanted, strict=True)), abs=2e-5)
     for hit in hits:  # the float64 stages of what float32 gave
         parts = 0.5 * max(hit.signals["cosine"], 0), 0.3 * hit.signals["decay"], 0.2 * float(np.float32(hit.importance))
         assert hit.score == pytest.approx(sum(parts), abs=1e-9)
@@ -162,7 +162,7 @@ def test_hermes_gives_five_hits_and_normalises_its_weights(memory):
     assert len(ask(memory, "hermes")) == 5
     assert len(ask(memory, "hermes", limit=7)) == 7
     (hit,) = ask(memory, "hermes", limit=1, semantic_weight=2, recency_weight=1, importance_weight=1, half_life_days=7)
-    assert hit.score == pytest.approx((2 * 0.5 + 1 + 0.5) / 4, abs=1e-6)
+    assert hit.score == pytest.approx((2 * 0.5 + 1 + 0.5) / 4, abs=2e-5)
 
 
 def test_hermes_scores_what_only_a_keyword_found_by_its_cosine(memory):
@@ -173,7 +173,7 @@ def test_hermes_scores_what_only_a_keyword_found_by_its_cosine(memory):
     assert ask(memory, "hermes", "zzz", candidates=5, limit=1)[0].id == far
     (hit,) = ask(memory, "hermes", "apple", candidates=5, limit=1)
     assert (hit.id, hit.match_reasons) == (far, ("semantic", "recency", "importance"))
-    assert hit.score == pytest.approx(0.5 * 0.2 + 0.3 + 0.2, abs=1e-6)
+    assert hit.score == pytest.approx(0.5 * 0.2 + 0.3 + 0.2, abs=2e-5)
 
 
 @pytest.mark.parametrize("why", ["no embedder", "failing"])
@@ -186,7 +186,7 @@ def test_hermes_without_vectors_lets_bm25_stand_in_for_similarity_and_says_so(wh
         by_id = {hit.id: hit for hit in hits}
         relevance = by_id[half].signals["bm25"] / by_id[best].signals["bm25"]
         assert by_id[best].score == pytest.approx(0.5 + 0.3 + 0.1, abs=1e-9)
-        assert by_id[half].score == pytest.approx(0.5 * relevance + 0.15 + 0.1, abs=1e-6)
+        assert by_id[half].score == pytest.approx(0.5 * relevance + 0.15 + 0.1, abs=2e-5)
         assert by_id[best].match_reasons == ("keyword", "recency")
         if why == "failing":
             assert any("meaning was not searched" in gap for gap in hits.evidence_gaps)
@@ -235,14 +235,14 @@ def test_memweave_score_is_07_vector_and_03_keyword(memory):
     far = add(memory, "pear", cosine=0.8)
     add(memory, "plum", cosine=0.4)  # 0.28: under the threshold
     hits = ask(memory, "memweave", "apple")
-    assert scored(hits, 6) == [(near, 0.72), (far, 0.56)]
+    assert scored(hits, 4) == [(near, 0.72), (far, 0.56)]
 
 
 def test_memweave_thresholds_before_decay(memory):
     old = add(memory, "apple", cosine=0.6, days=60)
     (hit,) = ask(memory, "memweave", half_life_days=30)
     assert hit.id == old
-    assert hit.score == pytest.approx(0.42 * 0.25, abs=1e-6)
+    assert hit.score == pytest.approx(0.42 * 0.25, abs=2e-5)
     assert ask(memory, "memweave", half_life_days=30, min_score_of="score") == []
     assert ask(memory, "memweave", min_score=0.43) == []
     said = memory.explain("zzz", old, vector=QUERY, profile="memweave", min_score=0.43, as_of=NOW)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite.index.corpus_statistics import CorpusStatistics
-from recallite.index.lexical import QueryTerms
+from recallite.text.vocabulary import share_of
+from recallite_kernels import smoothed_idf
 
 
 def idf(records, found, words):
     """The IDF of words of which each is in `found` of so many records."""
-    statistics = CorpusStatistics(records, 10.0 * records)
-    return statistics.idf(np.full(len(words), found), QueryTerms.of(dict.fromkeys(words, 0)).shares).tolist()
+    return smoothed_idf(records, found, np.array([share_of(word) for word in words])).tolist()
 
 
 def test_a_common_word_weighs_little_in_a_small_store_and_as_counted_in_a_large_one():

@@ -158,22 +158,26 @@ def test_all_successors_purged_at_once_are_followed_as_far_as_needed(store, chai
         writer.records.delete([a, d])
 
 
+def lapsed(writer, moment):
+    return sorted(record_id for until, record_id in writer.supersessions.lapses() if until <= moment)
+
+
 def test_a_successor_that_expires_stands_until_then(store, chained):
     a, b, c = chained
     end = NOW + 6 * HOUR
     with store.atomic() as writer:
         writer.records.change_columns(c, {"expires_at": end}, None)
-        assert writer.supersessions.lapsed(end - 1) == []
-        assert writer.supersessions.lapsed(end) == [b]
+        assert lapsed(writer, end - 1) == []
+        assert lapsed(writer, end) == [b]
         assert listed(writer, now=end - 1) == ["c"]
         assert listed(writer, now=end) == ["b"]
         # b expires too: a is superseded for as long as either stands.
         writer.records.change_columns(b, {"expires_at": NOW + 4 * HOUR}, None)
-        assert writer.supersessions.lapsed(end) == [a, b]
-        assert writer.supersessions.lapsed(end - 1) == []
+        assert lapsed(writer, end) == [a, b]
+        assert lapsed(writer, end - 1) == []
         assert listed(writer, now=end) == ["a"]
         writer.records.change_columns(c, {"expires_at": None}, None)
-        assert writer.supersessions.lapsed(NEVER) == []
+        assert lapsed(writer, NEVER) == []
     assert store.verify().problems == ()
 
 
@@ -279,3 +283,20 @@ def test_pairs_wait_to_be_judged_until_one_of_them_is_gone(store):
         writer.records.delete([ids[3]])
         writer.judgements.drop([(ids[1], ids[2]), (9, 9)])
         assert writer.judgements.count() == 1
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_frames_of_runs_and_of_scattered_versions_are_their_own(store, step):
+    """A run is read as a range, in which other versions may lie."""
+    with store.atomic() as writer:
+        rows = [row(f"r{place}", f"Dana lives in Town{place}", kind="memory") for place in range(30)]
+        rows[6] = row("silent", "The printer is out of paper", kind="memory")
+        ids = np.array(writer.records.insert(rows, None), dtype=np.int64)
+        wanted = np.zeros((30, MAX_FRAMES, 2), dtype=np.uint32)
+        for place, each in enumerate(rows):
+            stated = frames_of(statement_of(each.text, None))
+            wanted[place, : len(stated)] = np.array(stated, dtype=np.uint32).reshape(-1, 2)
+        for chosen in (np.arange(0, 30, step), np.arange(0, 30, step)[::-1], np.empty(0, dtype=np.int64)):
+            assert np.array_equal(writer.statements.frames(ids[chosen]), wanted[chosen])
+        assert wanted[0].any()
+        assert not wanted[6].any()

@@ -1,0 +1,216 @@
+"""The kernel of a recall called for some questions, and the hits that it found as columns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from recallite.index.vectors import shortlist_size
+from recallite.recall.asking import AskedQuestions, ask
+from recallite.recall.evidence_gaps import Missing, find_gaps, join_gaps
+from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
+from recallite.recall.select import choose
+from recallite.system.numerics import kernels
+from recallite.system.parallel import run_tasks, threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.recall.query import Queries
+    from recallite.recall.request import Request
+    from recallite.recall.view import Opened
+
+# Questions that go through the kernel together: with more, their buffers leave the second-level cache.
+_GROUP = 32
+# The signals that a hit shows; the others are intermediate.
+SHOWN = tuple(name for name in SIGNALS._fields if name not in ("similarity", "spread_gain", "linked"))
+_SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
+_DATE = SHOWN.index("date")
+_HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
+_WIDER = (1, 4, 16, 64)
+_KEPT = 4
+_held = threading.local()
+
+
+class Trace(NamedTuple):
+    """Every candidate of a question, by place: rows, signals float64 (signals, candidates), places in order, and the
+    scores before learned ranking; the features of the best and the evidence of the hits, float64 (kinds, ...).
+    """
+
+    rows: NDArray[np.int64]
+    signals: NDArray[np.float64]
+    order: NDArray[np.int64]
+    formula: NDArray[np.float64]
+    features: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+    best_of: NDArray[np.int64] | None
+
+
+class Answer(NamedTuple):
+    """The hits of a question as columns, best first, of which the last are `brought` as standing ones.
+
+    `signals` are those of `SHOWN`; successors are row ids, -1 for none.
+    """
+
+    keys: list[int]
+    scores: list[float]
+    confidence: list[float]
+    reasons: list[int]
+    signals: list[list[float]]
+    successors: list[int]
+    brought: int
+    gaps: tuple[str, ...]
+    trace: Trace | None = None
+
+
+def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
+    """The answer to every question, or to one that is decomposed; groups run side by side."""
+    count = len(queries.texts)
+    size = count if decomposed else max(1, min(_GROUP, -(-count // threads())))
+    if request.explain and not decomposed:
+        size = 1
+    wanted = wanted_of(
+        request, opened.view, opened.embedder_name, by_vector=queries.vectors is not None,
+        by_tokens=queries.tokens is not None, shared=decomposed,
+    )  # fmt: skip
+    if count <= size:
+        return _answer(opened, queries, request, wanted, _asked(opened, queries, request, wanted))
+    groups = [queries.part(start, start + size) for start in range(0, count, size)]
+    tasks = [
+        partial(_answer, opened, group, request, wanted, _asked(opened, group, request, wanted)) for group in groups
+    ]
+    return [each for group in run_tasks(tasks) for each in group]
+
+
+def _asked(opened: Opened, queries: Queries, request: Request, wanted: Wanted) -> AskedQuestions:
+    return ask(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+
+
+def _answer(
+    opened: Opened, queries: Queries, request: Request, wanted: Wanted, asked: AskedQuestions
+) -> list[Answer]:  # fmt: skip
+    plan = at(plan_of(request.profile, wanted), request.clock)
+    hits, work = call(opened.view, plan, asked)
+    answers = _read(opened, queries.texts, request, plan, asked, hits, work)
+    figures = hits.figures.tolist()
+    if not any(each[_MORE] and each[_AVAILABLE] < request.limit for each in figures[: len(answers)]):
+        return answers
+    for place, each in enumerate(figures[: len(answers)]):
+        if each[_MORE] and each[_AVAILABLE] < request.limit:
+            again = queries if wanted.shared else queries.part(place, place + 1)
+            more = wanted._replace(wanted=4 * wanted.wanted)
+            own = asked if wanted.shared else _asked(opened, again, request, more)
+            (answers[place],) = _answer(opened, again, request, more, own)
+    return answers
+
+
+def call(view: kernels.View, plan: kernels.Plan, asked: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
+    """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
+    asking, room, bound, wider = asked.asking, _room(view, plan), 0, 0
+    questions, words = len(asking.said), len(asking.shares)
+    while True:
+        work, hits = _memory(view, plan, questions, words, asked, room, bound)
+        status = kernels.recall(view, plan, asking, work, hits)
+        if status == kernels.DONE:
+            return hits, work
+        if status == kernels.ROOM:
+            room, bound = max(room, int(work.needed[0])), int(work.needed[0]) if plan.bounded else 0
+        else:
+            wider += 1
+            size = shortlist_size(view.vectors.visible, plan.wanted * 4**wider)
+            plan = plan._replace(shortlist=max(4 * plan.shortlist, size) if wider > len(_WIDER) else size)
+
+
+def _room(view: kernels.View, plan: kernels.Plan) -> int:
+    """Room for the neighbours of the best: every link is in the lists of both its ends."""
+    links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
+    return (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
+
+
+def _memory(
+    view: kernels.View, plan: kernels.Plan, questions: int, words: int, asked: AskedQuestions, room: int, bound: int
+) -> tuple[kernels.Workspace, kernels.Hits]:
+    """The memory of this thread, made again where it does not fit."""
+    longest, tokens, words = -(-asked.longest // 16) * 16, -(-asked.tokens // 64) * 64, -(-words // 16) * 16
+    key = (
+        questions, longest, tokens, words, room, bound, len(view.terms.lengths), len(view.terms.segments),
+        view.vectors.sketches.shape[1], view.vectors.visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
+        plan.shortlist, plan.bounded, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
+        plan.limit, plan.standing, view.stated.frames.shape[1],
+    )  # fmt: skip
+    held: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_held, "memory", None)
+    if held is None:
+        held = _held.memory = {}
+    found = held.get(key)
+    if found is None:
+        while len(held) >= _KEPT:
+            del held[next(iter(held))]
+        work = kernels.workspace(view, plan, questions, longest, tokens, room, bound)
+        found = held[key] = work, kernels.hits(plan, work, questions, words, longest)
+    return found
+
+
+def _read(
+    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, asked: AskedQuestions,
+    hits: kernels.Hits, work: kernels.Workspace,
+) -> list[Answer]:  # fmt: skip
+    """The kernel's arrays as lists."""
+    figures, bounds = hits.figures.tolist(), asked.asking.word_offsets.tolist()
+    columns = (
+        hits.keys.tolist(), hits.scores.tolist(), hits.confidence.tolist(), hits.reasons.tolist(),
+        hits.signals.take(_SHOWN_COLUMNS, axis=2).tolist(), hits.successors.tolist(),
+    )  # fmt: skip
+    answers: list[Answer] = []
+    gaps: list[tuple[str, ...]] = []
+    for place, figure in enumerate(figures[:1] if plan.shared else figures):
+        count, brought = figure[_HITS], figure[_BROUGHT]
+        own = [each[place] for each in columns]
+        chosen = None
+        if plan.limit != plan.final or request.spread_over is not None:
+            chosen = choose(opened, request, hits, place, count)
+        if plan.shared:
+            own[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
+        kept = min(count if chosen is None else len(chosen), plan.final - brought)
+        if chosen is not None:
+            ranks = [*chosen[:kept], *range(count, count + brought)]
+            own = [[each[rank] for rank in ranks] for each in own]
+        elif brought:
+            own = [[*each[:kept], *each[count : count + brought]] for each in own]
+        else:
+            own = [each[:kept] for each in own]
+        trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
+        answers.append(Answer._make((*own, brought, (), trace)))
+        best = -1.0 if plan.shared else max(own[1][:kept], default=0.0)  # sub-questions go by confidence alone
+        any_hit = count > 0 if chosen is None else bool(chosen)
+        for query in range(len(texts)) if plan.shared else (place,):
+            sure = float(hits.sure[query]) if chosen is None else max(hits.confidence[query, chosen], default=-1.0)
+            if sure >= request.profile.gap_confidence:
+                gaps.append(())
+                continue
+            words, dated = slice(bounds[query], bounds[query + 1]), any(values[_DATE] > 0 for values in own[4][:kept])
+            state = hits.known[words] if chosen is None else _state(hits, query, words, chosen)
+            missing = Missing(asked.words[query], hits.idf[words].tolist(), state.tolist(), sure, dated, any_hit)
+            gaps.append(find_gaps(texts[query], missing, best, request, figure[_CANDIDATES] > 0))
+    if plan.shared:
+        return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))]
+    return [each._replace(gaps=own) if own else each for each, own in zip(answers, gaps, strict=True)]
+
+
+def _state(hits: kernels.Hits, query: int, words: slice, chosen: Sequence[int]) -> NDArray[np.uint8]:
+    """What `Hits.known` says of some hits alone."""
+    held = hits.held[query, chosen, : words.stop - words.start].any(axis=0)
+    return np.minimum(hits.known[words], 1) + held.astype(np.uint8)
+
+
+def _trace(plan: kernels.Plan, m: int, work: kernels.Workspace, questions: int) -> Trace:
+    best_of = None
+    if plan.shared:
+        best_of = 1 + np.argmax(work.pool[1:questions, SIGNALS.score, :m], axis=0)
+    return Trace(
+        work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
+        work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,
+    )  # fmt: skip

@@ -1,0 +1,158 @@
+"""Questions as the kernel of a recall takes them: the numbers of their words, their vectors, times and tokens."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recallite.recall.asked_time import NOW, asked_of
+from recallite.recall.dates import spans_of
+from recallite.system.numerics import kernels
+from recallite.text.index_terms import placed_terms, query_terms
+from recallite.text.stopwords import STOP_TERMS
+from recallite.text.vocabulary import share_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.embedding.protocol import QueryTokens
+    from recallite.recall.query import Queries
+    from recallite.recall.request import Request
+    from recallite.store.protocol import Reader
+
+_NO_MOMENTS = np.empty(0, dtype=np.int64)
+_NO_WORDS = np.empty(0, dtype=np.int32)
+_NO_CODES = np.empty((0, 1), dtype=np.uint64)
+_UNKNOWN = -2  # no number of a word: -1 is that of no speaker
+
+
+class Question(NamedTuple):
+    """The words of a question: all index terms, those that count, the share of texts that contain each of these, and
+    how many they are; 0 of stop words alone, which are in nearly every record.
+    """
+
+    terms: list[str]
+    words: list[str]
+    shares: list[float]
+    said: float
+
+
+@lru_cache(maxsize=1024)  # a question is often asked again
+def read_question(text: str) -> Question:
+    """The words of a question without stop words; all of them where it has only stop words."""
+    terms = query_terms(text)
+    words = [word for word in terms if word not in STOP_TERMS]
+    return Question(terms, words or terms, [share_of(word) for word in words or terms], float(len(words)))
+
+
+class AskedQuestions(NamedTuple):
+    """Some questions for the kernel, with the words that count of each."""
+
+    words: list[list[str]]
+    longest: int
+    tokens: int
+    asking: kernels.Asking
+
+
+def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_vector: bool) -> AskedQuestions:
+    """Questions as the kernel takes them; `generation` is that of the index, which numbers words."""
+    texts, profile = queries.texts, request.profile
+    read = [read_question(text) for text in texts]
+    words = [[] if request.mode == "vector" else each.words for each in read]
+    flat = words[0] if len(words) == 1 else [word for each in words for word in each]
+    numbers = reader.lexicon.recalled(flat, generation)
+    shares = [] if request.mode == "vector" else [share for each in read for share in each.shares]
+    said = [0.0 if request.mode == "vector" else each.said for each in read]
+    spans: list[tuple[tuple[int, int, int], ...]] = []
+    if profile.date_weight > 0:
+        spans = [spans_of(text, each.terms, request.clock) for text, each in zip(texts, read, strict=True)]
+    begins = ends = fades = _NO_MOMENTS
+    span_offsets = _zeros(len(texts) + 1)
+    if any(spans):
+        flat_spans = np.array([span for each in spans for span in each], dtype=np.int64)
+        begins, ends, fades = np.ascontiguousarray(flat_spans.T)
+        span_offsets = _offsets(map(len, spans))
+    moments, former, before, before_offsets = _times(reader, generation, texts, request)
+    vectors = np.empty((len(texts), 0), dtype=np.float32)
+    if by_vector and queries.vectors is not None:
+        vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
+    codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
+    asking = kernels.Asking(
+        vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
+        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), said=np.array(said),
+        begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
+        before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
+        token_words=token_words, token_word_offsets=token_word_offsets, width=width,
+    )  # fmt: skip
+    return AskedQuestions(words, max(map(len, words)), len(codes), asking)
+
+
+def _times(
+    reader: Reader, generation: int, texts: Sequence[str], request: Request
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
+    """The time that each question is about, and the numbers of the words of what it names as having come after."""
+    if not request.about_past:
+        return _now(len(texts)), _not_former(len(texts)), _NO_WORDS, _zeros(len(texts) + 1)
+    asked = [asked_of(text, request.clock) for text in texts]
+    before = [sorted(each.before) for each in asked]
+    numbers = reader.lexicon.recalled([word for each in before for word in each], generation)
+    return (
+        np.array([each.moment for each in asked], dtype=np.int64),
+        np.array([each.former for each in asked], dtype=np.uint8),
+        np.array([numbers.get(word, _UNKNOWN) for each in before for word in each], dtype=np.int32),
+        _offsets(map(len, before)),
+    )
+
+
+def _tokens(
+    texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """The codes of the questions' tokens, and the words that each stands for, by place among those of its question."""
+    if tokens is None:
+        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
+    codes, counts, places, sizes, width = [], [], [], [], 1
+    for text, each, own in zip(texts, tokens, words, strict=True):
+        counts.append(0 if each is None else len(each.codes))
+        if each is None or not len(each.codes):
+            continue
+        codes.append(each.codes)
+        width = each.width
+        for standing_for in words_of_tokens(text, each.places.tolist(), own):
+            places += standing_for
+            sizes.append(len(standing_for))
+    if not codes:
+        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
+    every = codes[0] if len(codes) == 1 else np.concatenate(codes)
+    return every, _offsets(counts), np.array(places, dtype=np.int64), _offsets(sizes), width
+
+
+def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> list[list[int]]:
+    """The places among `words` of those that each token of a text is part of; `begins` are the tokens' characters."""
+    placed = placed_terms(text)
+    starts, place_of = [begin for begin, _ in placed], {word: place for place, word in enumerate(words)}
+    held = [[place_of[term] for term in terms if term in place_of] for _, terms in placed]
+    return [held[at - 1] if (at := bisect_right(starts, begin)) else [] for begin in begins]
+
+
+def _offsets(counts: object) -> NDArray[np.int64]:
+    return np.array([0, *accumulate(counts)], dtype=np.int64)  # type: ignore[call-overload]
+
+
+@lru_cache(maxsize=64)
+def _zeros(count: int) -> NDArray[np.int64]:
+    return np.zeros(count, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _now(queries: int) -> NDArray[np.int64]:
+    return np.full(queries, NOW.moment, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _not_former(queries: int) -> NDArray[np.uint8]:
+    return np.zeros(queries, dtype=np.uint8)
