@@ -331,7 +331,7 @@ VARIANTS = [
     {"parameters": parameters(rrf_k=60.0), "ranked": 1, "least_of": AT.spread, "least": 0.1},
     {"parameters": parameters(rerank_weight=1.0, rerank_depth=9), "changes": 8, "standing": 2},
     {
-        "exact": 1, "bounded": 1, "top": 4,
+        "exact": 1, "bounded": 1, "top": 8,
         "parameters": parameters(
             weighted_sum=1, semantic_weight=0.5, recency_weight=0.3, neighbor_weight=0.0, source_weight=0.0,
             expansion_depth=0,
