@@ -107,6 +107,7 @@ class AsyncMemory(AsyncHandle[Memory]):
     export_folder = awaited(Memory.export_folder)
     import_folder = awaited(Memory.import_folder)
     audit = awaited(Memory.audit)
+    catch_up = awaited(Memory.catch_up)
     judge_changes = awaited(Memory.judge_changes)
     evaluate = awaited(Memory.evaluate)
     reembed = awaited(Memory.reembed)

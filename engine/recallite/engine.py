@@ -89,7 +89,10 @@ class Engine:
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
+        # Whether many records may have been written that are not compared yet.
+        self.may_have_uncompared = True
         self.background = Background("judging by the language model")
+        self.comparing = Background("comparing memories")
         self.embedder = EmbedderHandle(
             spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
         )
@@ -240,6 +243,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""
+        self.comparing.stop()
         self.background.stop()
         if not self.store.closed:
             accesses = self.accesses.take()

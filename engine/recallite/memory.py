@@ -40,6 +40,7 @@ from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import change
 from recallite.remember import links as linking
 from recallite.remember import supersession as superseding
+from recallite.remember.catching_up import catch_up, start_comparing
 from recallite.remember.model_judging import judge_waiting
 from recallite.remember.pending import Progress, drain_pending, reembed
 from recallite.remember.prepare import check_ids
@@ -241,6 +242,14 @@ class Memory:
             on_existing=_check_on_existing(on_existing),
         )  # fmt: skip
 
+    def catch_up(self) -> int:
+        """Wait until what was written many at a time is compared with other memories; returns how many were left.
+
+        It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
+        how many wait, recall finds all of them, and may show a memory beside what it replaces.
+        """
+        return catch_up(self._engine)
+
     def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
 
@@ -432,6 +441,9 @@ class Memory:
             found = recall_queries(self._engine, queries, vectors, request)
         except backend.KernelError as refused:
             raise KernelError(str(refused)) from refused
+        if self._engine.index.waiting and self._engine.comparing.failure is None:
+            self._engine.may_have_uncompared = True
+            start_comparing(self._engine)
         if self._scope != "/":
             for hits in found:
                 hits[:] = map(self._seen, hits)

@@ -65,6 +65,10 @@ class MemoryIndex:
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
+        # The first and last row ids of records that wait to be compared, of which the store has no frames; and those of
+        # which a recall has read the frames.
+        self.waiting: list[tuple[int, int]] = []
+        self._frames_read: set[int] = set()
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
@@ -258,6 +262,7 @@ class MemoryIndex:
                 changes = None if self.commit is None else reader.changes.since(self.commit)
                 if changes is None or not self._apply(reader, changes):
                     self._load(reader)
+                self.waiting, self._frames_read = reader.uncompared.ranges(), set()
                 self.commit = reader.changes.commit()
             except BaseException:  # a server that is lost in the middle: half a change is no index
                 self._reset()
@@ -340,6 +345,7 @@ class MemoryIndex:
             "update": set(),
             "delete": set(),
             "link": set(),
+            "frames": set(),
         }
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
@@ -356,6 +362,8 @@ class MemoryIndex:
         self._tombstone(sorted(gone))
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
+        if touched["frames"]:
+            self._read_frames(reader, np.array(sorted(touched["frames"] & self._held(touched["frames"])), np.int64))
         if new or touched["update"]:
             self._read_standing(reader)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
@@ -421,6 +429,19 @@ class MemoryIndex:
 
     def _read_frames(self, reader: Reader, ids: NDArray[np.int64]) -> None:
         self.table.put_frames(ids, reader.statements.frames(ids))
+
+    def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
+        """Read the frames of those of these rows that wait to be compared; returns whether there were any new ones."""
+        new = [
+            record_id
+            for record_id in self.table.ids[rows].tolist()
+            if record_id not in self._frames_read and any(first <= record_id <= last for first, last in self.waiting)
+        ]
+        if new:
+            ids = np.array(new, dtype=np.int64)
+            self.table.put_frames(ids, reader.statements.frames(ids, of_texts=True))
+            self._frames_read.update(new)
+        return bool(new)
 
     def _read_standing(self, reader: Reader) -> None:
         self.table.put_standing(*map(reader.records.standing_ids, STANDING))

@@ -212,7 +212,8 @@ class Verification(Plain, frozen=True, kw_only=True):
 class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
-    `superseded` records are among the `records`, and others stand in their place. `pending` ones have no vector yet;
+    `superseded` records are among the `records`, and others stand in their place. `to_compare` ones were written many
+    at a time and are compared in the background (`Memory.catch_up`). `pending` ones have no vector yet;
     `refused` ones have a text that the embedder does not accept. `behind_ms` is how far a standby is behind.
     """
 
@@ -220,6 +221,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     records: int
     superseded: int
     versions: int
+    to_compare: int | None
     pending: int
     refused: int
     vectors: int

@@ -71,7 +71,7 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
     """The answer to every question, or to one that is decomposed; groups run side by side."""
     count = len(queries.texts)
     size = count if decomposed else max(1, min(_GROUP, -(-count // threads())))
-    if request.explain and not decomposed:
+    if (request.explain or opened.memory_index.waiting) and not decomposed:
         size = 1
     wanted = wanted_of(
         request, opened.view, opened.embedder_name, by_vector=queries.vectors is not None,
@@ -95,6 +95,10 @@ def _answer(
 ) -> list[Answer]:  # fmt: skip
     plan = at(plan_of(request.profile, wanted), request.clock)
     hits, work = call(opened.view, plan, asked)
+    if opened.memory_index.waiting and plan.changes:
+        best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
+        if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
+            hits, work = call(opened.view, plan, asked)
     answers = _read(opened, queries.texts, request, plan, asked, hits, work)
     figures = hits.figures.tolist()
     if not any(each[_MORE] and each[_AVAILABLE] < request.limit for each in figures[: len(answers)]):

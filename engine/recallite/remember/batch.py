@@ -17,15 +17,17 @@ from recallite.engine import Engine
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
-from recallite.remember.detection import NOTHING, Detected, Detection, Known, Relation, begins_at, stated_at
+from recallite.remember.catching_up import policy_json
+from recallite.remember.detection import NOTHING, Detected, Detection, Known, TextDetection
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
+from recallite.remember.relations import Relations
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.store.protocol import Writer
-from recallite.store.supersession_values import Judgement, Standpoint, Supersession
+from recallite.store.supersession_values import Standpoint
 from recallite.store.values import LinkRow, Row
 from recallite.text.quotes import Quotation
 
@@ -62,9 +64,14 @@ def write_rows(
     identity: Identity | None,
     policy: WritePolicy,
     on_existing: OnExisting = "error",
+    *,
+    later: bool = False,
 ) -> list[str]:
-    """Write rows in order as the policy says; returns the id of the record that each became or was merged into."""
-    with _transaction(engine, rows, identity, policy, on_existing, report=False) as batch:
+    """Write rows in order as the policy says; returns the id of the record that each became or was merged into.
+
+    With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
+    """
+    with _transaction(engine, rows, identity, policy, on_existing, report=False, later=later) as batch:
         ids = [batch.write(place).public_id for place in range(len(rows))]
         batch.finish()
     if batch.undecided:
@@ -81,6 +88,7 @@ def _transaction(
     on_existing: OnExisting,
     *,
     report: bool,
+    later: bool = False,
 ) -> Iterator[_Batch]:
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
@@ -95,8 +103,9 @@ def _transaction(
                 near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
         yield _Batch(
-            writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing
-        )
+            writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing,
+            later=later,
+        )  # fmt: skip
 
 
 def _locks(rows: Sequence[Row], on_existing: OnExisting) -> list[str] | None:
@@ -140,30 +149,29 @@ class _Batch:
         report: bool,
         asks: bool,
         on_existing: OnExisting,
+        later: bool,
     ) -> None:
         """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
         self._on_existing = on_existing
         # The row ids of the records that have an id which a row names; read when the first such row is written.
         self._named: dict[str, int] | None = None
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
-        self._asks = asks
         self._now = now_us()
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
-        self._detection = Detection(writer, rows, policy)
+        self._compared_by = policy_json(policy) if later else None
+        self._detection = (TextDetection if later else Detection)(writer, rows, policy)
+        self._relations = Relations(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
         self._waiting: list[tuple[Row, CandidateRecord]] = []
         self._waiting_ids: set[str] = set()
         self._row_ids: dict[str, int] = {}
         # What connects records; their row ids are known when all rows are stored.
         self._links: list[tuple[CandidateRecord, Match]] = []
-        self._superseded: list[tuple[Known | Standpoint, Known | Standpoint, Relation]] = []
-        self._contradicted: list[tuple[Row, Relation]] = []
-        self._undecided: list[tuple[Row, Relation]] = []
         self._repeated: list[tuple[Known, Row]] = []
 
     @property
     def undecided(self) -> bool:
         """Whether a pair waits for a language model."""
-        return bool(self._undecided)
+        return self._relations.undecided
 
     def write(self, place: int) -> _Written:
         """Write the next row."""
@@ -192,20 +200,14 @@ class _Batch:
         if topic is not None and row.topic is None:
             row.topic = topic.topic
         created = self._create(place, row)
-        self._mark(row, detected)
+        self._relations.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
 
     def finish(self) -> None:
         """Insert the rows that wait, and connect the records."""
         self._insert()
-        self._supersede()
-        links = [
-            LinkRow(
-                self._row_id(row), self._row_id(relation.other), "contradicts", relation.verdict.confidence, self._now,
-                relation.verdict.reason,
-            )
-            for row, relation in self._contradicted
-        ]  # fmt: skip
+        self._relations.store()
+        links = []
         for candidate, match in self._links:
             target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
             if candidate.record_id is not None and target is not None:
@@ -216,18 +218,6 @@ class _Batch:
             self._writer.occurrences.add(
                 (self._row_id(known), row.created_at, None if row.text == known.text else row.text)
                 for known, row in self._repeated
-            )
-        if self._undecided:
-            self._writer.judgements.put(
-                Judgement(
-                    self._row_id(old),
-                    self._row_id(new),
-                    relation.verdict.confidence,
-                    relation.verdict.reason,
-                    self._now,
-                )
-                for row, relation in self._undecided
-                for old, new in [sorted((row, relation.other), key=stated_at)]
             )
 
     def record(self, row: Row, done: _Written) -> Record:
@@ -272,26 +262,6 @@ class _Batch:
             self._insert()
             self._detection.read_again()
         return candidate
-
-    def _mark(self, row: Row, detected: Detected) -> None:
-        """Keep what a new record does to others, until it is stored."""
-        for relation in detected.superseded:
-            self._superseded.append((relation.other, row, relation))
-            self._detection.superseded(relation.other.public_id)
-        for relation in detected.successors:
-            self._mark_late(row, relation)
-        self._contradicted += ((row, relation) for relation in detected.contradicted)
-        if self._asks:
-            self._undecided += ((row, relation) for relation in detected.undecided)
-
-    def _mark_late(self, row: Row, relation: Relation) -> None:
-        """Put a record that was written late in its place among those that supersede each other."""
-        self._insert()
-        self._supersede()
-        next_, before = self._detection.around(row, self._row_id(relation.other))
-        self._superseded.append((row, next_, relation))
-        self._superseded += ((each, row, relation) for each in before)
-        self._detection.superseded(row.public_id)
 
     def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
         """What was written, linked to those of the matches that are near enough."""
@@ -359,25 +329,12 @@ class _Batch:
         if not self._waiting:
             return
         rows = [row for row, _ in self._waiting]
-        ids = insert_rows(self._writer, rows, self._identity)
+        ids = insert_rows(self._writer, rows, self._identity, compared_by=self._compared_by)
         for record_id, (row, candidate) in zip(ids, self._waiting, strict=True):
             self._candidates.stored(candidate, record_id)
             self._row_ids[row.public_id] = record_id
         self._waiting = []
         self._waiting_ids = set()
-
-    def _supersede(self) -> None:
-        """Store the supersessions found so far; their records are stored."""
-        rows = [
-            Supersession(
-                self._row_id(old), self._row_id(new), max(begins_at(new), begins_at(old)),
-                max(new.valid_from, old.valid_from), None,
-                relation.verdict.reason, relation.verdict.confidence,
-            )
-            for old, new, relation in self._superseded
-        ]  # fmt: skip
-        self._writer.supersessions.put(rows)
-        self._superseded = []
 
     def _row_id(self, known: Known | Standpoint) -> int:
         return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id

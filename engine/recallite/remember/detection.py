@@ -7,7 +7,7 @@ in-memory index: a record that another process has just written is among them. R
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -18,8 +18,16 @@ import numpy as np
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.store.protocol import Writer
-from recallite.store.supersession_values import Sought, Standpoint, StatementCandidate, beginning, telling
+from recallite.store.supersession_values import (
+    Sought,
+    SoughtText,
+    Standpoint,
+    StatementCandidate,
+    beginning,
+    telling,
+)
 from recallite.store.values import EmbedderRow, Row
+from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import Statement, Verdict, judge, several_valued, statement_of
 from recallite.text.statements.stored_keys import sought_keys, stored_keys
 from recallite.text.topics import same_topic
@@ -74,7 +82,7 @@ class Detection:
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
         # The rows already written, as places, by scope, kind and key.
-        self._by_key: dict[tuple[str, str, int], deque[int]] = {}
+        self._by_key: dict[tuple[str, str, Hashable], deque[int]] = {}
         # Ids of records that this batch has superseded, and of those to which it has given another text.
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
@@ -123,7 +131,7 @@ class Detection:
         """Compare the rows after this one with it."""
         row = self._rows[place]
         if self._compares(row):
-            for key in stored_keys(row.text, row.context):
+            for key in self._stored_keys(row):
                 self._by_key.setdefault((row.scope, row.kind, key), deque(maxlen=_MOST_OF_A_KEY)).append(place)
 
     def _compares(self, row: Row) -> bool:
@@ -179,11 +187,14 @@ class Detection:
 
     def _candidates(self, place: int, row: Row) -> list[Known]:
         """The records that share most of the keys, the first of which count most; of equals the newest."""
-        keys = sought_keys(row.text, row.context)
+        keys = self._sought_keys(row)
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
             for before in self._by_key.get((row.scope, row.kind, key), ()):
                 shared[before] = shared.get(before, 0) + weight
+        stored = self._stored(place)
+        if not shared and not stored:
+            return []
         found: list[tuple[int, int, Known]] = []
         known = set()
         for weight, before in nlargest(2 * _MOST, [(weight, before) for before, weight in shared.items()]):
@@ -193,8 +204,11 @@ class Detection:
                 known.add(public_id)
         found += (
             (each.shared, -rank, each)
-            for rank, each in enumerate(self._stored(place), 1)
-            if each.position is None and each.public_id not in known and each.public_id not in self._superseded
+            for rank, each in enumerate(stored, 1)
+            if each.position is None
+            and each.public_id not in known
+            and each.public_id not in self._superseded
+            and each.public_id != row.public_id
         )
         found.sort(key=lambda each: each[:2], reverse=True)
         return [each for _, _, each in found[:_MOST]]
@@ -215,6 +229,14 @@ class Detection:
         rows = [self._rows[place] for place in places]
         sought = [Sought(sought_keys(row.text, row.context), row.scope, row.kind) for row in rows]
         return self._writer.statements.candidates(sought, self._now, most)
+
+    def _stored_keys(self, row: Row) -> Sequence[Hashable]:
+        """The keys that a row is found by."""
+        return stored_keys(row.text, row.context)
+
+    def _sought_keys(self, row: Row) -> Sequence[Hashable]:
+        """The keys by which a row finds others, the first of which count most."""
+        return sought_keys(row.text, row.context)
 
     def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation:
         """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
@@ -243,6 +265,20 @@ class Detection:
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
+
+
+class TextDetection(Detection):
+    """Compares rows only with those of the same text, which takes a hundredth of the time."""
+
+    def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        rows = [self._rows[place] for place in places]
+        sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
+        return [found[-most:] for found in self._writer.statements.of_text(sought, self._now)]
+
+    def _stored_keys(self, row: Row) -> Sequence[Hashable]:
+        return (row.content_hash[:KEY_BYTES],)
+
+    _sought_keys = _stored_keys
 
 
 class _Cosines:

@@ -82,12 +82,14 @@ def embed_rows(
     return retry_reason(parts)
 
 
-def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
+def insert_rows(
+    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: str | None = None
+) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
-    A row that supersedes others stands in their place from then on.
+    A row that supersedes others stands in their place from then on. `compared_by`: see `RecordWriter.insert`.
     """
-    ids = writer.records.insert(rows, embedder_of(writer, rows, identity))
+    ids = writer.records.insert(rows, embedder_of(writer, rows, identity), compared_by=compared_by)
     supersede_named(writer, rows, ids)
     return ids
 

@@ -18,6 +18,7 @@ from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.batch import write_one, write_rows
+from recallite.remember.catching_up import MANY, start_comparing
 from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import Progress, drain_pending
@@ -58,6 +59,7 @@ def remember_one(
     except RowRefused as refused:
         raise refused.reason from None
     embed_some_pending(engine, [row])
+    start_comparing(engine)
     return record
 
 
@@ -101,6 +103,8 @@ def remember_batches(
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
     ids: list[str] = []
     for batch in _batches(items, batch_size):
+        # Those of a call are compared alike, whatever is left for its last batch.
+        later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
         rows: list[Row] = []
         given: list[object] = []
         for place, item in enumerate(batch):
@@ -113,8 +117,9 @@ def remember_batches(
         kept = [place for place, row in enumerate(rows) if not is_skipped(row, policy)]
         try:
             written = _write(
-                engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing
-            )
+                engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing,
+                later=later,
+            )  # fmt: skip
         except RowRefused as refused:
             place = next(place for place, row in enumerate(rows) if row is refused.row)
             raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
@@ -127,15 +132,18 @@ def remember_batches(
         ids += [by_place.get(place, "") for place in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
+    start_comparing(engine)
     return ids
 
 
 def _write(
-    engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy, on_existing: OnExisting
-) -> list[str]:
+    engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy, on_existing: OnExisting, *,
+    later: bool,
+) -> list[str]:  # fmt: skip
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
-    ids = write_rows(engine, rows, identity, policy, on_existing)
+    ids = write_rows(engine, rows, identity, policy, on_existing, later=later)
+    engine.may_have_uncompared = engine.may_have_uncompared or later
     embed_some_pending(engine, rows)
     return ids
 

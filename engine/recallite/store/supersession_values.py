@@ -86,6 +86,22 @@ class Sought(NamedTuple):
     kind: str
 
 
+class SoughtText(NamedTuple):
+    """Records are sought of exactly this scope and kind whose text has this `text_key`."""
+
+    key: bytes
+    scope: str
+    kind: str
+
+
+class Uncompared(NamedTuple):
+    """The records from `first_id` to `last_id` wait to be compared, as a policy in JSON says."""
+
+    first_id: int
+    last_id: int
+    policy: str
+
+
 class StatementCandidate(NamedTuple):
     """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
 

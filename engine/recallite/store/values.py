@@ -126,7 +126,7 @@ class Access(NamedTuple):
     last_at: int
 
 
-Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
+Operation = Literal["insert", "text", "update", "delete", "link", "frames", "reload"]
 
 
 Commit = NewType("Commit", str)

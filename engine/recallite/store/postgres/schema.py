@@ -174,6 +174,14 @@ CREATE TABLE judgement (
 );
 CREATE INDEX judgement_new ON judgement(new_id);
 
+-- Records that many were stored with and whose statements are read and compared later, under the policy of that write
+-- (JSON): the row ids first..last.
+CREATE TABLE uncompared (
+    first_id BIGINT PRIMARY KEY,
+    last_id  BIGINT NOT NULL CHECK (last_id >= first_id),
+    policy   TEXT_ NOT NULL
+);
+
 -- Derived: what each statement speaks of, as `text/statements` has it: its keys (int64) and its frames (pairs of
 -- uint32: the thing, its value), both little-endian. Episodes, chunks and procedures have none.
 CREATE TABLE statement (
@@ -260,7 +268,7 @@ CREATE TABLE feed (
     xid       XID8 NOT NULL DEFAULT pg_current_xact_id(),
     first_id  BIGINT NOT NULL,
     last_id   BIGINT NOT NULL,
-    operation TEXT_ NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'reload'))
+    operation TEXT_ NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'frames', 'reload'))
 );
 CREATE INDEX feed_xid ON feed(xid, sequence);
 """

@@ -128,6 +128,9 @@ RULES: dict[str, Rule] = {
     "link": Rule(_of_record("link", "source_id", "target_id")),
     "supersession": Rule(_of_record("supersession", "old_id", "new_id")),
     "judgement": Rule(_of_record("judgement", "old_id", "new_id")),
+    "uncompared": Rule(
+        "EXISTS (SELECT FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id)"
+    ),
     "vector": Rule(_of_record("vector"), writes=f"{_of_record('vector')} AND {_issued('vector')}"),
     "vector_packed": Rule("EXISTS (SELECT FROM vector v WHERE v.id = vector_packed.id)"),
     "token_code": Rule("EXISTS (SELECT FROM vector v WHERE v.id = token_code.vector_id)"),

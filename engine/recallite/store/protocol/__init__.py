@@ -64,6 +64,8 @@ from recallite.store.protocol.supersessions import (
     StatementWriter,
     Supersessions,
     SupersessionWriter,
+    UncomparedRecords,
+    UncomparedWriter,
 )
 from recallite.store.values import Erased, TenantRow
 
@@ -90,6 +92,7 @@ class Reader(Protocol):
     links: Links
     supersessions: Supersessions
     statements: Statements
+    uncompared: UncomparedRecords
     occurrences: Occurrences
     judgements: Judgements
     vectors: Vectors
@@ -130,6 +133,7 @@ class Writer(Reader, Protocol):
     links: LinkWriter
     supersessions: SupersessionWriter
     statements: StatementWriter
+    uncompared: UncomparedWriter
     occurrences: OccurrenceWriter
     judgements: JudgementWriter
     vectors: VectorWriter

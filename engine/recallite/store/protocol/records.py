@@ -39,6 +39,9 @@ class Records(Protocol):
     def standing_ids(self, name: Standing) -> list[int]:
         """The row ids, ascending, of every version that is a standing instruction or preference."""
 
+    def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
+        """Those of these records that are open and current, as they are written, without words, by row id."""
+
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         """The contexts of these records, in their order; None where there is none or no such record."""
 
@@ -118,8 +121,11 @@ class Records(Protocol):
 class RecordWriter(Records, Protocol):
     """Records in a write transaction."""
 
-    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
-        """Insert records with their words, tags and vectors; returns their row ids, ascending."""
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: str | None = None) -> list[int]:
+        """Insert records with their words, tags and vectors; returns their row ids, ascending.
+
+        Their statements are read now, or with `compared_by` wait to be compared, under this policy in JSON.
+        """
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         """Replace the text of a record. The old one becomes a closed version with a row id of its own, or is purged."""

@@ -1,4 +1,4 @@
-"""The repositories of supersessions, statements, occurrences and judgements. Row ids are those of open versions."""
+"""The repositories of supersessions, statements and what waits to be compared or judged. Row ids: of open versions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from recallite.store.supersession_values import (
     NamedSupersession,
     Occurrence,
     Sought,
+    SoughtText,
     Standpoint,
     StatementCandidate,
     Supersession,
+    Uncompared,
 )
 
 if TYPE_CHECKING:
@@ -95,15 +97,44 @@ class Statements(Protocol):
         superseded and expired ones are none.
         """
 
-    def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none."""
+    def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
+        """For each that is sought the records of its text, in no order, of those that `candidates` would find."""
+
+    def frames(self, record_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
+        """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none.
+
+        `of_texts` reads them from the texts, of records that wait to be compared: some 0.1 ms each.
+        """
 
 
 class StatementWriter(Statements, Protocol):
     """The same in a write transaction."""
 
-    def derive(self, ids: Sequence[int]) -> None:
-        """Make the keys and frames of these records again from what is stored of them."""
+    def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
+        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it."""
+
+
+class UncomparedRecords(Protocol):
+    """The records whose statements many were stored without reading; see `remember/catching_up.py`."""
+
+    def first(self, limit: int) -> Uncompared | None:
+        """At most `limit` of those with the least row ids; None where none waits."""
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """The first and the last row id of each range that waits, ascending."""
+
+    def count(self) -> int:
+        """How many wait."""
+
+
+class UncomparedWriter(UncomparedRecords, Protocol):
+    """The same in a write transaction."""
+
+    def add(self, ids: Sequence[int], policy: str) -> None:
+        """Have records wait to be compared under a policy."""
+
+    def done(self, first: Uncompared) -> None:
+        """Have those that `first` returned wait no longer."""
 
 
 class Occurrences(Protocol):

@@ -118,6 +118,13 @@ TABLES = (
         key="old_id new_id",
         chosen=f"{_of('judgement.old_id')} AND {_of('judgement.new_id')}",
     ),
+    _table(
+        "uncompared",
+        "first_id i, last_id i, policy t",
+        key="first_id",
+        chosen="EXISTS (SELECT 1 FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id "
+        f"AND r.{_SCOPED})",
+    ),
     _table("vector", "id i, record_id i, part i, embedder_id i, value x", chosen=_of("vector.record_id")),
     _table("vector_packed", "id i, embedder_id i, value x", chosen=_of_vector("vector_packed.id")),
     _table("token_code", "vector_id i, codes x", key="vector_id", chosen=_of_vector("token_code.vector_id")),
@@ -191,6 +198,6 @@ TABLES = (
 META_KEYS = ("identity", "purpose")
 """The rows of `meta` that a copy takes over; the others are each store's own."""
 # What was forgotten may leave rows in these.
-_LEFT_BEHIND = ("meta", "scope", "kind", "embedder", TERM, "tag", "embedding_cache")
+_LEFT_BEHIND = ("meta", "scope", "kind", "embedder", TERM, "tag", "uncompared", "embedding_cache")
 OWN_CONTENT = tuple(each.name for each in TABLES if each.name not in _LEFT_BEHIND)
 """A store with rows in any of these has content."""

@@ -17,8 +17,8 @@ from recallite.model.filters import Filter, Versions
 from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.rows import Moment, read_row, read_rows
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, json_list
-from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Version
+from recallite.store.sql.repository import LISTED, NO_LIMIT, TAGS_SQL, Repository, json_list
+from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
 from recallite.system.messages import shown
 from recallite.text.standing import Standing
 
@@ -134,6 +134,12 @@ class _FoundRow(NamedTuple):
 # A named tuple from a tuple, without a call of Python's.
 _as_found = partial(tuple.__new__, Found)
 
+_WRITTEN_FIELDS = (
+    "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "event_at", "event_until",
+    "updated_at", "expires_at", "expires_after", "valid_from", "metadata", "content_hash", "scope", "source",
+)  # fmt: skip
+_WRITTEN = ", ".join([f"r.{name}" for name in _WRITTEN_FIELDS[:-2]] + ["s.path", "o.name"])
+
 _SELECT = (
     "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
     "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
@@ -185,6 +191,20 @@ class SqlRecordReader(Repository):
 
     def standing_ids(self, name: Standing) -> list[int]:
         return self._tx.standing.ids(name)
+
+    def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
+        vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
+        found = {}
+        for row_id, tags, pinned, resolved, *values in self._execute(
+            f"SELECT r.id, {TAGS_SQL}, r.pinned, r.event_resolved, {_WRITTEN} {_JOINS} WHERE r.valid_to IS NULL "
+            f"AND r.superseded_at IS NULL AND r.indexed AND r.id {LISTED}",
+            (self._id_array(record_ids),),
+        ):
+            found[row_id] = Row(
+                **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), event_resolved=bool(resolved),
+                words=(), tags=tuple(_decode(tags)), vectors=tuple(vectors.get(row_id, ())),
+            )  # fmt: skip
+        return found
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         found = dict(

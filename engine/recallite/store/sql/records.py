@@ -10,7 +10,7 @@ import msgspec
 
 from recallite.store.sql.record_reading import SqlRecordReader
 from recallite.store.sql.repository import TAGS_SQL
-from recallite.store.sql.statements import Stated
+from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
 from recallite.text.record_words import record_words, written_words
 
@@ -30,7 +30,7 @@ _own_values = attrgetter(*_OWN)
 class SqlRecords(SqlRecordReader):
     """The table `record` and what is derived from it."""
 
-    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: str | None = None) -> list[int]:
         if not rows:
             return []
         ids = self._tx.new_ids("record", len(rows))
@@ -47,10 +47,15 @@ class SqlRecords(SqlRecordReader):
             words = [record_words(row.words, row.context, row.tags) for _, row in shown]
             self._tx.lexicon.put([record_id for record_id, _ in shown], words)
         self._tx.standing.put((record_id, row.kind, row.text, row.context) for record_id, row in shown)
-        self._tx.statements.put(
-            Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
-            for record_id, row in shown
-        )
+        if compared_by is None:
+            self._tx.statements.put(
+                Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
+                for record_id, row in shown
+            )
+        else:
+            self._tx.uncompared.add(
+                [record_id for record_id, row in shown if row.kind not in WITHOUT_STATEMENTS], compared_by
+            )
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
             self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))

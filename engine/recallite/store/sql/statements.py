@@ -1,4 +1,4 @@
-"""Statements: their keys and frames, repeated ones, and pairs that wait to be judged.
+"""Statements: their keys and frames, repeated ones, those that wait to be compared, and pairs that wait to be judged.
 
 Keys and frames are derived: `rebuild` makes them from the texts again.
 """
@@ -17,7 +17,14 @@ import numpy as np
 
 from recallite.store.rows import read_row
 from recallite.store.sql.repository import LISTED, TAGS_SQL, Repository
-from recallite.store.supersession_values import Judgement, Occurrence, Sought, StatementCandidate
+from recallite.store.supersession_values import (
+    Judgement,
+    Occurrence,
+    Sought,
+    SoughtText,
+    StatementCandidate,
+    Uncompared,
+)
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
 from recallite.text.statements.stored_keys import stored_keys
@@ -79,7 +86,9 @@ class SqlStatements(Repository):
         self._drop_keys(ids)
         self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
 
-    def derive(self, ids: Sequence[int]) -> None:
+    def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
+        if tell:
+            self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
         self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(ids),)))
 
@@ -135,6 +144,24 @@ class SqlStatements(Repository):
             for kind, best in zip(wanted, ranked, strict=True)
         ]
 
+    def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
+        keys = {each.key for each in sought}
+        if not keys:
+            return []
+        alike = dict(
+            self._execute(
+                "SELECT id, substr(content_hash, 1, 8) FROM record WHERE substr(content_hash, 1, 8) "
+                f"{LISTED} AND valid_to IS NULL",
+                (self._byte_array([*keys]),),
+            )
+        )
+        scopes = self._tx.scopes.ids([*{each.scope for each in sought}]) if alike else {}
+        found: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
+        for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
+            own = bytes(alike[record_id]), kind, scope_id
+            found.setdefault(own, []).append(StatementCandidate._make((*fields, 1)))
+        return [found.get((each.key, each.kind, scopes.get(each.scope)), []) if found else [] for each in sought]
+
     def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
         """The newest records of each key; one statement for all keys takes half the time of one for each."""
         if not keys:
@@ -162,8 +189,14 @@ class SqlStatements(Repository):
         )
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
-    def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
-        rows = self._framed(record_ids) if len(record_ids) else []
+    def frames(self, record_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
+        rows: list[tuple[int, bytes]] = []
+        if of_texts:
+            stated = self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(record_ids),))
+            made = ((row[0], stored_form(Stated(*row))) for row in stated)
+            rows = [(record_id, form[1]) for record_id, form in made if form is not None and form[1]]
+        elif len(record_ids):
+            rows = self._framed(record_ids)
         frames, size = np.zeros((len(record_ids), MAX_FRAMES, 2), dtype=np.uint32), MAX_FRAMES * _FRAME.size
         if rows:  # most turns of transcripts state nothing
             blobs = b"".join(blob[:size].ljust(size, b"\0") for _, blob in rows)
@@ -188,6 +221,36 @@ class SqlStatements(Repository):
             (first, last),
         )
         return [row for row in rows if row[0] in wanted]
+
+
+class SqlUncompared(Repository):
+    """The table `uncompared`."""
+
+    def first(self, limit: int) -> Uncompared | None:
+        found: Any = self._execute("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id LIMIT 1").get
+        return None if found is None else Uncompared(found[0], min(found[1], found[0] + limit - 1), found[2])
+
+    def ranges(self) -> list[tuple[int, int]]:
+        return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
+
+    def count(self) -> int:
+        return self._number("SELECT coalesce(sum(last_id - first_id + 1), 0) FROM uncompared")
+
+    def add(self, ids: Sequence[int], policy: str) -> None:
+        runs: list[list[int]] = []
+        for record_id in sorted(ids):
+            if runs and runs[-1][1] == record_id - 1:
+                runs[-1][1] = record_id
+            else:
+                runs.append([record_id, record_id])
+        self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs])
+
+    def done(self, first: Uncompared) -> None:
+        self._execute(
+            "INSERT INTO uncompared SELECT ?1, last_id, policy FROM uncompared WHERE first_id = ?2 AND last_id >= ?1",
+            (first.last_id + 1, first.first_id),
+        )
+        self._execute("DELETE FROM uncompared WHERE first_id = ?", (first.first_id,))
 
 
 class SqlOccurrences(Repository):

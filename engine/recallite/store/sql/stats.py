@@ -30,6 +30,7 @@ def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
         "records": records("r.valid_to IS NULL"),
         "superseded": records("r.valid_to IS NULL AND r.superseded_at IS NOT NULL"),
         "versions": records("r.valid_to IS NOT NULL"),
+        "to_compare": tx.uncompared.count() if scope == "/" else None,
         "pending": records("r.embedding_state = 'pending'"),
         "refused": tx.vectors.count_refused(scope),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),

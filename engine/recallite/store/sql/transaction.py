@@ -18,7 +18,7 @@ from recallite.store.sql.overview import SqlOverview
 from recallite.store.sql.repository import SqlConnection
 from recallite.store.sql.scopes import SqlScopes
 from recallite.store.sql.standing import SqlStanding
-from recallite.store.sql.statements import SqlJudgements, SqlOccurrences, SqlStatements
+from recallite.store.sql.statements import SqlJudgements, SqlOccurrences, SqlStatements, SqlUncompared
 from recallite.store.sql.supersessions import SqlSupersessions
 from recallite.store.sql.tiers import SqlConsolidations, SqlExperience, SqlProcedures, SqlWorking
 from recallite.store.sql.vectors import SqlVectors
@@ -61,6 +61,7 @@ class SqlTransaction(Writer):
         self.links = SqlLinks(self)
         self.supersessions = SqlSupersessions(self)
         self.statements = SqlStatements(self)
+        self.uncompared = SqlUncompared(self)
         self.occurrences = SqlOccurrences(self)
         self.judgements = SqlJudgements(self)
         self.vectors = SqlVectors(self)

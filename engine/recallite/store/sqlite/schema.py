@@ -214,7 +214,7 @@ CREATE TABLE feed (
     sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
     first_id  INTEGER NOT NULL,
     last_id   INTEGER NOT NULL,
-    operation TEXT NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'reload'))
+    operation TEXT NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'frames', 'reload'))
 );
 
 CREATE VIEW memories AS
@@ -249,5 +249,5 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 # Schemas up to this one were never released, and had several forms.
-UNRELEASED = 8
+UNRELEASED = 9
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

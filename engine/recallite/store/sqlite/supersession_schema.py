@@ -39,6 +39,14 @@ CREATE TABLE judgement (
 ) WITHOUT ROWID;
 CREATE INDEX judgement_new ON judgement(new_id);
 
+-- Records that many were stored with and whose statements are read and compared later, under the policy of that write
+-- (JSON): the row ids first..last.
+CREATE TABLE uncompared (
+    first_id INTEGER PRIMARY KEY,
+    last_id  INTEGER NOT NULL CHECK (last_id >= first_id),
+    policy   TEXT NOT NULL
+);
+
 -- Derived: what each statement speaks of, as `text/statements` has it: its keys (int64) and its frames (pairs of
 -- uint32: the thing, its value), both little-endian. Episodes, chunks and procedures have none.
 CREATE TABLE statement (

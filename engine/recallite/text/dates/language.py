@@ -25,6 +25,7 @@ _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
+_MOST_KEPT = 4096
 _DIGIT = re.compile(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
@@ -214,6 +215,19 @@ class Language:
         sources = (self.recurring, f"{self.habit}|{self.unreal}", self.yearly, self.moving)
         return Excluded(*map(re.compile, sources))
 
+    def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
+        """The forms that may be in a text with these of the `gates`."""
+        found = self._forms_of.get(terms)
+        if found is None:
+            if len(self._forms_of) >= _MOST_KEPT:
+                self._forms_of.clear()
+            found = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
+        return found
+
+    @cached_property
+    def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
+        return {}
+
     def find(self, folded: str, terms: Collection[str], today: date, *, asked: bool) -> list[Found]:
         """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
         return sorted(self._found(folded, terms, today, asked))
@@ -221,8 +235,8 @@ class Language:
     def _found(self, folded: str, terms: Collection[str], today: date, asked: bool) -> Iterator[Found]:
         taken: list[tuple[int, int]] = []
         numbered = _DIGIT.search(folded) is not None
-        for form in self.forms:
-            if (form.asked and not asked) or form.terms.isdisjoint(terms) or (form.kind in _NUMBERED and not numbered):
+        for form in self.forms_of(frozenset(terms)):
+            if (form.asked and not asked) or (form.kind in _NUMBERED and not numbered):
                 continue
             if form.literals and not any(map(folded.__contains__, form.literals)):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 
 from recallite.text.dates.dutch import DUTCH
 from recallite.text.dates.english import ENGLISH
@@ -31,6 +31,21 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     if (".19" in text or ".20" in text) and (dotted := _DOTTED.search(text)) is not None:
         return {*found, dotted[1]}
     return None if found.isdisjoint(time_terms()) else found
+
+
+@lru_cache(maxsize=4096)
+def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
+    """What every text with a time has one of whose words of times are these; None where that is not known."""
+    having = [language for language in LANGUAGES if not language.terms.isdisjoint(terms)]
+    found: dict[str, None] = {}
+    for language in {*having, ENGLISH}:
+        for form in language.forms_of(terms):
+            if form.asked:
+                continue
+            if not form.literals:
+                return None
+            found.update(dict.fromkeys(form.literals))
+    return tuple(found)
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from recallite.text.dates.clock import clock_at
 from recallite.text.dates.language import Cue, Found, Language, fold
-from recallite.text.dates.languages import languages_of, terms_of_times
+from recallite.text.dates.languages import languages_of, literals_of, terms_of_times
 from recallite.text.dates.periods import Period, Time, ranged
 from recallite.text.lazy_patterns import lazily
 
@@ -47,6 +47,9 @@ def stated_interval(text: str, terms: Collection[str], written_us: int) -> Inter
         return None
     folded = fold(text)
     if len(folded) != len(text):
+        return None
+    literals = literals_of(frozenset(named))
+    if literals is not None and not any(map(folded.__contains__, literals)):
         return None
     try:
         found = {_resolved(text, folded, named, written_us, each) for each in languages_of(folded, named)}

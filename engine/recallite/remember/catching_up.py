@@ -1,0 +1,110 @@
+"""Catching up: what records that were written many at a time do to others is found in the background.
+
+Such records wait in the store, in the order of their row ids. Each step compares the next of them as a write of each
+would have, and has them wait no longer, in one transaction: what a crash interrupts is done again, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+from msgspec import structs
+
+from recallite.engine import Engine
+from recallite.model.checks import now_us
+from recallite.model.policies import WritePolicy
+from recallite.remember.detection import Detected, Detection, Known, stated_at
+from recallite.remember.relations import Relations
+from recallite.store.protocol import Reader, Writer
+from recallite.store.supersession_values import Standpoint
+from recallite.store.values import Row
+from recallite.text.statements.stored_keys import stored_keys
+
+MANY = 64
+"""Records from which on a batch is compared later."""
+# Records compared in a transaction: another writer waits for some 20 ms.
+_AT_ONCE = 64
+# What the interpreter's lock is given up for after each text. Else a recall would wait 5 ms for it, several times.
+_PAUSE_SECONDS = 1e-5
+
+
+def policy_json(policy: WritePolicy) -> str:
+    """A policy as the records that wait have it; what it redacts is redacted before."""
+    return msgspec.json.encode(structs.replace(policy, redact=None).to_dict()).decode()
+
+
+def start_comparing(engine: Engine) -> None:
+    """Have the records that wait compared in the background; those of an open transaction wait for a later write."""
+    if engine.may_have_uncompared and not engine.store.nested:
+        engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
+
+
+def catch_up(engine: Engine, *, stopped: Callable[[], bool] = bool) -> int:
+    """Compare all records that wait; returns how many there were."""
+    done = 0
+    while not stopped():
+        with engine.store.read() as reader:
+            waiting = _read_ahead(reader)
+        if not waiting:
+            engine.may_have_uncompared = False
+            break
+        with engine.atomic() as writer:
+            done += _compare_next(engine, writer)
+    return done
+
+
+def _read_ahead(reader: Reader) -> bool:
+    """Parse the next texts before the store is locked; returns whether there are any."""
+    first = reader.uncompared.first(_AT_ONCE)
+    if first is None:
+        return False
+    for row in reader.records.rows(range(first.first_id, first.last_id + 1), None).values():
+        stored_keys(row.text, row.context)
+        time.sleep(_PAUSE_SECONDS)
+    return True
+
+
+def _compare_next(engine: Engine, writer: Writer) -> int:
+    """Compare the next records that wait, in their order; returns how many."""
+    first = writer.uncompared.first(_AT_ONCE)
+    if first is None:
+        return 0
+    policy = WritePolicy.from_dict(msgspec.json.decode(first.policy))
+    ids = range(first.first_id, first.last_id + 1)
+    found = writer.records.rows(ids, writer.vectors.active_embedder())
+    rows, row_ids = list(found.values()), {row.public_id: row_id for row_id, row in found.items()}
+
+    def row_id(known: Known | Standpoint) -> int:
+        return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+
+    detection = Detection(writer, rows, policy)
+    asks = policy.judge and engine.language_model is not None
+    relations = Relations(writer, detection, row_id, lambda: None, now_us(), asks=asks)
+    for place, row in enumerate(rows):
+        relations.add(row, _in_order(writer, row, detection.compared(place), row_id))
+        detection.wrote(place)
+        time.sleep(_PAUSE_SECONDS)
+    writer.statements.derive(ids, tell=True)
+    relations.store()
+    writer.uncompared.done(first)
+    return len(ids)
+
+
+def _in_order(writer: Writer, row: Row, detected: Detected, row_id: Callable[[Known | Standpoint], int]) -> Detected:
+    """What a stored record does to others: it supersedes what it repeats or replaces, unless that was said since."""
+    found = [*([] if detected.same is None else [detected.same]), *detected.superseded]
+    if not found:
+        return detected
+    again = writer.occurrences.of([row_id(each.other) for each in found])
+
+    def since(other: Known) -> bool:
+        times = [stated_at(other), *(each.at for each in again.get(row_id(other), ()))]
+        return max(times) > stated_at(row)
+
+    return detected._replace(
+        same=None,
+        superseded=[each for each in found if not since(each.other)],
+        successors=[*detected.successors, *(each for each in found if since(each.other))][:1],
+    )
