@@ -266,8 +266,10 @@ class _Batch:
     def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
         """What was written, linked to those of the matches that are near enough."""
         policy, least = self._policy, self._policy.link_cosine
-        others = [] if least is None else [each for each in matches if each.record is not candidate]
-        linked = [each for each in others if least is not None and each.cosine >= least][: policy.most_links]
+        if least is None:
+            return _Written(outcome, candidate.public_id)
+        others = [each for each in matches if each.record is not candidate]
+        linked = [each for each in others if each.cosine >= least][: policy.most_links]
         self._links += [(candidate, each) for each in linked]
         return _Written(outcome, candidate.public_id, linked=linked)
 

@@ -38,6 +38,7 @@ from recallite.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
+_NO_TAGS: tuple[str, ...] = ()
 MAX_LIFE = timedelta(days=365_250)
 
 
@@ -47,7 +48,7 @@ def as_new_record(item: object) -> NewRecord:
         return item
     if isinstance(item, str):
         return NewRecord(text=item)
-    if isinstance(item, Mapping):
+    if type(item) is dict or isinstance(item, Mapping):
         try:
             return NewRecord(**item)
         except TypeError:
@@ -99,7 +100,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         metadata=msgspec.json.encode(metadata).decode() if metadata else None,
         content_hash=content_hash(text, context),
         words=written_words(text, context),
-        tags=() if item.tags is None else check_tags(item.tags),
+        tags=() if item.tags is None or item.tags is _NO_TAGS else check_tags(item.tags),
         supersedes=check_ids(item.supersedes, "supersedes"),
         base=base,
     )
