@@ -806,7 +806,7 @@ class Memory:
         if engine.background.failure is not None:
             notes.append(f"changes are not judged by the language model: {engine.background.failure}")
         if figures["vector_extension"] is None:
-            notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
+            notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")

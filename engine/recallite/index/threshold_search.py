@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.index.table import RowFilter
-from recallite.index.vectors import Shortlist, cosines_of_pairs, farthest_sketch
+from recallite.index.vectors import Shortlist, farthest_sketch
 from recallite.system.parallel import run_tasks
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.index.memory_index import MemoryIndex
-    from recallite.index.vectors import Originals, VectorIndex
+    from recallite.index.vectors import VectorIndex
 
 
 # Queries per kernel call, as in recall.
@@ -29,6 +29,10 @@ _GROUP = 32
 # The error of a cosine from int8 codes: at most 0.004 was measured.
 _CODE_ERROR = 0.02
 _ROUNDING = 1e-4
+
+
+# Row ids of records whose cosine is to be measured, and whether each was embedded in one part.
+Likely = dict[int, bool]
 
 
 class ThresholdQuery(NamedTuple):
@@ -58,9 +62,9 @@ class VectorBlock:
             vectors.append(parts)
         self._vectors = np.concatenate(vectors)
 
-    def matches(self, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[list[tuple[int, float, bool]]]:
-        """(row id, cosine, whether it has one part) of the matches of each query, in no order."""
-        found: list[list[tuple[int, float, bool]]] = [[] for _ in queries]
+    def likely(self, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[Likely]:
+        """The records that may match each query."""
+        found: list[Likely] = [{} for _ in queries]
         places = [
             place
             for place, (scope_id, kind, expires_at, _) in enumerate(self._traits)
@@ -73,32 +77,19 @@ class VectorBlock:
         firsts = np.cumsum(parts) - parts
         vectors = self._vectors[np.repeat(starts - firsts, parts) + np.arange(parts.sum())]
         rough = np.maximum.reduceat(queries @ vectors.T, firsts, axis=1)
+        bounds = np.full((len(queries), 1), wanted.floor)
+        if len(places) > wanted.most:
+            bounds = np.maximum(bounds, np.partition(rough, -wanted.most, axis=1)[:, -wanted.most, None])
         # The rounding of a matrix product depends on the other rows, which may belong to another scope.
-        for query, at in np.argwhere(rough >= wanted.floor - _ROUNDING).tolist():
-            own = vectors[firsts[at] : firsts[at] + parts[at]]
-            cosine = float(cosines_of_pairs(own, np.broadcast_to(queries[query], own.shape)).max())
-            if cosine >= wanted.floor:
-                found[query].append((self.ids[places[at]], cosine, bool(parts[at] == 1)))
+        for query, at in np.argwhere(rough >= bounds - _ROUNDING).tolist():
+            found[query][self.ids[places[at]]] = bool(parts[at] == 1)
         return found
 
 
-class RowMatches(NamedTuple):
-    """The matches of one query, nearest first: rows, exact cosines, and whether the text has a single part."""
-
-    rows: NDArray[np.int64]
-    cosines: NDArray[np.float32]
-    single: NDArray[np.bool_]
-
-
-def rows_above_threshold(
-    index: MemoryIndex,
-    queries: NDArray[np.float32],
-    wanted: ThresholdQuery,
-    originals: Originals,
-    *,
-    settled: bool = False,
-) -> list[RowMatches]:
-    """The matches of each query, float32 (q, dimension) of unit length, while the index is held.
+def likely_in_index(
+    index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery, *, settled: bool = False
+) -> list[Likely]:
+    """The records that may match each query, float32 (q, dimension) of unit length, while the index is held.
 
     `settled` says that the index stays unchanged for several writes: then resolving the filter first pays off.
     """
@@ -112,18 +103,9 @@ def rows_above_threshold(
         [partial(_shortlists, index, queries[start : start + _GROUP], wanted, allowed) for start in starts]
     )
     found = []
-    for query, (rows, cosines) in enumerate(each for group in groups for each in group):
+    for rows, cosines in (each for group in groups for each in group):
         rows = rows[: wanted.most][cosines[: wanted.most] >= wanted.floor - _CODE_ERROR]
-        if len(rows):
-            exact = vectors.exact_cosines(
-                np.broadcast_to(queries[query], (len(rows), vectors.dimension)), rows, originals
-            )
-            order = np.lexsort((index.table.ids[rows], -exact))
-            order = order[exact[order] >= wanted.floor]
-            rows, cosines = rows[order], exact[order]
-        else:
-            cosines = cosines[:0]
-        found.append(RowMatches(rows, cosines, vectors.parts(rows) == 1))
+        found.append(dict(zip(index.table.ids[rows].tolist(), (vectors.parts(rows) == 1).tolist(), strict=True)))
     return found
 
 

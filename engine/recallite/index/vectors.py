@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from recallite.store.packing import PackedVectors
 
 
-# The stored float32 vectors (n, dimension) with given row ids, in their order.
-Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
-
 # On 100,000 real vectors the distance of sketches exceeded the one their cosine predicts by at most 3.4 standard
 # deviations.
 _DEVIATIONS = 5.0
@@ -302,40 +299,3 @@ class VectorIndex(IndexPart):
     def sketch_limits(self) -> NDArray[np.int64]:
         """What lets a search by score bounds skip codes: see `kernels.Sketches`; empty where it would not pay."""
         return _sketch_limits(self.dimension) if len(self) > kernels.SCAN_ALL else np.empty(0, dtype=np.int64)
-
-    def exact_cosines(
-        self, queries: NDArray[np.float32], rows: NDArray[np.int64], originals: Originals
-    ) -> NDArray[np.float32]:
-        """Cosine of each record row's best part from the stored float32 vectors, float32 (n,); 0 where it has none.
-
-        queries float32 (n, dimension): one per row. All vectors are read by one statement.
-        """
-        counts = self.parts(rows)
-        if not self.has_parts and counts.all():
-            return self._cosines_of_places(queries, self._first_places(rows), originals)
-        held = counts.nonzero()[0]
-        best = np.zeros(len(rows), dtype=np.float32)
-        if not len(held):
-            return best
-        places = self._first_places(rows[held])
-        counts = counts[held]
-        starts = np.cumsum(counts) - counts
-        owners = np.repeat(held, counts)
-        places = np.repeat(places - starts, counts) + np.arange(len(owners))
-        best[held] = np.maximum.reduceat(self._cosines_of_places(queries[owners], places, originals), starts)
-        return best
-
-    def _cosines_of_places(
-        self, queries: NDArray[np.float32], places: NDArray[np.int64], originals: Originals
-    ) -> NDArray[np.float32]:
-        return cosines_of_pairs(originals(self.ids(places)), queries)
-
-
-def cosines_of_pairs(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Row-wise cosines of unit vectors (n, dimension), float32 (n,): a pair gives the same result in any batch."""
-    exact: NDArray[np.float32] = np.einsum("ij,ij->i", vectors, others)
-    if not np.isfinite(exact).all():  # written from outside: `verify` names it
-        exact = np.nan_to_num(exact)
-    np.maximum(exact, -1.0, out=exact)
-    np.minimum(exact, 1.0, out=exact)
-    return exact

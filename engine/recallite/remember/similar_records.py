@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from posixpath import commonpath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from recallite.engine import Engine
 from recallite.index.memory_index import MemoryIndex
-from recallite.index.threshold_search import ThresholdQuery, VectorBlock, rows_above_threshold
+from recallite.index.threshold_search import Likely, ThresholdQuery, VectorBlock, likely_in_index
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter
 from recallite.store.protocol import Reader
@@ -61,9 +60,9 @@ def threshold_search(
 ) -> ThresholdMatches:
     """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
 
-    Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: the index lacks
-    its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of them, where a
-    server finds them.
+    The store measures the cosines, of its float32 vectors. `indexed` is False in a transaction that has written: the
+    index lacks its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of
+    them, where a server finds them.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
@@ -87,12 +86,12 @@ def threshold_search(
             if scope not in scopes:
                 continue
             wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
-            asked = [rows[place] for place in places]
+            queries = _first_parts([rows[place] for place in places], embedder.dimension)
             if indexed:
-                found = _from_index(index, read, asked, wanted, late)
+                likely = _in_index(index, queries, wanted, late)
             else:
-                found = _from_store(engine, read, asked, scope, wanted)
-            for place, each in zip(places, found, strict=True):
+                likely = _in_store(engine, read, queries, scope, wanted)
+            for place, each in zip(places, _measured(read, queries, likely, wanted), strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
     return ThresholdMatches(commit, neighbors)
@@ -108,38 +107,42 @@ def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(row.vectors[0] for row in rows), dtype="<f4").reshape(len(rows), dimension)
 
 
-def _from_index(
-    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: ThresholdQuery, late: VectorBlock | None
-) -> list[list[Neighbor]]:
-    reader, embedder = read
-    asked = _first_parts(rows, embedder.dimension)
-    found: list[list[Neighbor]] = [[] for _ in rows]
+def _in_index(
+    index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery, late: VectorBlock | None
+) -> list[Likely]:
+    """The records that may match each query, by the index and by what it lacks."""
+    likely: list[Likely] = [{} for _ in queries]
     if index.vectors is not None:
-        originals = partial(reader.blocks.exact_vectors, embedder.dimension)
-        for some, each in zip(
-            found, rows_above_threshold(index, asked, wanted, originals, settled=late is not None), strict=True
-        ):
-            keys = index.table.ids[each.rows].tolist()
-            some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
-    if late is not None:
-        _add(found, late, asked, wanted)
-    return found
+        likely = likely_in_index(index, queries, wanted, settled=late is not None)
+    return likely if late is None else [a | b for a, b in zip(likely, late.likely(queries, wanted), strict=True)]
 
 
-def _from_store(
-    engine: Engine, read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQuery
-) -> list[list[Neighbor]]:
+def _in_store(
+    engine: Engine, read: _Read, queries: NDArray[np.float32], scope: str, wanted: ThresholdQuery
+) -> list[Likely]:
+    """The records that may match each query, by the vectors that the store has of the scope and kind."""
     reader, embedder = read
     same = Filter(where={"scope": scope}, kinds=wanted.kind)
-    asked = _first_parts(rows, embedder.dimension)
     block = VectorBlock(embedder.dimension)
     if engine.server_finds(reader):
-        ids = _nearest_in_store(read, asked, same, wanted)
+        ids = _nearest_in_store(read, queries, same, wanted)
     else:
         ids = reader.records.matching_ids(same, wanted.now)
     block.extend(reader.vectors.of_current(ids, embedder))
-    found: list[list[Neighbor]] = [[] for _ in rows]
-    _add(found, block, asked, wanted)
+    return block.likely(queries, wanted)
+
+
+def _measured(
+    read: _Read, queries: NDArray[np.float32], likely: Sequence[Likely], wanted: ThresholdQuery
+) -> list[list[Neighbor]]:
+    """The neighbours of each query among the records that may match it, nearest first."""
+    found = []
+    for query, records in zip(queries, likely, strict=True):
+        cosines = read.reader.vectors.cosines(read.embedder, query, list(records)) if records else ()
+        near = [Neighbor(key, float(cosine), records[key]) for key, cosine in zip(records, cosines, strict=True)]
+        near = [each for each in near if each.cosine >= wanted.floor]
+        near.sort(key=lambda each: (-each.cosine, each.record_id))
+        found.append(near[: wanted.most])
     return found
 
 
@@ -155,16 +158,6 @@ def _nearest_in_store(read: _Read, asked: NDArray[np.float32], same: Filter, wan
     near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in asked]
     ids: list[int] = np.unique(np.concatenate(near)).tolist()
     return ids
-
-
-def _add(
-    found: Sequence[list[Neighbor]], block: VectorBlock, asked: NDArray[np.float32], wanted: ThresholdQuery
-) -> None:
-    """Add the neighbours from a block to those found for each text."""
-    for some, more in zip(found, block.matches(asked, wanted), strict=True):
-        some += [Neighbor(*each) for each in more]
-        some.sort(key=lambda each: (-each.cosine, each.record_id))
-        del some[wanted.most :]
 
 
 class BatchMatches:

@@ -131,16 +131,6 @@ class PostgresBlocks(SqlBlocks):
             np.frombuffer(codes or b"", dtype="<u8"),
         )
 
-    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        held = dict(
-            self._execute(
-                "SELECT v.id, v.value FROM carray(?) c JOIN vector v ON v.id = c.value", (self._id_array(vector_ids),)
-            )
-        )
-        empty = bytes(4 * dimension)
-        values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
-        return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
-
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
         # A count is never 0, so a zero byte ends each record's counts.
         numbers, counts, ids = self._execute(

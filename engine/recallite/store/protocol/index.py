@@ -49,9 +49,6 @@ class Blocks(Protocol):
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
         """The packed vectors of one embedder in a range, by vector id."""
 
-    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The float32 vectors (n, dimension) with these vector ids, in any order; a missing one is zeros."""
-
     def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
         """The token codes of the vectors with these vector ids."""
 

@@ -220,6 +220,9 @@ class Vectors(Protocol):
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
         """The float32 bytes of the parts of records by this embedder, by row id; those without are absent."""
 
+    def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
+        """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
+
     def of_record(self, record_id: int) -> Parts:
         """The parts of a record by the active embedder, if any; with token codes if every part has them."""
 

@@ -56,6 +56,17 @@ class SqlVectors(Repository):
             found.setdefault(record_id, []).append(value)
         return found
 
+    def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
+        held = self.values_of(ids, embedder)
+        nearest = np.zeros(len(ids), dtype=np.float32)
+        for place, record_id in enumerate(ids):
+            found = held.get(record_id, ())
+            parts = b"".join(each for each in found if isinstance(each, bytes) and len(each) == query.nbytes)
+            if parts:
+                each = np.einsum("ij,j->i", np.frombuffer(parts, dtype="<f4").reshape(-1, len(query)), query)
+                nearest[place] = np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0).max()
+        return nearest.clip(-1.0, 1.0)
+
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
         self._execute(
             "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
@@ -174,6 +185,8 @@ class SqlVectors(Repository):
                 "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
                 (start, start + 8192, active.id, 4 * active.dimension),
             )
+            bad.update(row[0] for row in rows if not isinstance(row[1], bytes))
+            rows = [row for row in rows if isinstance(row[1], bytes)]
             if rows:
                 values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
                 norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
@@ -228,6 +241,7 @@ class SqlVectors(Repository):
                 (last, embedder_id, 4 * dimension),
             ):
                 last = rows[-1][0]
+                rows = [row for row in rows if isinstance(row[2], bytes)]
                 values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), dimension)
                 finite = np.isfinite(values).all(axis=1)
                 kept = [row for row, whole in zip(rows, finite.tolist(), strict=True) if whole]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apsw
 import numpy as np
@@ -19,10 +19,6 @@ from recallite.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
 from recallite.store.sqlite.arrays import id_array
 from recallite.store.sqlite.connection import CACHE_KIB
 from recallite.store.values import Columns, TermBlock
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # Of pages that are read once: with the cache that recall uses, reading a million vectors took 1.25 times as long, and
 # left 64 MB behind.
@@ -105,19 +101,6 @@ class SqliteBlocks(SqlBlocks):
             (*bounds, embedder_id),
         ).get
         return unpack(blob or b"", dimension)
-
-    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        # In the order of the array: with IN (SELECT ...) SQLite sorts them first, which takes four times as long.
-        rows = self._rows(
-            "SELECT v.id, v.value FROM carray(?) c CROSS JOIN vector v ON v.id = c.value", (id_array(vector_ids),)
-        )
-        found = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(-1, dimension)
-        if len(rows) == len(vector_ids):
-            return found
-        held = dict(rows)
-        empty = bytes(4 * dimension)
-        values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
-        return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
 
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
         chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"

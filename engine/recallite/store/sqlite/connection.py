@@ -194,4 +194,4 @@ def _load_sqlite_vec(connection: apsw.Connection) -> None:
 @cache
 def _tell_without_vec(why: str) -> None:
     """Once in a process: every connection would say the same."""
-    _log.warning("sqlite-vec %s: SQL has no vector functions; recall does not need them", why)
+    _log.warning("sqlite-vec %s: SQL has no vector functions; Python measures vectors instead", why)

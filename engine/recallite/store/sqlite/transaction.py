@@ -12,11 +12,13 @@ from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
 from recallite.store.sqlite.changes import SqliteChanges
 from recallite.store.sqlite.conditions import SqliteConditions
+from recallite.store.sqlite.connection import sqlite_vec_version
 from recallite.store.sqlite.copying import SqliteCopying
 from recallite.store.sqlite.erasing import SqliteErasure
 from recallite.store.sqlite.records import SqliteRecords
 from recallite.store.sqlite.sessions import SqliteSessions
 from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
+from recallite.store.sqlite.vectors import SqliteVectors
 
 
 class SqliteTransaction(SqlTransaction):
@@ -27,6 +29,8 @@ class SqliteTransaction(SqlTransaction):
 
     def __init__(self, connection: apsw.Connection, path: str, numbers: WordNumbers) -> None:
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
+        if sqlite_vec_version(connection) is not None:
+            self.vectors = SqliteVectors(self)
         self.records = SqliteRecords(self)
         self.sessions = SqliteSessions(self)
         self.blocks = SqliteBlocks(self)

@@ -8,6 +8,7 @@ import pytest
 from recallite.errors import EmbedderMismatch
 from recallite.model.filters import Filter
 from recallite.store.values import NEVER, Parts
+from tests.unit.memory.support import unit
 from tests.unit.store.contract.support import EMBEDDER, NOW, matrix, parts, row, vector
 
 
@@ -89,7 +90,26 @@ def test_terms_by_id_and_by_range_are_the_same(store):
         }  # fmt: skip
 
 
-def test_vectors_come_back_exact_and_packed(store):
+def test_cosines_are_of_the_nearest_part_in_the_order_asked(store):
+    with store.atomic() as writer:
+        embedder = writer.vectors.register_embedder(**EMBEDDER)
+        first, second, without = writer.records.insert(
+            [row("a", vectors=(vector(1), vector(2))), row("b", vectors=(vector(3),)), row("c")], embedder
+        )
+        query = unit(4)
+        inside = writer.vectors.cosines(embedder, query, [second])
+    with store.read() as reader:
+        asked = [second, without + 7, first, without, second]
+        found = reader.vectors.cosines(embedder, query, asked)
+        assert reader.vectors.cosines(embedder, query, []).tolist() == []
+        assert reader.vectors.cosines(embedder, unit(2), [first]).tolist() == pytest.approx([1.0], abs=1e-6)
+    exact = matrix(1, 2, 3).astype(np.float64) @ query.astype(np.float64)
+    assert found.dtype == np.float32
+    assert found.tolist() == pytest.approx([exact[2], 0, max(exact[:2]), 0, exact[2]], abs=1e-6)
+    assert inside[0] == found[0]
+
+
+def test_vectors_come_back_packed(store):
     with store.atomic() as writer:
         embedder = writer.vectors.register_embedder(**EMBEDDER)
         ids = writer.records.insert(
@@ -97,9 +117,6 @@ def test_vectors_come_back_exact_and_packed(store):
         )
     with store.read() as reader:
         packed = reader.blocks.vectors(embedder.id, embedder.dimension, ids)
-        exact = reader.blocks.exact_vectors(embedder.dimension, np.append(packed.ids, packed.ids[-1] + 7))
-        first, second, third = packed.ids.tolist()
-        shuffled = reader.blocks.exact_vectors(embedder.dimension, np.array([third, first, third, second]))
         ranges = [
             reader.blocks.vector_range(embedder.id, embedder.dimension, bounds)
             for bounds in reader.blocks.ranges("vectors")
@@ -107,8 +124,6 @@ def test_vectors_come_back_exact_and_packed(store):
         current = reader.vectors.of_current(ids, embedder)
         assert reader.vectors.of_record(ids[0]) == parts(1, 2)
     assert packed.owners.tolist() == [ids[0], ids[0], ids[1]]
-    assert np.array_equal(exact, np.vstack([matrix(1, 2, 3), np.zeros((1, embedder.dimension))]))
-    assert np.array_equal(shuffled, matrix(3, 1, 3, 2))
     assert np.concatenate([block.codes for block in ranges]).tolist() == packed.codes.tolist()
     assert [(record_id, values.tolist()) for record_id, _, _, _, values in current] == [
         (ids[0], matrix(1, 2).tolist()), (ids[1], matrix(3).tolist()),
