@@ -564,14 +564,17 @@ def test_remember_many_does_to_a_batch_what_remember_does_one_by_one(path, tmp_p
 
             def links(id):
                 found = memory.neighbors(id, direction="out")
-                return sorted((place[each.target], round(each.strength, 5)) for each in found)
+                return {place[each.target]: each.strength for each in found}
 
-            return {
-                place[record.id]: ([version.text for version in memory.history(record.id)], links(record.id))
-                for record in memory.list(limit=None)
-            }
+            stored = {place[record.id]: record.id for record in memory.list(limit=None)}
+            return (
+                {at: [version.text for version in memory.history(id)] for at, id in stored.items()},
+                {(at, *link): strength for at, id in stored.items() for *link, strength in links(id).items()},
+            )
 
-        assert told(bulk, ids) == told(single, [one.id for one in ones])
+        (texts, strengths), expected = told(bulk, ids), told(single, [one.id for one in ones])
+        assert texts == expected[0]
+        assert strengths == pytest.approx(expected[1], abs=1e-6)
         assert bulk.verify().problems == single.verify().problems == ()
 
 
