@@ -7,6 +7,7 @@ from itertools import pairwise
 from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import Asked, Statements
 from recallite_kernels.contract import I64, KernelError, array
+from recallite_kernels.groups import check_group
 
 
 def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
@@ -21,10 +22,11 @@ def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
     replaced one: for every frame of it the latest of that frame, whatever time is asked for, is its rival, and `leads`
     has the latest of these; -1 where there is none.
     """
-    m = array("moments", statements.moments, contract.i64, None).shape[0]
+    statements, asked = check_group(statements, Statements), check_group(asked, Asked, "asked.")
+    m = statements.moments.shape[0]
     array("keys", statements.keys, contract.i64, m)
-    slots = array("frames", statements.frames, contract.u32, m, None).shape[1]
-    array("values", statements.values, contract.u32, m, slots)
+    array("frames", statements.frames, contract.u32, m, None)
+    array("values", statements.values, contract.u32, *statements.frames.shape)
     contract.offsets("offsets", statements.offsets, m)
     queries = statements.offsets.shape[0] - 1
     array("asked.moments", asked.moments, contract.i64, queries)

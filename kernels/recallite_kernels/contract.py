@@ -127,10 +127,7 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: float = -math.inf) -> float:
     """A finite number within [low, high] and greater than `above`."""
-    try:
-        number = float(value.__float__())  # a string has none
-    except (AttributeError, TypeError, ValueError, OverflowError):
-        raise KernelError(f"{name}: {value!r}; wanted a number") from None
+    number = as_float(name, value)
     if not math.isfinite(number) or not low <= number <= high or number <= above:
         limits = "finite"
         if above != -math.inf:
@@ -141,6 +138,22 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
             limits += f", at most {high:g}"
         raise KernelError(f"{name}: {number!r}; wanted {limits}")
     return number
+
+
+def real_or_infinite(name: str, value: Any, low: float) -> float:
+    """`real`, or infinity."""
+    number = as_float(name, value)
+    return number if number == math.inf else real(name, number, low)
+
+
+def as_float(name: str, value: Any) -> float:
+    """A number, also NaN or infinity."""
+    try:
+        if isinstance(value, np.ndarray):  # of one number NumPy makes a float, with a warning
+            raise TypeError
+        return float(value.__float__())  # a string has none
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise KernelError(f"{name}: {value!r}; wanted a number") from None
 
 
 def indices(name: str, value: Any, n: int, length: int | None = None) -> I64:

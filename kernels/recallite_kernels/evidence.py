@@ -7,6 +7,7 @@ from typing import NamedTuple
 from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import Weighed, WordSlices
 from recallite_kernels.contract import F64, I64, U8, array
+from recallite_kernels.groups import check_group
 from recallite_kernels.lexical import check_slices, refuse_disorder
 from recallite_kernels.rank import check_parameters
 from recallite_kernels.signals import EVIDENCE, SIGNALS, RankParameters
@@ -29,7 +30,7 @@ class Assessed(NamedTuple):
 
 def assess(
     signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
-    parameters: RankParameters, *, checked: bool = False,
+    parameters: RankParameters,
 ) -> Assessed:  # fmt: skip
     """Weigh records as answers to their queries.
 
@@ -37,10 +38,10 @@ def assess(
     record is weighed beside the best other candidate of its query, by each signal. A record that is the best is weighed
     beside the second best. weights float64 (q, evidence + 1) has what each kind of evidence counts and, as the last,
     the bias; word_weights float64 (evidence + 1,) those for a record whose cosine is 0. Evidence that is not finite is
-    refused. The rows of a slice must ascend. `checked`: see `recallite_kernels.lexical`.
+    refused. The rows of a slice must ascend.
     """
-    if not checked:
-        parameters = _check(signals, offsets, weighed, slices, weights, word_weights, parameters)
+    weighed = check_group(weighed, Weighed, "weighed.")
+    parameters = _check(signals, offsets, weighed, slices, weights, word_weights, parameters)
     found = Assessed(*dispatch.active.assess(signals, offsets, weighed, slices, weights, word_weights, parameters))
     contract.finite("evidence", found.evidence)
     return found
@@ -56,13 +57,13 @@ def _check(
     queries = offsets.shape[0] - 1
     array("weighed.signals", weighed.signals, contract.f64, len(SIGNALS), None)
     size = weighed.signals.shape[1]
-    contract.offsets("weighed.offsets", array("weighed.offsets", weighed.offsets, contract.i64, queries + 1), size)
+    contract.offsets("weighed.offsets", weighed.offsets, size, queries)
     contract.indices("weighed.rows", weighed.rows, 2**31, size)
     array("weighed.lengths", weighed.lengths, contract.f32, size)
     array("weighed.ranks", weighed.ranks, contract.f64, size)
+    contract.real("weighed.records", weighed.records)
     for name in ("words", "unknown"):
         contract.finite(f"weighed.{name}", array(f"weighed.{name}", getattr(weighed, name), contract.f64, queries))
-    contract.real("weighed.records", weighed.records)
     check_word_slices(slices, queries)
     contract.finite("weights", array("weights", weights, contract.f64, queries, len(EVIDENCE) + 1))
     contract.finite("word_weights", array("word_weights", word_weights, contract.f64, len(EVIDENCE) + 1))
@@ -71,7 +72,7 @@ def _check(
 
 def check_word_slices(slices: WordSlices, queries: int) -> None:
     """Refuse postings of words that a kernel cannot read, or of other queries."""
-    idf = array("slices.idf", slices.idf, contract.f32, None)
+    idf = check_group(slices, WordSlices, "slices.").idf
     contract.finite("slices.idf", idf)
     contract.offsets("slices.word_offsets", slices.word_offsets, idf.shape[0], queries)
     check_slices(slices.rows, slices.starts, slices.ends, slices.slice_offsets)

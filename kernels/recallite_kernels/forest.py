@@ -9,6 +9,7 @@ from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import Forest, WordSlices
 from recallite_kernels.contract import F64, I64, KernelError, array
 from recallite_kernels.evidence import check_word_slices
+from recallite_kernels.groups import check_group
 from recallite_kernels.rank import check_parameters
 from recallite_kernels.signals import FEATURES, SIGNALS, RankParameters
 
@@ -30,7 +31,7 @@ class Reordered(NamedTuple):
 
 def rank_by_forest(
     signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
-    parameters: RankParameters, depth: int, *, checked: bool = False,
+    parameters: RankParameters, depth: int,
 ) -> Reordered:  # fmt: skip
     """The candidates with the best `depth` of each query by descending output of the forest, ties as they were.
 
@@ -38,12 +39,11 @@ def rank_by_forest(
     int64 (n,); order int64 (n,) has the places of each query's candidates, counted from its first, best first.
     `slices` are the postings of the queries' words, and unknown float64 (q,) is the summed IDF of words that no record
     contains. A first candidate that alone of these has all words of its query stays first. An output that is not finite
-    is refused. `checked`: see `recallite_kernels.lexical`; it takes a forest that `check_forest` let pass.
+    is refused.
     """
-    if not checked:
-        _check(signals, offsets, rows, order, slices, unknown, depth)
-        check_forest(forest, len(FEATURES))
-        parameters = check_parameters(parameters)
+    _check(signals, offsets, rows, order, slices, unknown)
+    check_forest(forest, len(FEATURES))
+    parameters, depth = check_parameters(parameters), min(contract.whole("depth", depth, 0), rows.shape[0])
     found = Reordered(
         *dispatch.active.rank_by_forest(signals, offsets, rows, order, slices, unknown, forest, parameters, depth)
     )
@@ -67,7 +67,7 @@ def forest_scores(features: F64, forest: Forest) -> F64:
 
 def check_forest(forest: Forest, features: int) -> None:
     """Refuse a forest that cannot be walked, or that asks for more features."""
-    trees, nodes = array("nodes", forest.nodes, contract.u8, None, None).shape
+    trees, nodes = check_group(forest, Forest).nodes.shape
     if nodes < 1 or nodes & (nodes + 1):
         raise KernelError(f"nodes: {nodes} a tree; wanted complete trees: 1, 3, 7, 15, ... nodes")
     array("thresholds", forest.thresholds, contract.f64, trees, nodes)
@@ -77,9 +77,7 @@ def check_forest(forest: Forest, features: int) -> None:
         raise KernelError(f"nodes: name feature {int(forest.nodes.max())}; wanted 0 to {features - 1}")
 
 
-def _check(
-    signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, depth: int
-) -> None:  # fmt: skip
+def _check(signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64) -> None:
     n = array("signals", signals, contract.f64, len(SIGNALS), None).shape[1]
     contract.finite("signals", signals)
     queries = contract.offsets("offsets", offsets, n).shape[0] - 1
@@ -90,4 +88,3 @@ def _check(
             raise KernelError(f"order: wanted each place from 0 to {stop - start - 1} of a query once")
     check_word_slices(slices, queries)
     contract.finite("unknown", array("unknown", unknown, contract.f64, queries))
-    contract.whole("depth", depth, 0)

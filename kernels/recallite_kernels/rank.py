@@ -7,7 +7,6 @@ of one per step saved 0.2 ms of a recall of 0.8.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +14,8 @@ import numpy as np
 
 from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import NO_MENTIONS, NO_TOKENS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
-from recallite_kernels.contract import F64, I64, KernelError, array
+from recallite_kernels.contract import F64, I32, I64, KernelError, array
+from recallite_kernels.groups import check_group
 from recallite_kernels.lexical import check_postings
 from recallite_kernels.signals import RankParameters
 
@@ -32,7 +32,6 @@ _WHOLE = {
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
     rerank: F64 | None = None, mentions: Mentions | None = None, tokens: Tokens | None = None,
-    *, checked: bool = False,
 ) -> tuple[I64, I64, F64, I64]:  # fmt: skip
     """Every candidate of each query with its signals.
 
@@ -48,11 +47,11 @@ def rank_candidates(
     Returns offsets int64 (q + 1,), rows int64 (m,) ascending within a query, signals float64 (len(SIGNALS), m) in rows
     as `SIGNALS` names them, and order int64 (m,): places of each query's candidates, counted from its first, by
     descending score, ties by ascending key. A signal that is not finite is refused, and so is a link that spreads with
-    a strength that is no finite number of 0 or more. `checked`: see `recallite_kernels.lexical`; it
-    takes parameters from `check_parameters`.
+    a strength that is no finite number of 0 or more.
     """
-    if not checked:
-        parameters = _check(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
+    postings, parameters = check_group(postings, Postings), check_parameters(parameters)
+    tokens = None if tokens is None else check_group(tokens, Tokens, "tokens.")
+    _check(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
     found = dispatch.active.rank_candidates(
         lists, codes, postings, graph, records, parameters, NO_RERANK if rerank is None else rerank,
         NO_MENTIONS if mentions is None else mentions, NO_TOKENS if tokens is None else tokens,
@@ -71,23 +70,16 @@ def rank_candidates(
 def _check(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
     rerank: F64 | None, mentions: Mentions | None, tokens: Tokens | None,
-) -> RankParameters:  # fmt: skip
-    queries, n = lists.vector_counts.shape[0], graph.previous.shape[0]
+) -> None:  # fmt: skip
+    queries, n = check_group(lists, Lists).vector_counts.shape[0], check_group(graph, Graph).previous.shape[0]
     _check_lists(lists, queries)
     if codes is not None:
         check_codes(codes, queries, n)
-        array("ceilings", codes.ceilings, contract.f32, queries)
     if postings.slice_offsets.shape[0] != queries + 1 or postings.lengths.shape[0] != n:
         raise KernelError(f"postings: of other queries or records; wanted {queries} queries and {n} records")
     check_postings(postings)
-    _check_graph(graph, n)
-    array("keys", records.keys, contract.i64, n)
-    array("created_at", records.created_at, contract.i64, n)
-    array("importance", records.importance, contract.f32, n)
-    array("moments", records.moments, contract.i64, n)
-    array("moments_until", records.moments_until, contract.i64, n)
-    array("resolved", records.resolved, contract.u8, n)
-    array("speakers", records.speakers, contract.i32, n if records.speakers.shape[0] else 0, 2)
+    check_graph(graph, n)
+    check_records(records, n)
     if mentions is not None:
         _check_mentions(mentions, queries)
     if rerank is not None:
@@ -99,19 +91,40 @@ def _check(
         _check_tokens(tokens, queries, codes)
         if rerank is not None:
             raise KernelError("tokens: with rerank; wanted one of them")
-    return check_parameters(parameters)
+
+
+def check_records(records: Records, n: int) -> None:
+    """Refuse records that are not n."""
+    check_group(records, Records)
+    array("keys", records.keys, contract.i64, n)
+    array("created_at", records.created_at, contract.i64, n)
+    array("importance", records.importance, contract.f32, n)
+    array("moments", records.moments, contract.i64, n)
+    array("moments_until", records.moments_until, contract.i64, n)
+    array("resolved", records.resolved, contract.u8, n)
+    array("speakers", records.speakers, contract.i32, n if records.speakers.shape[0] else 0, 2)
 
 
 def check_codes(codes: Codes, queries: int, n: int) -> None:
     """Refuse codes of other queries or records; places are checked where they are read."""
-    dimension = codes.queries.shape[1]
+    dimension = check_group(codes, Codes).queries.shape[1]
     array("queries", codes.queries, contract.f32, queries, dimension)
+    array("ceilings", codes.ceilings, contract.f32, queries)
     contract.finite("queries", codes.queries)
     array("codes", codes.codes, contract.i8, None, dimension)
     array("scales", codes.scales, contract.f32, codes.codes.shape[0])
+    if codes.residuals.shape[0]:
+        array("residuals", codes.residuals, contract.i8, *codes.codes.shape)
     listed = n if codes.parts.shape[0] else 0
     array("first_place", codes.first_place, contract.i64, listed)
     array("parts", codes.parts, contract.i32, listed)
+
+
+def check_places(first_place: I64, parts: I32, places: int) -> None:
+    """Refuse records whose vectors are at places that are not there."""
+    outside = (first_place < 0) | (first_place > places - parts.astype(np.int64))
+    if ((parts < 0) | (outside & (parts != 0))).any():
+        raise KernelError("first_place, parts: name a place that is not there")
 
 
 def check_parameters(parameters: RankParameters) -> RankParameters:
@@ -134,10 +147,8 @@ def _checked(parameters: RankParameters) -> RankParameters:
         name = f"parameters.{field}"
         if field in _WHOLE:
             values[field] = contract.whole(name, value, 0, _WHOLE[field])
-        elif field == "half_life_days" and value == math.inf:
-            values[field] = value
         elif field == "half_life_days":
-            values[field] = contract.real(name, value, low=1e-9)
+            values[field] = contract.real_or_infinite(name, value, low=1e-9)
         elif field == "rrf_k":
             values[field] = contract.real(name, value)
         else:
@@ -155,11 +166,11 @@ def _checked(parameters: RankParameters) -> RankParameters:
 
 
 def _check_mentions(mentions: Mentions, queries: int) -> None:
-    names = array("names", mentions.names, contract.i32, None)
+    names = check_group(mentions, Mentions).names
     contract.offsets("name_offsets", mentions.name_offsets, names.shape[0], queries)
     if names.size and int(names.min()) < 0:
         raise KernelError(f"names: holds {int(names.min())}; wanted 0 or more")
-    spans = array("begins", mentions.begins, contract.i64, None).shape[0]
+    spans = mentions.begins.shape[0]
     array("ends", mentions.ends, contract.i64, spans)
     array("fades", mentions.fades, contract.i64, spans)
     contract.offsets("span_offsets", mentions.span_offsets, spans, queries)
@@ -168,16 +179,15 @@ def _check_mentions(mentions: Mentions, queries: int) -> None:
 def _check_tokens(tokens: Tokens, queries: int, codes: Codes | None) -> None:
     if codes is None:
         raise KernelError("tokens: without codes; wanted the vectors that they belong to")
-    array("token codes of queries", tokens.queries, contract.u64, None, None)
     contract.whole("width", tokens.width, 1, 64 * tokens.queries.shape[1])
     array("weights", tokens.weights, contract.f32, tokens.queries.shape[0])
     contract.finite("weights", tokens.weights)
     contract.offsets("offsets", tokens.offsets, tokens.queries.shape[0], queries)
     array("starts", tokens.starts, contract.i64, codes.codes.shape[0] + 1)
-    array("token codes", tokens.codes, contract.u64, None)
 
 
-def _check_graph(graph: Graph, n: int) -> None:
+def check_graph(graph: Graph, n: int) -> None:
+    """Refuse a graph of other records; where it leads is checked as it is read."""
     array("previous", graph.previous, contract.i32, n)
     array("following", graph.following, contract.i32, n)
     array("sources", graph.sources, contract.i32, n)

@@ -37,7 +37,7 @@ def decay(
     _vector("ages_days", ages_days)
     half_life_days = contract.real("half_life_days", half_life_days, above=0.0)
     floor = contract.real("floor", floor, low=0.0, high=1.0)
-    if form not in ("half_life", "exp"):
+    if not isinstance(form, str) or form not in ("half_life", "exp"):
         raise KernelError(f'form: {form!r}; wanted "half_life" or "exp"')
     return dispatch.active.decay(ages_days, half_life_days, floor, form == "exp")
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 from recallite_kernels import dispatch
 from recallite_kernels.composition import DONE, FAULTS, NARROW, ROOM
 from recallite_kernels.contract import KernelError
+from recallite_kernels.recall_checks import check_recall
 from recallite_kernels.view import Asking, Hits, Plan, View, Workspace
 
 __all__ = ["DONE", "NARROW", "ROOM", "recall"]
 
 
-def recall(view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits) -> int:
+def recall(
+    view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits, *, checked: bool = False
+) -> int:  # fmt: skip
     """Write the hits of each question to `hits`: `DONE`, or `ROOM` or `NARROW` where it takes more room.
 
-    The groups are made by those who know that they fit together, once until the index changes: nothing is checked here
-    but what is measured. Raises KernelError where that is not finite or out of range.
+    Checking that the groups are whole and fit together takes longer than many a recall. `checked=True` says that it is
+    known, as of an index that was checked when it was loaded; then only what is measured is checked. Raises KernelError
+    where that is not finite or out of range.
     """
+    if not checked:
+        view, plan, asking, work, hits = check_recall(view, plan, asking, work, hits)
     status = dispatch.active.recall(view, plan, asking, work, hits)
     if status in FAULTS:
         raise KernelError(FAULTS[status])

@@ -322,6 +322,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
     n, visible = len(view.terms.lengths), view.vectors.visible if plan.by_vector else 0
     size = visible if visible <= SCAN_ALL else min(plan.shortlist, visible)
     capacity, segments = min(size + ROOM, visible), len(view.terms.segments) - 1
+    words, tokens = max(words, 1), max(tokens, 1)
     sketch_words, slices = view.vectors.sketches.shape[1], max(1, words * segments)
     wanted = min(plan.wanted, n)
     listed = (2 * wanted + room) * (questions if plan.shared else 1) + bound
@@ -339,19 +340,19 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         scratch=np.zeros(n, single), sketch=e((questions, sketch_words), np.uint64),
         held_rows=e((questions, capacity), whole), held_distances=e((questions, capacity), np.uint16),
         limits=e(questions, whole), counts=e(questions, whole), histogram=e(64 * sketch_words + 2, whole),
-        near_blocks=e(64, np.uint16), word_places=e((max(words, 1), max(segments, 1)), whole),
-        word_order=e(max(words, 1), whole), starts=e(slices, whole), stops=e(slices, whole), words=e(slices, whole),
+        near_blocks=e(64, np.uint16), word_places=e((words, max(segments, 1)), whole),
+        word_order=e(words, whole), starts=e(slices, whole), stops=e(slices, whole), words=e(slices, whole),
         slice_idf=e(slices, single), pairs=np.zeros((8, 2), whole), sizes=e(1, whole), word_rows=e((1, wanted), whole),
         word_scores=e((1, wanted), single), cosines=e(size, single), bins=e(size, whole), sorted=e(size, whole),
         bin_counts=e(BINS, whole), near_rows=e((1, max(wanted, 1)), whole), near_cosines=e((1, max(wanted, 1)), single),
         ceilings=e(1, single), known_rows=e((1, listed), whole), known_cosines=e((1, listed), single),
         known_bm25=e((1, listed), single), bound_blocks=e((2, blocks), whole), bound_rests=e(blocks),
-        bound_decays=e(2 * blocks), bound=e(n if blocks else 0, whole), token_weights=e(max(tokens, 1), single),
+        bound_decays=e(2 * blocks), bound=e(n if blocks else 0, whole), token_weights=e(tokens, single),
         rerank=e(listed), whole=e((5, listed), whole), single=e((4, listed), single), double=e((8, listed)),
         slots=e(table, whole), best_three=e((table, 3)), slot_marks=e(2 * table, np.uint8), beside=e((2, room), whole),
         bytes=e(256, whole), offsets=e(2, whole), rows=e(listed, whole), order=e(listed, whole),
         ranked=e((listed, len(SIGNALS))), table=e((len(SIGNALS), listed)), formula=e(listed),
-        features=e((len(FEATURES), best)), outputs=e(best), marks=e(max(words, 1), np.uint8),
+        features=e((len(FEATURES), best)), outputs=e(best), marks=e(words, np.uint8),
         stated=e((best, frames), np.uint32),
         values=e((best, frames), np.uint32), moments=e(best, whole), keys=e(best, whole), placed=e(best, np.uint8),
         asked_moment=e(1, whole), asked_former=e(1, np.uint8), changed=e((6, best), whole), sure=e(listed),
@@ -359,7 +360,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         weighed=e((len(SIGNALS), weighed)), weighed_lengths=e(weighed, single), weighed_ranks=e(weighed),
         mass=np.zeros(1), evidence=e((len(EVIDENCE), weighed)), confidence=e(weighed), reasons=e(weighed, whole),
         near_standing=e(NEAREST, whole), near_scores=e(NEAREST, single),
-        other_held=e((some, max(words, 1)), np.uint8), other_offsets=e(2, whole),
+        other_held=e((some, words), np.uint8), other_offsets=e(2, whole),
         other_rows=e(some, whole), other_order=e(some, whole),
         other_ranked=e((some, len(SIGNALS))), other_table=e((len(SIGNALS), some)), pool=e(pool),
         pool_rows=e((pool[0], pool[2]), whole), pool_ranks=e((pool[0], pool[2])), needed=np.zeros(1, whole),

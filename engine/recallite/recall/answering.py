@@ -118,7 +118,7 @@ def call(view: kernels.View, plan: kernels.Plan, asked: AskedQuestions) -> tuple
     questions, words = len(asking.said), len(asking.shares)
     while True:
         work, hits = _memory(view, plan, questions, words, asked, room, bound)
-        status = kernels.recall(view, plan, asking, work, hits)
+        status = kernels.recall(view, plan, asking, work, hits, checked=True)
         if status == kernels.DONE:
             return hits, work
         if status == kernels.ROOM:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any
 
 import numba
 from numba import extending
 from numba.core import compiler, registry, runtime, serialize, types
 
-from recallite_kernels import signals
+from recallite_kernels import contract, signals
 from recallite_kernels.arguments import (
     Asked,
     Codes,
@@ -33,6 +33,7 @@ from recallite_kernels.arguments import (
     WordSlices,
 )  # fmt: skip
 from recallite_kernels.cache import Cache
+from recallite_kernels.groups import fields_of
 from recallite_kernels.signals import RankParameters
 
 # Parts of numba without types of their own.
@@ -76,26 +77,32 @@ OUT_I8_2, OUT_I32, OUT_U8 = writes(types.int8, 2), writes(types.int32, 1), write
 OUT_U8_2, OUT_U32_2 = writes(types.uint8, 2), writes(types.uint32, 2)
 OUT_U16, OUT_U16_2 = writes(types.uint16, 1), writes(types.uint16, 2)
 
-LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
-CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1, I8_2], Codes)
-SKETCHES = _types.NamedTuple([U64_2, U64_3, I64_1], Sketches)
-TOKENS = _types.NamedTuple([U64_2, F32_1, I64_1, I64_1, U64_1, I64], Tokens)
-POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
-GRAPH = _types.NamedTuple([I32_1, I32_1, I32_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)
-RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I64_1, U8_1, I32_2], Records)
-MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
-FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
-WEIGHED = _types.NamedTuple([I64_1, I64_1, F64_2, F32_1, F64_1, F64_1, F64_1, F64], Weighed)
-WORD_SLICES = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, F32_1, I64_1], WordSlices)
-STATEMENTS = _types.NamedTuple([I64_1, U32_2, U32_2, I64_1, I64_1], Statements)
-ASKED = _types.NamedTuple([I64_1, U8_1], Asked)
-PARAMETERS = _types.NamedTuple(
-    [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters
+_SCALARS = {
+    dtype: getattr(types, dtype.name)
+    for dtype in (contract.f32, contract.f64, contract.i8, contract.i32, contract.i64, contract.u8, contract.u16,
+                  contract.u32, contract.u64)
+}  # fmt: skip
+
+
+def type_of(group: Any) -> Any:
+    """The type of a group of arguments, by its annotations."""
+    if group in (int, float):
+        return I64 if group is int else F64
+    fields = []
+    for _, kind, dimensions, written in fields_of(group):
+        array = writes if written else reads
+        fields.append(array(_SCALARS[kind], dimensions) if kind in _SCALARS else type_of(kind))
+    return _types.NamedTuple(fields, group)
+
+
+LISTS, CODES, SKETCHES, TOKENS, POSTINGS, GRAPH, RECORDS, MENTIONS, FOREST, WEIGHED, WORD_SLICES = map(
+    type_of, (Lists, Codes, Sketches, Tokens, Postings, Graph, Records, Mentions, Forest, Weighed, WordSlices)
 )
+STATEMENTS, ASKED, PARAMETERS = type_of(Statements), type_of(Asked), type_of(RankParameters)
 
 
 def named(group: type, *each: Any) -> Any:
-    """The type of a group of arguments."""
+    """The type of a group of arrays that no caller passes."""
     return _types.NamedTuple(each, group)
 
 

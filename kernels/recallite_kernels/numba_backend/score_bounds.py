@@ -29,8 +29,9 @@ NO_QUERY: F32 = np.empty(0, np.float32)
 class Bound(NamedTuple):
     """What a row of one query needs.
 
-    floor: the score to reach; words, alone: the greatest share of the similarity that BM25 gives a row with a vector,
-    and one without; per_similarity, per_cosine: 1 / weight, 0 for a weight of 0; reach: a cosine's error per int8 step.
+    floor: the score to reach, finite; words, alone: the greatest share of the similarity that BM25 gives a row with a
+    vector, and one without; per_similarity, per_cosine: 1 / weight, 0 for a weight of 0; reach: a cosine's error per
+    int8 step.
     """
 
     floor: float
@@ -85,16 +86,18 @@ def bound_of(query: Any, floor: Any, word_ceiling: Any, parameters: Any) -> Any:
     per_similarity = 1.0 / parameters.semantic_weight if parameters.semantic_weight > 0 else 0.0
     per_cosine = 1.0 / vector_weight if vector_weight > 0 else 0.0
     alone = word_ceiling if parameters.keyword_fallback == 1 else words
+    floor = max(min(floor, np.float64(1e300)), np.float64(-1e300))  # times a weight of 0 infinity were NaN
     return Bound(floor, words, alone, per_similarity, per_cosine, reach)
 
 
 @exact
 def rest_of(created_at: Any, importance: Any, parameters: Any, decays: Any) -> Any:
-    """What age and importance give a record; not less for a younger or a weightier one."""
+    """What age and importance give a record; not less for a younger or a weightier one, NaN for one without end."""
     a_step = STEPS_A_LIFE / (parameters.half_life_days * DAY_US)
     age = max(np.float64(parameters.clock) - np.float64(created_at), 0.0) * a_step
     step = np.uintp(np.int32(min(age, np.float64(STEPS - 1))))
-    return parameters.recency_weight * decays[step] + parameters.importance_weight * np.float64(importance)
+    weight = np.float64(importance) + (np.float64(importance) - np.float64(importance))
+    return parameters.recency_weight * decays[step] + parameters.importance_weight * weight
 
 
 @exact
@@ -258,12 +261,12 @@ def _score_bound_candidates(
     bound = bound_of(asked, floor, word_ceiling, parameters)
     fill_decays(parameters, decays)
     opened, near = blocks[0], blocks[1]
-    least_rest = floor - parameters.semantic_weight - SLACK
+    least_rest = bound.floor - parameters.semantic_weight - SLACK
     n, count, next_known = records.created_at.shape[0], 0, 0
     for first in range(0, n, BLOCK_ROWS):
         size = min(BLOCK_ROWS, n - first)
         greatest = greatest_rest(first, size, records, parameters, decays)
-        if not greatest >= least_rest - SLACK:
+        if greatest < least_rest - SLACK:  # NaN where an importance is infinite
             continue
         within = -1
         if size == BLOCK_ROWS and asked.shape[0] > 0:

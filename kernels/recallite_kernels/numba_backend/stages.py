@@ -6,13 +6,12 @@ Numba counted references in 1,400 places, which took a quarter to a half more ti
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
-from numba.core import types
 
-from recallite_kernels import composition, contract
-from recallite_kernels.arguments import RESIDUAL_STEPS, Codes, Forest, Graph, Records, Sketches
+from recallite_kernels import composition
+from recallite_kernels.arguments import RESIDUAL_STEPS, Codes, Sketches
 from recallite_kernels.composition import AT_VECTORS, NARROW
 from recallite_kernels.numba_backend import _jit, hamming, lexical
 from recallite_kernels.numba_backend import _sort as sorts
@@ -25,16 +24,13 @@ from recallite_kernels.numba_backend.forest import _rank_by_forest
 from recallite_kernels.numba_backend.rank import Ranked, Scratch, _rank_candidates
 from recallite_kernels.numba_backend.score_bounds import _score_bound_candidates
 from recallite_kernels.numba_backend.vectors import AHEAD, GREATEST, dot_int8, first_of, parts_of
-from recallite_kernels.signals import SIGNALS, RankParameters
+from recallite_kernels.signals import SIGNALS
 from recallite_kernels.view import (
     BINS,
     SCAN_ALL,
     Asking,
     Hits,
     Plan,
-    Stated,
-    Terms,
-    Vectors,
     View,
     Workspace,
 )  # fmt: skip
@@ -342,58 +338,10 @@ def sources_of(sources: Any, rows: Any, count: Any) -> Any:
     return found
 
 
-_SCALARS = {
-    contract.F32: types.float32, contract.F64: types.float64, contract.I8: types.int8, contract.I32: types.int32,
-    contract.I64: types.int64, contract.U8: types.uint8, contract.U16: types.uint16, contract.U32: types.uint32,
-    contract.U64: types.uint64,
-}  # fmt: skip
-_GROUPS: dict[Any, Any] = {
-    float: types.float64, int: types.int64, Graph: _jit.GRAPH, Records: _jit.RECORDS, RankParameters: _jit.PARAMETERS,
-    Forest: _jit.FOREST,
-}  # fmt: skip
-# Arrays have one dimension but for these.
-_DIMENSIONS = {
-    Vectors: {"sketches": 3, "codes": 2, "residuals": 2},
-    Stated: {"frames": 3, "chains": 2},
-    Plan: {"weights": 2},
-    Asking: {"vectors": 2, "token_codes": 2},
-    Hits: {
-        "rows": 2, "keys": 2, "successors": 2, "scores": 2, "confidence": 2, "reasons": 2, "signals": 3, "held": 3,
-        "figures": 2,
-    },
-    Workspace: {
-        "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2, "pairs": 2, "word_rows": 2,
-        "word_scores": 2, "near_rows": 2, "near_cosines": 2, "known_rows": 2, "known_cosines": 2, "known_bm25": 2,
-        "bound_blocks": 2, "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
-        "features": 2, "stated": 2, "values": 2, "changed": 2, "weighed": 2, "evidence": 2, "other_held": 2,
-        "other_ranked": 2, "other_table": 2, "pool": 3, "pool_rows": 2, "pool_ranks": 2,
-    },
-}  # fmt: skip
-# What is read only takes arrays that may be written too; these are written, or mixed with such.
-_WRITTEN = {Terms: {"frequencies"}, Vectors: {"places"}}
-
-
-def _type_of(group: Any) -> Any:
-    """The type of a group of arguments, by its annotations."""
-    every = group in (Hits, Workspace)
-    dimensions, written = _DIMENSIONS.get(group, {}), _WRITTEN.get(group, set())
-    fields = []
-    for name, kind in get_type_hints(group).items():
-        if kind in _SCALARS:
-            array = _jit.writes if every or name in written else _jit.reads
-            fields.append(array(_SCALARS[kind], dimensions.get(name, 1)))
-        else:
-            fields.append(_GROUPS[kind])
-    return _jit.named(group, *fields)
-
-
-for _group in (Terms, Vectors, Stated):
-    _GROUPS[_group] = _type_of(_group)
-
 _composed = exact(composition.composed(globals(), exact))
 
 
-@_jit.kernel(_type_of(View), _type_of(Plan), _type_of(Asking), _type_of(Workspace), _type_of(Hits), returns=_jit.I64)
+@_jit.kernel(*map(_jit.type_of, (View, Plan, Asking, Workspace, Hits)), returns=_jit.I64)
 def _recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
     return _composed(referred(view), referred(plan), referred(asking), referred(work), referred(hits))
 

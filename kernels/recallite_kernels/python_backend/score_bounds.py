@@ -22,19 +22,17 @@ def score_bound_candidates(
     weight = parameters.vector_weight / (parameters.vector_weight + parameters.keyword_weight)
     ages = (float(parameters.clock) - records.created_at.astype(np.float64)) / DAY_US
     recency = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
-    rest = parameters.recency_weight * recency + parameters.importance_weight * records.importance.astype(np.float64)
+    importance = np.where(np.isfinite(records.importance), records.importance, np.nan).astype(np.float64)
+    rest = parameters.recency_weight * recency + parameters.importance_weight * importance
     allowed = np.ones(n, np.bool_) if not mask.size else mask > 0
     has_vector = np.zeros(n, np.bool_)
     if codes is not None:
         has_vector = parts_of(codes, np.arange(n)) != 0
-        counts, first = (each(codes, np.flatnonzero(has_vector)) for each in (parts_of, first_of))
-        if (counts < 0).any() or (first < 0).any() or (first > len(codes.codes) - counts).any():
-            return None
     found, ends = [np.empty(0, np.int64)], [0]
     for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
         left = allowed.copy()
         left[rows[start:stop]] = False
-        similarity = np.where(rest >= floors[query] - 1e-9, -1.0, np.inf)
+        similarity = np.where(rest >= floors[query] - 1e-9, 0.0, np.inf)
         if parameters.semantic_weight > 0:
             similarity = (floors[query] - rest) / parameters.semantic_weight
         similarity -= 1e-9
@@ -61,7 +59,7 @@ def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketche
     may = needed <= 1.0 + 1e-5
     if len(sketches.limits):
         steps = len(sketches.limits) - 1
-        limits = sketches.limits[np.minimum((needed * steps).astype(np.int64), steps)]
+        limits = sketches.limits[(np.minimum(needed, 1.0) * steps).astype(np.int64)]
         words = sketches.sketches[places // LANES, :, places % LANES]
         may &= bit_count(words ^ sketches.queries[query]).sum(axis=1, dtype=np.int64) <= limits
     at = np.flatnonzero(may)

@@ -1,0 +1,77 @@
+"""The groups of arguments as types: what the compiler is told of their arrays, and what the checks hold them to."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
+
+from recallite_kernels.arguments import Codes, Forest, Lists, Records, Sketches, Statements, Tokens, Weighed
+from recallite_kernels.contract import KernelError, array, as_float, output, whole
+from recallite_kernels.view import Asking, Hits, Plan, Stated, Terms, Vectors, Workspace
+
+Group = TypeVar("Group", bound=tuple[Any, ...])
+
+# Arrays have one dimension but for these.
+_DIMENSIONS: dict[type, dict[str, int]] = {
+    Lists: {"vector_rows": 2, "cosines": 2, "keyword_rows": 2, "bm25": 2},
+    Codes: {"queries": 2, "codes": 2, "residuals": 2},
+    Tokens: {"queries": 2},
+    Sketches: {"queries": 2, "sketches": 3},
+    Records: {"speakers": 2},
+    Forest: {"nodes": 2, "thresholds": 2, "leaves": 2},
+    Weighed: {"signals": 2},
+    Statements: {"frames": 2, "values": 2},
+    Vectors: {"sketches": 3, "codes": 2, "residuals": 2},
+    Stated: {"frames": 3, "chains": 2},
+    Plan: {"weights": 2},
+    Asking: {"vectors": 2, "token_codes": 2},
+    Hits: {
+        "rows": 2, "keys": 2, "successors": 2, "scores": 2, "confidence": 2, "reasons": 2, "signals": 3, "held": 3,
+        "figures": 2,
+    },
+    Workspace: {
+        "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2, "pairs": 2, "word_rows": 2,
+        "word_scores": 2, "near_rows": 2, "near_cosines": 2, "known_rows": 2, "known_cosines": 2, "known_bm25": 2,
+        "bound_blocks": 2, "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
+        "features": 2, "stated": 2, "values": 2, "changed": 2, "weighed": 2, "evidence": 2, "other_held": 2,
+        "other_ranked": 2, "other_table": 2, "pool": 3, "pool_rows": 2, "pool_ranks": 2,
+    },
+}  # fmt: skip
+# What is only read may be written too; these are written, or mixed with such.
+_WRITTEN: dict[type, set[str]] = {
+    Terms: {"frequencies"}, Vectors: {"places"}, Hits: set(Hits._fields), Workspace: set(Workspace._fields),
+}  # fmt: skip
+
+
+@cache
+def fields_of(kind: type) -> tuple[tuple[str, Any, int, bool], ...]:
+    """The name of each field, its type, a dtype for an array, then its dimensions and whether it is written."""
+    dimensions, written = _DIMENSIONS.get(kind, {}), _WRITTEN.get(kind, set())
+    fields = []
+    for name, of in get_type_hints(kind).items():
+        dtypes = get_args(of)
+        each = np.dtype(get_args(dtypes[1])[0]) if dtypes else of
+        fields.append((name, each, dimensions.get(name, 1) if dtypes else 0, name in written))
+    return tuple(fields)
+
+
+def check_group(value: object, kind: type[Group], prefix: str = "") -> Group:
+    """The group with its numbers as int and float; refused where a field is not of its type.
+
+    Lengths, and what the arrays hold, are for the caller to check.
+    """
+    if not isinstance(value, kind):
+        raise KernelError(f"{prefix or kind.__name__}: {type(value).__name__}; wanted {kind.__name__}")
+    held = []
+    for (name, of, dimensions, written), each in zip(fields_of(kind), value, strict=True):
+        if isinstance(of, np.dtype):
+            held.append((output if written else array)(prefix + name, each, of, *(None,) * dimensions))
+        elif of is float:
+            held.append(as_float(prefix + name, each))
+        elif of is int:
+            held.append(whole(prefix + name, each, -(2**63), 2**63 - 1))
+        else:
+            held.append(check_group(each, of, prefix))
+    return kind(*held)
