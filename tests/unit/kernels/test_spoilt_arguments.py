@@ -1,0 +1,350 @@
+"""Every public kernel with one argument spoilt: both backends raise the same KernelError, or give the same result."""
+
+from __future__ import annotations
+
+import zlib
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import recallite_kernels as kernels
+from recallite_kernels import KernelError
+from recallite_kernels.protocol import NAMES
+from tests.limits import examples
+from tests.unit.kernels import test_rank, test_recall, test_score_bounds
+from tests.unit.kernels.cases import forest, forward, mask, postings, rng, statements, tokens, vectors, weighed
+from tests.unit.kernels.test_backends_agree import both
+
+SEEDS = examples(5)
+N = 40
+
+
+def unit(generator, n, d):
+    found = vectors(generator, n, d, zeros=False)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def slices(generator):
+    """Two queries of three words, of which each has two slices."""
+    some = postings(generator, N, [3, 3], 2)
+    return some.rows, some.starts, some.ends, np.repeat(np.arange(6), 2), some.slice_offsets, some.idf[::2].copy()
+
+
+def candidates(generator):
+    return np.array([0, 5, 9]), np.sort(generator.integers(0, N, 9))
+
+
+def ranking(generator):
+    lists, codes, words, beside, records = test_rank.case(int(generator.integers(2**31)), 2, N, "half")
+    chosen = test_rank.parameters(rerank_weight=0.5, rerank_depth=5)
+    compared = test_rank.tokens(1, codes, asked=(3, 2))
+    codes = codes._replace(residuals=np.zeros_like(codes.codes))
+    return {
+        "lists": lists, "codes": codes, "postings": words, "graph": beside, "records": records, "parameters": chosen,
+        "mentions": test_rank.mentions_of(1, 2), "tokens": compared,
+    }  # fmt: skip
+
+
+def bounded(generator):
+    offsets, rows, codes, exact, records, allowed = test_score_bounds.case(
+        int(generator.integers(2**31)), 2, N, "half", True
+    )
+    sketches = kernels.Sketches(
+        kernels.sketch(codes.queries), kernels.sketch_blocks(kernels.sketch(exact)), np.linspace(12, 4, 9).astype(int)
+    )
+    # Without age, of which the JIT has a table.
+    chosen = test_score_bounds.parameters(recency_weight=0.0, keyword_weight=0.5)
+    return {
+        "offsets": offsets, "rows": rows, "floors": np.array([0.5, 0.6]), "word_ceilings": np.array([0.0, 0.3]),
+        "codes": codes, "sketches": sketches, "mask": allowed, "records": records, "parameters": chosen,
+    }  # fmt: skip
+
+
+def by_forest(generator):
+    signals, offsets, group, words, _, _, parameters = weighed(generator, [6, 3], [6, 3])
+    some = forest(generator, 5, 3, features=len(kernels.FEATURES))
+    order = np.concatenate([generator.permutation(6), generator.permutation(3)])
+    return {
+        "signals": signals, "offsets": offsets, "rows": group.rows, "order": order, "slices": words,
+        "unknown": group.unknown, "forest": some, "parameters": parameters, "depth": 4,
+    }  # fmt: skip
+
+
+def assessed(generator):
+    names = "signals", "offsets", "weighed", "slices", "weights", "word_weights", "parameters"
+    return dict(zip(names, weighed(generator, [6, 3], [4, 2]), strict=True))
+
+
+def recalled(generator):
+    seed = int(generator.integers(2**31))
+    view = test_recall.make_view(seed, N, "half", parts=True, tokens=True)
+    parameters = test_rank.parameters(
+        weighted_sum=1, semantic_weight=1.0, recency_weight=0.0, rerank_weight=0.5, rerank_depth=5, clock=0
+    )
+    plan = test_recall.make_plan(
+        seed, depth=4, changes=4, standing=2, bounded=1, marked=1, forest=forest(generator, 3, 2, 16),
+        parameters=parameters,
+    )  # fmt: skip
+    asking = test_recall.make_asking(seed, 3, tokens=True)
+    longest = int(np.diff(asking.word_offsets).max())
+    work = kernels.workspace(view, plan, 3, longest, len(asking.token_codes), 400, 400)
+    hits = kernels.hits(plan, work, 3, len(asking.numbers), longest)
+    for each in work[1:]:
+        each.fill(0)  # np.empty may hold anything
+    return {"view": view, "plan": plan, "asking": asking, "work": work, "hits": hits}
+
+
+def shortlisted(generator):
+    sketches = generator.integers(0, 2**63, (N, 6)).astype(np.uint64)
+    allowed = np.sort(generator.choice(N, 20, replace=False))
+    return {
+        "queries": sketches[:2].copy(), "sketches": kernels.sketch_blocks(sketches), "allowed": allowed, "start": 2,
+        "stop": 19, "size": 5,
+    }  # fmt: skip
+
+
+def rescored(generator):
+    codes, scales = kernels.quantize_int8(unit(generator, N, 16))
+    rows = np.stack([generator.permutation(N)[:9] for _ in range(2)])
+    return {
+        "queries": unit(generator, 2, 16), "codes": codes, "scales": scales, "rows": rows,
+        "distances": generator.integers(0, 99, rows.shape).astype(np.uint16), "size": 7, "k": 4,
+    }  # fmt: skip
+
+
+def pooled(generator):
+    return dict(zip(("codes", "scales", "token_ids", "offsets"), tokens(generator, 5, 20, 16, 6), strict=True))
+
+
+def covering(generator):
+    names = "rows", "starts", "ends", "words", "slice_offsets", "idf"
+    offsets, rows = candidates(generator)
+    return {**dict(zip(names, slices(generator), strict=True)), "offsets": offsets, "candidates": rows}
+
+
+def looked_up(generator):
+    offsets, rows = candidates(generator)
+    scores = np.full(len(rows), np.nan, np.float32)
+    return {"postings": postings(generator, N, [3, 3], 2), "offsets": offsets, "candidates": rows, "scores": scores}
+
+
+def inverted(generator):
+    term_ids, counts, offsets = forward(generator, 9, 20, 6)
+    out = np.zeros(len(term_ids), np.int32), np.zeros(len(term_ids), np.uint8)
+    return {"term_ids": term_ids, "counts": counts, "offsets": offsets, "first_row": 3, "out": out}
+
+
+def diverse(generator):
+    sets = [np.unique(generator.integers(0, 9, 4)) for _ in range(8)]
+    offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    return {
+        "relevance": generator.random(8), "token_ids": np.concatenate(sets).astype(np.int32), "offsets": offsets,
+        "mmr_lambda": 0.6, "k": 5,
+    }  # fmt: skip
+
+
+def changing(generator):
+    asked = kernels.Asked(np.array([3, 1]), np.array([0, 1], np.uint8))
+    return {"statements": statements(generator, [6, 3], 2, 4), "asked": asked}
+
+
+CASES: dict[str, Any] = {
+    "sketch": lambda generator: {"vectors": vectors(generator, 5, 70)},
+    "sketch_blocks": lambda generator: {"sketches": generator.integers(0, 2**63, (20, 2)).astype(np.uint64)},
+    "quantize_int8": lambda generator: {"vectors": vectors(generator, 5, 9)},
+    "hamming_shortlist": shortlisted,
+    "rescore_shortlist": rescored,
+    "cosine_top_k": lambda generator: {
+        "queries": vectors(generator, 2, 9), "vectors": vectors(generator, N, 9), "k": 5,
+        "mask": mask(generator, N, "half"),
+    },
+    "pool_tokens": pooled,
+    "bm25_top_k": lambda generator: {
+        "postings": postings(generator, N, [3, 3], 2), "mask": mask(generator, N, "half"),
+        "scratch": np.zeros(N, np.float32), "k": 5,
+    },
+    "bm25_for_rows": looked_up,
+    "word_coverage": covering,
+    "allowed_in_slices": lambda generator: {
+        **dict(zip(("rows", "starts", "ends"), slices(generator), strict=False)), "mask": mask(generator, N, "half"),
+    },
+    "invert": inverted,
+    "rank_candidates": ranking,
+    "score_bound_candidates": bounded,
+    "reciprocal_rank_fusion": lambda generator: {
+        "ranks": generator.integers(0, 9, (2, 6)), "weights": generator.random(2), "k": 60.0,
+    },
+    "decay": lambda generator: {
+        "ages_days": 90 * generator.random(6), "half_life_days": 30.0, "floor": 0.1, "form": "exp",
+    },
+    "maximal_marginal_relevance": diverse,
+    "forest_scores": lambda generator: {
+        "features": generator.standard_normal((6, 5)), "forest": forest(generator, 5, 3, features=6),
+    },
+    "rank_by_forest": by_forest,
+    "assess": assessed,
+    "order_changes": changing,
+    "recall": recalled,
+}  # fmt: skip
+
+
+class Spoilt(NamedTuple):
+    path: tuple[Any, ...]
+    how: str
+    value: Any
+
+
+def leaves(value, path=()):
+    """Each argument, each field of a group, and the groups themselves, by their path."""
+    if path:
+        yield path, value
+    if isinstance(value, dict | tuple):
+        names = value if isinstance(value, dict) else getattr(value, "_fields", range(len(value)))
+        for name, each in zip(names, value.values() if isinstance(value, dict) else value, strict=True):
+            yield from leaves(each, (*path, name))
+
+
+def spoilt_arrays(value, generator):
+    """Arrays that are not as they should be, and other things."""
+    yield "none", None
+    yield "list", value.tolist()
+    yield "text", "rows"
+    yield "number", 1.5
+    for dtype in {np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.uint8), np.dtype(object)} - {value.dtype}:
+        yield f"as {dtype}", value.astype(dtype) if value.dtype.kind != "f" else np.nan_to_num(value).astype(dtype)
+    if value.dtype.itemsize > 1:
+        yield "other byte order", value.astype(value.dtype.newbyteorder())
+    yield "one dimension more", value[None]
+    yield "one dimension less", value.reshape(-1) if value.ndim > 1 else value.reshape(-1)[:1].reshape(())
+    yield "strided", np.repeat(value, 2, axis=-1)[..., ::2]
+    yield "fortran", np.asfortranarray(value)
+    raw = np.zeros(value.nbytes + 1, np.uint8)
+    raw[1:] = np.frombuffer(value.tobytes(), np.uint8)
+    yield "unaligned", raw[1:].view(value.dtype).reshape(value.shape)
+    frozen = value.copy()
+    frozen.flags.writeable = False
+    yield "read-only", frozen
+    for axis in range(value.ndim):
+        yield f"longer in {axis}", np.concatenate([value, value.take([0] if value.shape[axis] else [], axis)], axis)
+        yield f"shorter in {axis}", value.take(range(value.shape[axis] - 1), axis)
+        yield f"empty in {axis}", value.take([], axis)
+    yield "descending", value[::-1].copy()
+    if value.dtype.kind == "f":
+        ends = [np.nan, np.inf, -np.inf, float(np.finfo(value.dtype).max), -1.0, 0.0]
+    else:
+        ends = [0, 1, np.iinfo(value.dtype).max, np.iinfo(value.dtype).min, -1, N - 1, N, 2**31, 2**62]
+        ends = sorted({each for each in ends if np.iinfo(value.dtype).min <= each <= np.iinfo(value.dtype).max})
+    for end in ends if value.size else []:
+        for at in {0, value.size - 1, int(generator.integers(value.size))}:
+            changed = value.copy()
+            changed.reshape(-1)[at] = end
+            yield f"{end} at {at}", changed
+        yield f"all {end}", np.full_like(value, end)
+
+
+NUMBERS = (
+    None, "1", [1], (1,), np.ones(2), np.ones(1), 1.5, -1, 0, 1, 2, 2**31, 2**63, 10**400, -(2**63) - 1, float("nan"),
+    float("inf"), -float("inf"), 1e-320, 1e300, Decimal("0.5"), 1j, True, np.float32(0.5), np.int8(1),
+)  # fmt: skip
+
+
+def spoil(arguments, generator):
+    """Every argument and every field of it, spoilt in every way."""
+    for path, value in leaves(arguments):
+        if isinstance(value, np.ndarray):
+            ways = spoilt_arrays(value, generator)
+        elif isinstance(value, tuple):
+            ways = iter([("none", None), ("plain tuple", tuple(value)), ("list", list(value)), ("array", np.ones(3))])
+        else:
+            ways = iter((repr(each)[:20], each) for each in NUMBERS)
+        for how, each in ways:
+            yield Spoilt(path, how, each)
+
+
+def replaced(value, path, new):
+    """A copy of the arguments with other memory, and with one of them replaced."""
+    if path == ():
+        return new.copy(order="K") if isinstance(new, np.ndarray) and new.flags.writeable and new.flags.c_contiguous and new.flags.aligned else new
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        return {name: replaced(each, path[1:] if path[0] == name else (None,), new) for name, each in value.items()}
+    if isinstance(value, tuple):
+        names = getattr(value, "_fields", range(len(value)))
+        some = [
+            replaced(each, path[1:] if path[0] == name else (None,), new)
+            for name, each in zip(names, value, strict=True)
+        ]
+        return type(value)(*some) if hasattr(value, "_fields") else tuple(some)
+    return value
+
+
+def told(name, found, arguments):
+    """What a kernel says: its result where it is read, or what it wrote."""
+    if name == "bm25_top_k":
+        rows, scores, counts = found
+        read = np.arange(rows.shape[1]) < counts[:, None]
+        return [rows[read], scores[read], counts]
+    if name == "bm25_for_rows":
+        return [arguments["scores"]]
+    if name == "recall":
+        hits = arguments["hits"]
+        if found != kernels.DONE:
+            return [found]
+        return [found, *(part for query in range(len(hits.sure)) for part in vars(test_recall.told(hits, query)).values())]
+    return [found] if isinstance(found, np.ndarray) else list(found)
+
+
+def outcome(name, arguments, spoilt):
+    """The message of a refusal, or the result."""
+    arguments = replaced(arguments, spoilt.path, spoilt.value)
+    try:
+        found = getattr(kernels, name)(**arguments)
+    except KernelError as error:
+        return str(error)
+    return told(name, found, arguments)
+
+
+def alike(one, other):
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    for mine, its in zip(one, other, strict=True):
+        mine, its = np.asarray(mine), np.asarray(its)
+        if mine.shape != its.shape or mine.dtype != its.dtype:
+            return False
+        scale = np.abs(mine, dtype=np.float64).max(initial=1.0, where=np.isfinite(mine))
+        if not np.allclose(mine, its, rtol=1e-4, atol=1e-5 * scale):
+            return False
+    return True
+
+
+def test_every_kernel_has_a_case():
+    assert set(CASES) == {*NAMES, "sketch_blocks"}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", CASES)
+def test_a_spoilt_argument_is_refused_alike_or_taken_alike(jit, name):
+    differences = []
+    for seed in range(SEEDS):
+        generator = rng([seed, zlib.crc32(name.encode())])
+        arguments = CASES[name](generator)
+        for spoilt in spoil(arguments, generator):
+            try:
+                one, other = both(jit, lambda spoilt=spoilt: outcome(name, arguments, spoilt))
+            except Exception as error:
+                differences.append((spoilt.path, spoilt.how, f"{type(error).__name__}: {error}"))
+                continue
+            if not alike(one, other):
+                differences.append((spoilt.path, spoilt.how, one, other))
+    assert not differences, "\n".join(str(each)[:400] for each in differences)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_not_spoilt_is_taken(jit, name):
+    arguments = CASES[name](rng(0))
+    one, other = both(jit, lambda: outcome(name, arguments, Spoilt((None,), "", None)))
+    assert not isinstance(one, str), one
+    assert alike(one, other)
