@@ -38,7 +38,8 @@ def bm25_top_k(
     """
     if not checked:
         postings = check_postings(postings, in_order=True)  # the kernel checks the order as it reads
-        contract.output("scratch", scratch, contract.f32, postings.lengths.shape[0])
+        if contract.output("scratch", scratch, contract.f32, postings.lengths.shape[0]).any():
+            raise KernelError("scratch: not zero; wanted zeros, as each call leaves them")
         k = contract.whole("k", k, 1)
     n = postings.lengths.shape[0]
     allowed = contract.mask(mask, n)
@@ -71,7 +72,8 @@ def word_coverage(
     words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
     offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
     """
-    check_slices(rows, starts, ends, slice_offsets)
+    check_slices(rows, starts, ends)
+    contract.offsets("slice_offsets", slice_offsets, starts.shape[0])
     refuse_disorder(rows, starts, ends, 2**31)
     contract.finite("idf", array("idf", idf, contract.f32, None))
     contract.indices("words", words, idf.shape[0], starts.shape[0])

@@ -109,7 +109,8 @@ def check_codes(codes: Codes, queries: int, n: int) -> None:
     """Refuse codes of other queries or records; places are checked where they are read."""
     dimension = check_group(codes, Codes).queries.shape[1]
     array("queries", codes.queries, contract.f32, queries, dimension)
-    array("ceilings", codes.ceilings, contract.f32, queries)
+    if np.isnan(array("ceilings", codes.ceilings, contract.f32, queries)).any():
+        raise KernelError("ceilings: hold NaN; wanted numbers, or infinity for none")
     contract.finite("queries", codes.queries)
     array("codes", codes.codes, contract.i8, None, dimension)
     array("scales", codes.scales, contract.f32, codes.codes.shape[0])
@@ -184,10 +185,17 @@ def _check_tokens(tokens: Tokens, queries: int, codes: Codes | None) -> None:
     contract.finite("weights", tokens.weights)
     contract.offsets("offsets", tokens.offsets, tokens.queries.shape[0], queries)
     array("starts", tokens.starts, contract.i64, codes.codes.shape[0] + 1)
+    check_token_starts(tokens.starts, tokens.codes.shape[0])
+
+
+def check_token_starts(starts: I64, total: int) -> None:
+    """Refuse codes of tokens that are not there."""
+    if starts.size and (starts.item(0) < 0 or starts.item(-1) > total or (starts[1:] < starts[:-1]).any()):
+        raise KernelError(f"tokens: name codes that are not there; wanted starts ascending within 0 to {total}")
 
 
 def check_graph(graph: Graph, n: int) -> None:
-    """Refuse a graph of other records; where it leads is checked as it is read."""
+    """Refuse a graph of other records, or that leads to others; lists of links are checked as they are read."""
     array("previous", graph.previous, contract.i32, n)
     array("following", graph.following, contract.i32, n)
     array("sources", graph.sources, contract.i32, n)
@@ -196,6 +204,10 @@ def check_graph(graph: Graph, n: int) -> None:
     array("targets", graph.targets, contract.i32, graph.nexts.shape[0])
     array("strengths", graph.strengths, contract.f32, graph.targets.shape[0])
     contract.mask(graph.mask, n if graph.mask.shape[0] else 0)
+    for name in ("previous", "following", "targets"):
+        rows = getattr(graph, name)
+        if rows.size and not -1 <= int(rows.min()) <= int(rows.max()) < n:
+            raise KernelError(f"{name}: name a row of {n} or more, or below -1; wanted one, or -1 for none")
 
 
 def _check_lists(lists: Lists, queries: int) -> None:

@@ -11,7 +11,7 @@ from recallite_kernels.contract import LANES, KernelError, array, indices, offse
 from recallite_kernels.forest import check_forest
 from recallite_kernels.groups import check_group
 from recallite_kernels.lexical import check_bm25, check_slices, refuse_disorder
-from recallite_kernels.rank import check_graph, check_parameters, check_places, check_records
+from recallite_kernels.rank import check_graph, check_parameters, check_places, check_records, check_token_starts
 from recallite_kernels.score_bounds import check_limits
 from recallite_kernels.signals import EVIDENCE, FEATURES, SIGNALS
 from recallite_kernels.view import SCAN_ALL, Asking, Hits, Plan, Stated, Terms, Vectors, View, Workspace
@@ -59,6 +59,7 @@ def _check_terms(terms: Terms, n: int) -> None:
     starts, stops = terms.starts[at], terms.starts[at + 1]
     check_slices(terms.rows, starts, stops)
     refuse_disorder(terms.rows, starts, stops, n)
+    contract.finite("lengths", terms.lengths)
     array("counts", terms.counts, contract.u8, terms.rows.shape[0])
     real("records", terms.records, low=0.0)
     listed = terms.frequencies.shape[0] > 0
@@ -91,6 +92,7 @@ def _check_vectors(vectors: Vectors, n: int) -> None:
     if vectors.limits.shape[0]:
         check_limits(vectors.limits)
     array("token_starts", vectors.token_starts, contract.i64, places + 1 if vectors.token_starts.shape[0] else 0)
+    check_token_starts(vectors.token_starts, vectors.token_codes.shape[0])
 
 
 def _check_stated(stated: Stated, n: int) -> None:

@@ -30,7 +30,7 @@ def score_bound_candidates(
     [0, 1]; one without has BM25 alone, and is left out where that is 0. With `sketches` codes are read only of rows
     whose sketch is near enough for the cosine that they need.
 
-    Nothing spreads. A row whose importance is NaN is left out. Returns offsets int64 (q + 1,) and rows int64,
+    Nothing spreads. A row whose importance is not finite is left out. Returns offsets int64 (q + 1,) and rows int64,
     ascending within a query.
     """
     n = check_group(records, Records).created_at.shape[0]

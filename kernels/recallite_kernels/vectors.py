@@ -60,7 +60,7 @@ def hamming_shortlist(
     are. Nearest first, ties by ascending row, of `allowed` by the place there: the same where it ascends. `checked`:
     see `recallite_kernels.lexical`.
     """
-    n, listed, chosen = sketches.shape[0] * LANES, allowed is not None, NO_ROWS if allowed is None else allowed
+    listed, chosen = allowed is not None, NO_ROWS if allowed is None else allowed
     if not checked:
         array("queries", queries, contract.u64, None, None)
         words = queries.shape[1]
@@ -68,13 +68,13 @@ def hamming_shortlist(
             raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
         array("sketches", sketches, contract.u64, None, words, LANES)
         array("allowed", chosen, contract.i64, None)
-        count = chosen.shape[0] if listed else n
+        count = chosen.shape[0] if listed else sketches.shape[0] * LANES
         stop = contract.whole("stop", stop, 0, count)
         start = contract.whole("start", start, 0, stop)
         size = min(contract.whole("size", size, 1), max(count, 1))
     found = dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
     if found is None:
-        raise contract.out_of_range("allowed", chosen[start:stop], n)
+        raise contract.out_of_range("allowed", chosen[start:stop], sketches.shape[0] * LANES)
     return found
 
 

@@ -200,7 +200,7 @@ def rows_by_sketch(
             near += np.uintp(1)
         elif steps > 0 and bound.per_cosine > 0 and needed <= 1.0 + COSINE_SLACK:
             limit = limits[np.uintp(np.int32(min(needed, 1.0) * steps))]
-            if limit == within:
+            if limit == within and within >= 0:
                 near += np.uintp(1)
                 continue
             distance = sketch_distance(sketches.queries, query, sketched, start)

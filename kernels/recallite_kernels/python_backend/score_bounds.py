@@ -62,6 +62,7 @@ def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketche
         limits = sketches.limits[(np.minimum(needed, 1.0) * steps).astype(np.int64)]
         words = sketches.sketches[places // LANES, :, places % LANES]
         may &= bit_count(words ^ sketches.queries[query]).sum(axis=1, dtype=np.int64) <= limits
+        may = np.repeat(np.logical_or.reduceat(may, starts), counts)
     at = np.flatnonzero(may)
     asked = codes.queries[query]
     scales = codes.scales[places[at]].astype(np.float64)

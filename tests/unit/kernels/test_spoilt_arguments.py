@@ -213,11 +213,11 @@ def spoilt_arrays(value, generator):
     yield "text", "rows"
     yield "number", 1.5
     for dtype in {np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.uint8), np.dtype(object)} - {value.dtype}:
-        yield f"as {dtype}", value.astype(dtype) if value.dtype.kind != "f" else np.nan_to_num(value).astype(dtype)
+        yield f"as {dtype}", np.nan_to_num(value, posinf=0, neginf=0).astype(dtype)
     if value.dtype.itemsize > 1:
         yield "other byte order", value.astype(value.dtype.newbyteorder())
     yield "one dimension more", value[None]
-    yield "one dimension less", value.reshape(-1) if value.ndim > 1 else value.reshape(-1)[:1].reshape(())
+    yield "one dimension less", value.reshape(-1) if value.ndim > 1 else np.zeros((), value.dtype)
     yield "strided", np.repeat(value, 2, axis=-1)[..., ::2]
     yield "fortran", np.asfortranarray(value)
     raw = np.zeros(value.nbytes + 1, np.uint8)
@@ -266,7 +266,7 @@ def spoil(arguments, generator):
 def replaced(value, path, new):
     """A copy of the arguments with other memory, and with one of them replaced."""
     if path == ():
-        return new.copy(order="K") if isinstance(new, np.ndarray) and new.flags.writeable and new.flags.c_contiguous and new.flags.aligned else new
+        return np.array(new) if isinstance(new, np.ndarray) and new.flags.carray else new
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, dict):
@@ -293,7 +293,10 @@ def told(name, found, arguments):
         hits = arguments["hits"]
         if found != kernels.DONE:
             return [found]
-        return [found, *(part for query in range(len(hits.sure)) for part in vars(test_recall.told(hits, query)).values())]
+        return [
+            found,
+            *(part for query in range(len(hits.sure)) for part in vars(test_recall.told(hits, query)).values()),
+        ]
     return [found] if isinstance(found, np.ndarray) else list(found)
 
 
