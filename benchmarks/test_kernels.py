@@ -143,6 +143,7 @@ def test_rescore_shortlist(benchmark, backend, generator, vectors, codes, querie
 
 @pytest.mark.parametrize("queries", [1, 64])
 def test_cosine_top_k(benchmark, backend, vectors, queries):
+    """Exact cosine with every record, of one query and of a batch."""
     benchmark(kernels.cosine_top_k, vectors[:queries], vectors, 10)
 
 
@@ -217,8 +218,21 @@ def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, g
     benchmark(kernels.rank_candidates, lists, measured, postings, graph, records, parameters)
 
 
+def test_reciprocal_rank_fusion(benchmark, backend, generator):
+    """Two signals of 400 candidates."""
+    ranks = np.stack([generator.permutation(SHORTLIST) + 1 for _ in range(2)])
+    benchmark(kernels.reciprocal_rank_fusion, ranks, np.array([0.6, 0.4]))
+
+
+@pytest.mark.parametrize("form", ["half_life", "exp"])
+@pytest.mark.parametrize("items", [SHORTLIST, ROWS])
+def test_decay(benchmark, backend, generator, items, form):
+    benchmark(kernels.decay, 365 * generator.random(items), 90.0, 0.1, form)
+
+
 @pytest.mark.parametrize("items", [50, 400])
 def test_maximal_marginal_relevance(benchmark, backend, generator, items):
+    """The best ten by MMR, the similarity being Jaccard's of sets of 30 tokens."""
     sets = [np.unique(generator.integers(0, 5000, 30)) for _ in range(items)]
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
     tokens = np.concatenate(sets).astype(np.int32)

@@ -25,6 +25,8 @@ _COUNTS = {
     "standing": 0,
 }  # fmt: skip
 _MOST = 2**20
+_COUNTED = 4
+"""The only row of `Workspace.pairs` that holds no offsets, which start with 0."""
 
 
 def check_recall(
@@ -40,7 +42,8 @@ def check_recall(
     _check_stated(view.stated, n)
     indices("standing", view.standing, n)
     _refuse_descent("standing", view.standing)
-    array("instructions", view.instructions, contract.u8, view.standing.shape[0])
+    if (array("instructions", view.instructions, contract.u8, view.standing.shape[0]) > 1).any():
+        raise KernelError("instructions: hold more than 1; wanted 1 for an instruction, else 0")
     plan = _check_plan(plan)
     check_bm25(plan.k1, plan.b, view.terms.average_length)
     longest = _check_asking(asking, plan, view.vectors)
@@ -163,6 +166,8 @@ def _check_memory(view: View, plan: Plan, asking: Asking, work: Workspace, hits:
         raise KernelError(f"rows: {work.rows.shape[0]}; wanted room for at least {least.rows.shape[0]} candidates")
     _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room, bound))
     _refuse_other_shapes(hits, hits_of(plan, work, questions, known, held))
+    if work.scratch.any() or np.delete(work.pairs[:, 0], _COUNTED).any():
+        raise KernelError("scratch, pairs: not those of `workspace`; wanted zeros, as each call leaves them")
 
 
 def _refuse_other_shapes(group: Any, like: Any) -> None:
