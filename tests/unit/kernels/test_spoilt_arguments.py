@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests.unit.kernels.cases import forest, forward, mask, postings, rng, state
 from tests.unit.kernels.test_backends_agree import both
 
 SEEDS = examples(5)
+MOST = 1500  # of some 8,000 ways to spoil what a recall takes
 N = 40
 
 
@@ -281,6 +283,13 @@ def replaced(value, path, new):
     return value
 
 
+def columns(hits):
+    """What is said of the hits of a question, by row: near ties may stand in another order."""
+    order = np.argsort(hits.rows)
+    parts = hits.rows, hits.keys, hits.scores, hits.confidence, hits.signals, hits.reasons, hits.successors
+    return [hits.figures, *(np.asarray(each)[order] for each in parts)]
+
+
 def told(name, found, arguments):
     """What a kernel says: its result where it is read, or what it wrote."""
     if name == "bm25_top_k":
@@ -290,13 +299,8 @@ def told(name, found, arguments):
     if name == "bm25_for_rows":
         return [arguments["scores"]]
     if name == "recall":
-        hits = arguments["hits"]
-        if found != kernels.DONE:
-            return [found]
-        return [
-            found,
-            *(part for query in range(len(hits.sure)) for part in vars(test_recall.told(hits, query)).values()),
-        ]
+        every = [test_recall.told(arguments["hits"], query) for query in range(3)] if found == kernels.DONE else []
+        return [found, *(column for each in every for column in columns(each))]
     return [found] if isinstance(found, np.ndarray) else list(found)
 
 
@@ -313,9 +317,8 @@ def outcome(name, arguments, spoilt):
 def alike(one, other):
     if isinstance(one, str) or isinstance(other, str):
         return one == other
-    if any(
-        isinstance(each[0], int) and each[0] == kernels.ROOM for each in (one, other)
-    ):  # only the JIT keeps to the room that there is
+    if kernels.ROOM in [each[0] for each in (one, other) if len(each) == 1 and np.ndim(each[0]) == 0]:
+        # Only the JIT keeps to the room that there is.
         return True
     for mine, its in zip(one, other, strict=True):
         mine, its = np.asarray(mine), np.asarray(its)
@@ -338,9 +341,11 @@ def test_a_spoilt_argument_is_refused_alike_or_taken_alike(jit, name):
     for seed in range(SEEDS):
         generator = rng([seed, zlib.crc32(name.encode())])
         arguments = CASES[name](generator)
-        for spoilt in spoil(arguments, generator):
+        every = list(spoil(arguments, generator))
+        for place in generator.permutation(len(every))[:MOST].tolist():
+            spoilt = every[place]
             try:
-                one, other = both(jit, lambda spoilt=spoilt, given=arguments: outcome(name, given, spoilt))
+                one, other = both(jit, partial(outcome, name, arguments, spoilt))
             except Exception as error:
                 differences.append((spoilt.path, spoilt.how, f"{type(error).__name__}: {error}"))
                 continue
