@@ -64,7 +64,7 @@ def check_group(value: object, kind: type[Group], prefix: str = "") -> Group:
     """
     if not isinstance(value, kind):
         raise KernelError(f"{prefix or kind.__name__}: {type(value).__name__}; wanted {kind.__name__}")
-    held = []
+    held: list[Any] = []
     for (name, of, dimensions, written), each in zip(fields_of(kind), value, strict=True):
         if isinstance(of, np.dtype):
             held.append((output if written else array)(prefix + name, each, of, *(None,) * dimensions))

@@ -132,13 +132,13 @@ def only(asking, query):
     )  # fmt: skip
 
 
-def recall(view, plan, asking, room=400):
+def recall(view, plan, asking, room=400, checked=False):
     questions, longest = len(asking.said), int(np.diff(asking.word_offsets).max(initial=0))
     bound = 0
     while True:
         work = kernels.workspace(view, plan, questions, longest, len(asking.token_codes), room, bound)
         hits = kernels.hits(plan, work, questions, len(asking.numbers), longest)
-        status = kernels.recall(view, plan, asking, work, hits)
+        status = kernels.recall(view, plan, asking, work, hits, checked=checked)
         if status == kernels.DONE:
             return hits
         assert status == kernels.ROOM
@@ -401,18 +401,19 @@ def test_an_empty_index_and_questions_without_words_have_answers():
 
 @pytest.mark.usefixtures("backend")
 def test_values_that_are_not_finite_are_refused():
+    """By the kernel itself, which measures them."""
     view, asking = make_view(1), make_asking(1)
     scales = view.vectors.scales.copy()
     scales[:] = np.nan
     with pytest.raises(kernels.KernelError, match="codes"):
-        recall(view._replace(vectors=view.vectors._replace(scales=scales)), make_plan(), asking)
+        recall(view._replace(vectors=view.vectors._replace(scales=scales)), make_plan(), asking, checked=True)
     lengths = np.full_like(view.terms.lengths, np.nan)
     several = next(only(asking, query) for query in range(3) if (only(asking, query).numbers >= 0).any())
     with pytest.raises(kernels.KernelError, match="postings"):
-        recall(view._replace(terms=view.terms._replace(lengths=lengths)), make_plan(), several)
+        recall(view._replace(terms=view.terms._replace(lengths=lengths)), make_plan(), several, checked=True)
     asked = np.full_like(asking.vectors, np.inf)
     with pytest.raises(kernels.KernelError, match="queries"):
-        recall(view, make_plan(), asking._replace(vectors=asked))
+        recall(view, make_plan(), asking._replace(vectors=asked), checked=True)
 
 
 def test_reasons_of_the_engine_follow_those_of_the_kernel():
