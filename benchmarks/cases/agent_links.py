@@ -46,6 +46,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
     writes = context.count(_WRITES)
     with Memory(context.folder / "linked.db", settings=Settings(query_cache_size=0)) as memory:
         ids = memory.remember_many(corpus.items(data.lines, data.vectors))
+        memory.catch_up()
         memory.warmup()
         options: dict[str, dict[str, Any]] = {"without spreading": {"spread": 0.0}, "with spreading": {}}
         ways = {name: _recalling(memory, data, given) for name, given in options.items()}
@@ -56,6 +57,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
     path = context.folder / "episodes.db"
     with Memory(path, settings=Settings(query_cache_size=0)) as memory:
         memory.remember_many(_episodes(data))
+        memory.catch_up()
         memory.warmup()
         yield Timing("durable write, one scope", _writing(memory, data, SCOPE, kind="episode"), writes, warm_up=0)
         yield Timing("recall with no cycle", {"idle": _recalling(memory, data, {})}, context.rounds)

@@ -38,6 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _setup(context: Context) -> Iterator[Memory]:
     with Memory(context.folder / "memory.db", settings=Settings(query_cache_size=0)) as memory:
         memory.remember_many(items(context.dataset))
+        memory.catch_up()
         memory.warmup()
         yield memory
 

@@ -46,6 +46,7 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
     def load(way: str, start: int, stop: int) -> None:
         with opened(way) as memory:
             memory.remember_many(_items(data, start, stop), policy=POLICIES["without"])
+            memory.catch_up()
 
     with ExitStack() as held:
         copied = records > _MOST_LOADED

@@ -64,6 +64,7 @@ def _made(address: str, data: Any) -> dict[str, dict[str, Any]]:
     with Memory(address, settings=Settings(query_cache_size=0, candidates="server")) as memory:
         if not memory.count():
             memory.remember_many(items(data))
+            memory.catch_up()
         before = memory.stats().index["indexes"]
         made = seconds(memory.warmup)
         stats = memory.stats()

@@ -31,6 +31,7 @@ def _setup(context: Context) -> Iterator[tuple[Memory, list[str]]]:
     settings = Settings(token_codes=True)
     with Memory(":memory:", embedder=AtHand(data, questions), settings=settings) as memory:
         memory.remember_many(corpus.sessions(data.lines))
+        memory.catch_up()
         memory.warmup()
         yield memory, questions
 

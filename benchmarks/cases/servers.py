@@ -42,6 +42,7 @@ def _setup(context: Context) -> Iterator[Path]:
     store = context.folder / "agent.db"
     with Memory(store, embedder=AtHand(context.dataset), settings=Settings(token_codes=True)) as memory:
         memory.remember_many(corpus.sessions(context.dataset.lines))
+        memory.catch_up()
     yield store
 
 

@@ -42,6 +42,7 @@ def _setup(context: Context) -> Iterator[dict[str, Any]]:
     with Memory(context.folder / "large.db", embedder=context.model) as memory:
         told = [{"text": _state(number), "vector": vectors[number % len(stored)]} for number in range(_STATES)]
         memory.remember_many([*_items(stored, vectors), *told])
+        memory.catch_up()
         memory.warmup()
         few = np.resize(similar[:: max(1, len(similar) // each)], each).tolist()
         yield {"memory": memory, "stored": stored, "new": new, "vectors": vectors, "few": few, "each": each}

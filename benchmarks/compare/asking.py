@@ -111,7 +111,9 @@ class Store:
             began = time.perf_counter()
             with self._engine.Memory(path, embedder=embedder, settings=self._settings()) as memory:
                 memory.remember_many(items)
-            self._seconds["build_s"] = round(time.perf_counter() - began, 2)
+                self._seconds["build_s"] = round(time.perf_counter() - began, 2)
+                if hasattr(memory, "catch_up"):
+                    memory.catch_up()
             (folder / "built").touch()
         memory = self._engine.Memory(path, embedder=embedder, settings=self._settings())
         self._opened.append(memory)

@@ -50,6 +50,7 @@ class Tally:
         """`memory.remember_many(items)`, counted and timed."""
         began = perf_counter()
         ids = memory.remember_many(items)
+        memory.catch_up()
         self.remember_seconds += perf_counter() - began
         self.code_bytes += memory.stats().token_code_bytes
         self.records += len(ids)

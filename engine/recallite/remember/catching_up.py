@@ -25,7 +25,7 @@ from recallite.text.statements.stored_keys import stored_keys
 
 MANY = 64
 """Records from which on a batch is compared later."""
-# Records compared in a transaction, for which another writer waits some 60 ms. With a quarter of them four times as many
+# Records compared in a transaction, for which another writer waits some 60 ms. With a quarter of them four times the
 # pages of the index of keys are written.
 _AT_ONCE = 256
 # What the interpreter's lock is given up for after each text. Else a recall would wait 5 ms for it, several times.
