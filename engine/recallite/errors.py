@@ -212,7 +212,7 @@ class StoreTimeout(StoreError):
 
 
 class WriteUnknown(StoreError):
-    """The database server was lost during a commit: the write is done, or it is not. The message says what to do."""
+    """A commit went to a server or a WAL that was lost: the write is not there, or may not be. The message says more."""
 
 
 class SessionDamaged(StoreError):

@@ -23,7 +23,7 @@ from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
-from recallite.remember.relations import Relations
+from recallite.remember.effects import Effects
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.store.protocol import Writer
@@ -160,7 +160,7 @@ class _Batch:
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
         self._compared_by = policy_json(policy) if later else None
         self._detection = (TextDetection if later else Detection)(writer, rows, policy)
-        self._relations = Relations(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
+        self._effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
         self._waiting: list[tuple[Row, CandidateRecord]] = []
         self._waiting_ids: set[str] = set()
         self._row_ids: dict[str, int] = {}
@@ -171,7 +171,7 @@ class _Batch:
     @property
     def undecided(self) -> bool:
         """Whether a pair waits for a language model."""
-        return self._relations.undecided
+        return self._effects.undecided
 
     def write(self, place: int) -> _Written:
         """Write the next row."""
@@ -200,13 +200,13 @@ class _Batch:
         if topic is not None and row.topic is None:
             row.topic = topic.topic
         created = self._create(place, row)
-        self._relations.add(row, detected)
+        self._effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
 
     def finish(self) -> None:
         """Insert the rows that wait, and connect the records."""
         self._insert()
-        self._relations.store()
+        self._effects.store()
         links = []
         for candidate, match in self._links:
             target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record

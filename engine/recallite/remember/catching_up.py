@@ -17,7 +17,7 @@ from recallite.engine import Engine
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.detection import Detected, Detection, Known, stated_at
-from recallite.remember.relations import Relations
+from recallite.remember.effects import Effects
 from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint
 from recallite.store.values import Row
@@ -89,13 +89,13 @@ def _compare_next(engine: Engine, writer: Writer) -> int:
 
     detection = Detection(writer, rows, policy)
     asks = policy.judge and engine.language_model is not None
-    relations = Relations(writer, detection, row_id, lambda: None, now_us(), asks=asks)
+    effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
     for place, row in enumerate(rows):
-        relations.add(row, _in_order(writer, row, detection.compared(place), row_id))
+        effects.add(row, _in_order(writer, row, detection.compared(place), row_id))
         detection.wrote(place)
         time.sleep(_PAUSE_SECONDS)
     writer.statements.derive(ids, tell=True)
-    relations.store()
+    effects.store()
     writer.uncompared.done(first)
     return len(ids)
 

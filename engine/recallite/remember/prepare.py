@@ -30,7 +30,7 @@ from recallite.model.checks import (
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
 from recallite.remember.dating import resolve_times
-from recallite.store.values import Row
+from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.text.normalise import content_hash
 from recallite.text.record_words import written_words
@@ -38,6 +38,8 @@ from recallite.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
+# Clocks of two machines may differ by as much.
+_MOST_AHEAD_US = 300_000_000
 _NO_TAGS: tuple[str, ...] = ()
 MAX_LIFE = timedelta(days=365_250)
 
@@ -70,6 +72,11 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     now = now_us()
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
+    if created > now + _MOST_AHEAD_US and not exported and item.kind != CHUNK_KIND:
+        raise InvalidInput(
+            f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
+            "other would be the last word for ever; give the time of what it tells of as event_at"
+        )
     event_at, event_until = check_interval(item.event_at, item.event_until, created)
     expires_at, expires_after = check_expiry(None if exported else item.expires_at, item.expires_after, now)
     if exported:  # it has both

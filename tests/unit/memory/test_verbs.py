@@ -223,14 +223,15 @@ def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
     assert [record.text for record in memory.list(as_of=stored.created_at)] in (["zero"], ["three"])
 
 
-def test_a_memory_dated_ahead_of_the_clock_has_a_history_too(memory):
-    try:
-        stored = memory.remember("zero", created_at="2999-01-01T00:00:00Z")
-    except InvalidInput:
-        return  # refused is as good
-    memory.update(stored.id, text="one")
-    assert [version.text for version in memory.history(stored.id)] == ["zero", "one"]
-    assert memory.get(stored.id).text == "one"
+def test_what_is_dated_ahead_of_the_clock_is_refused(memory):
+    """It would be the last word for ever."""
+    with pytest.raises(InvalidInput, match="to come.*event_at"):
+        memory.remember("zero", created_at="9999-01-01T00:00:00Z")
+    with pytest.raises(InvalidItem, match="to come"):
+        memory.remember_many([{"text": "zero", "created_at": datetime.now(UTC) + timedelta(minutes=6)}])
+    assert memory.count() == 0
+    assert memory.remember("zero", created_at=datetime.now(UTC) + timedelta(minutes=4)).outcome == "created"
+    assert memory.remember("one", event_at="2999-01-01T00:00:00Z").outcome == "created"
 
 
 def test_forget_by_id_by_ids_and_by_filter(memory):

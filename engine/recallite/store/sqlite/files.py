@@ -33,6 +33,15 @@ def part_of_map(database: str) -> str:
     return f"{database}-map-part"
 
 
+def wal_of(database: str) -> tuple[int, int] | None:
+    """Which file the WAL of a database is: its device and number; None where there is none."""
+    try:
+        found = os.stat(f"{database}-wal")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def files_of(path: str) -> list[Path]:
     """The existing files of a database: itself, its WAL, its index snapshot and its map."""
     every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path), map_of(path), part_of_map(path))

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt
+from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.protocol import Progress, Store
 from recallite.store.sql.copying import unfinished as unfinished_copy
@@ -62,6 +62,8 @@ class SqliteStore(Store):
         self._inside: int | None = None
         self._closed = False
         self._checkpoints = Checkpoints()
+        # The WAL that commits go to, by its file; None before the first. With another, readers are opened again.
+        self._wal: tuple[int, int] | None = None
         self._writer = self._open_writer()
         self.snapshot_path = self.map_path = None
         if not unfinished:
@@ -90,7 +92,7 @@ class SqliteStore(Store):
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        with self._lock, self._translated(self._writer.connection):
+        with self._lock, self._translated(self._writing()):
             self.check_usable()
             connection = self._writer.connection
             if self._depth:
@@ -104,6 +106,7 @@ class SqliteStore(Store):
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             connection.execute("BEGIN IMMEDIATE")
+            self._wal = self._wal or files.wal_of(connection.filename)
             self._depth = 1
             try:
                 with self._undone():
@@ -115,6 +118,8 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth = 0
+            if self._wal_is_gone():
+                self._check_stored()
             self._checkpoints.after_commit(connection)
 
     @contextmanager
@@ -153,8 +158,47 @@ class SqliteStore(Store):
         with self._lock, self._translated(self._writer.connection):
             yield self._writer
 
+    def _wal_is_gone(self) -> bool:
+        """Whether the WAL of this store's connections is no longer the one beside the file.
+
+        A program that closes the file with another SQLite library, such as that of `sqlite3`, drops all locks of the
+        process, as POSIX has it, and removes the WAL as if nobody else had the file open.
+        """
+        return self._wal is not None and files.wal_of(self._writer.connection.filename) != self._wal
+
+    def _check_stored(self) -> None:
+        """Raise WriteUnknown if the last commit went to a WAL after that was removed, and not before."""
+        last = self._writer.changes.last()
+        self._open_again()
+        if self._writer.changes.last() < last:
+            raise WriteUnknown(
+                f"the write went to a WAL of {self.path} that another SQLite library in this process has removed, and "
+                "is lost: write again. In this process, read the file with apsw; with sqlite3 in another one"
+            )
+
+    def _writing(self) -> apsw.Connection:
+        """The writer's connection, opened again where its WAL is gone."""
+        if not self._depth and self._wal_is_gone():
+            self._open_again()
+        return self._writer.connection
+
+    def _open_again(self) -> None:
+        """Open all connections anew, without a copy of pages from the WAL that is gone: others may have written since."""
+        with self._checkpoints.paused():
+            for each in [self._writer, *self._idle]:
+                each.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                each.connection.close(True)
+            self._idle.clear()
+            self._numbers.forget()
+            self._wal = None
+            self._writer = self._open_writer()
+
     def take_reader(self) -> SqliteTransaction:
         """A connection that nobody reads from."""
+        if self._wal_is_gone():
+            with self._lock:
+                if not self._depth and self._wal_is_gone():
+                    self._open_again()
         try:
             return self._idle.pop()
         except IndexError:
@@ -169,7 +213,7 @@ class SqliteStore(Store):
                 connection.execute("COMMIT")
         except apsw.Error:
             sound = False
-        if self._closed or not sound:
+        if self._closed or not sound or reader.beside is not self._writer:
             connection.close(True)
         else:
             self._idle.append(reader)
@@ -257,6 +301,7 @@ class SqliteStore(Store):
                     self.key = made
             finally:
                 connection.close(True)
+                self._wal = None
                 self._writer = self._open_writer()
 
     def check_usable(self) -> None:
@@ -309,7 +354,9 @@ class SqliteStore(Store):
         return SqliteTransaction(connection, self.path, self._numbers)
 
     def _open_reader(self) -> SqliteTransaction:
-        return SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)
+        reader = SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)
+        reader.beside = self._writer
+        return reader
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """What opens a connection; it does not refer to the store."""

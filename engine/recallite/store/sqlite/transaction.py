@@ -26,6 +26,8 @@ class SqliteTransaction(SqlTransaction):
 
     connection: apsw.Connection
     sessions: SqliteSessions
+    # The writer that was open when a reader was opened.
+    beside: SqliteTransaction | None = None
 
     def __init__(self, connection: apsw.Connection, path: str, numbers: WordNumbers) -> None:
         super().__init__(connection, path, numbers, SqliteConditions(self.array))

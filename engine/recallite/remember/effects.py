@@ -10,7 +10,7 @@ from recallite.store.supersession_values import Judgement, Standpoint, Supersess
 from recallite.store.values import LinkRow, Row
 
 
-class Relations:
+class Effects:
     """Supersessions, contradictions and pairs that a language model judges.
 
     `row_id` tells the row id of a record, and `insert` gives row ids to all that are new.
