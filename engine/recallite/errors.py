@@ -212,7 +212,7 @@ class StoreTimeout(StoreError):
 
 
 class WriteUnknown(StoreError):
-    """A commit went to a server or a WAL that was lost: the write is not there, or may not be. The message says more."""
+    """A commit went to a server or a WAL that was lost: the write is gone, or may be. The message says what to do."""
 
 
 class SessionDamaged(StoreError):

@@ -19,11 +19,11 @@ from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
 from recallite.remember.catching_up import policy_json
 from recallite.remember.detection import NOTHING, Detected, Detection, Known, TextDetection
+from recallite.remember.effects import Effects
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
-from recallite.remember.effects import Effects
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.store.protocol import Writer

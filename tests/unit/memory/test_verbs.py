@@ -225,7 +225,7 @@ def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
 
 def test_what_is_dated_ahead_of_the_clock_is_refused(memory):
     """It would be the last word for ever."""
-    with pytest.raises(InvalidInput, match="to come.*event_at"):
+    with pytest.raises(InvalidInput, match=r"to come.*event_at"):
         memory.remember("zero", created_at="9999-01-01T00:00:00Z")
     with pytest.raises(InvalidItem, match="to come"):
         memory.remember_many([{"text": "zero", "created_at": datetime.now(UTC) + timedelta(minutes=6)}])

@@ -183,7 +183,7 @@ class SqliteStore(Store):
         return self._writer.connection
 
     def _open_again(self) -> None:
-        """Open all connections anew, without a copy of pages from the WAL that is gone: others may have written since."""
+        """Open all connections anew; no page of the WAL that is gone is copied, as others may have written since."""
         with self._checkpoints.paused():
             for each in [self._writer, *self._idle]:
                 each.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
