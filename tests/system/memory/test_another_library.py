@@ -64,10 +64,9 @@ def test_readers_and_writers_go_on(path):
 def test_a_write_that_it_takes_away_is_not_acknowledged(path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("Before")
-        with pytest.raises(WriteUnknown, match="sqlite3"):  # noqa: PT012
-            with memory.transaction():
-                memory.remember("Lost")
-                read_with_sqlite3(path)
+        with pytest.raises(WriteUnknown, match="sqlite3"), memory.transaction():  # noqa: PT012
+            memory.remember("Lost")
+            read_with_sqlite3(path)
         assert [each.text for each in memory.list()] == ["Before"]
         memory.remember("After")
         assert memory.verify().problems == ()
