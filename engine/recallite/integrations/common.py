@@ -105,7 +105,7 @@ def recalled_text(memory: Memory, query: str, limit: int) -> str:
     """What `memory` recalls for a query, quoted for a prompt; empty if that is nothing, or the query is blank."""
     if not query.strip():
         return ""
-    hits = memory.recall(query[:MAX_QUERY_CHARS], limit=limit)
+    hits = memory.recall(query[:MAX_QUERY_CHARS], limit=limit, relevant=True)
     if not hits:
         return ""
     results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]

@@ -31,7 +31,6 @@ _NAME = "recallite"
 _TOOL = "recallite_memory"  # `memory` is Hermes' own
 _CONFIG = "recallite.json"
 _MOST_HITS = 6
-_LEAST_CONFIDENCE = 0.12  # what `confidence` of the documentation recommends
 _PROMPT = (
     "# Recallite\nYou have a long-term memory. What it knows about a message comes with the message. "
     f"`{_TOOL}` writes, recalls, changes and removes memories."
@@ -99,7 +98,7 @@ class RecalliteProvider(MemoryProvider):
             query[:MAX_QUERY_CHARS],
             limit=_MOST_HITS,
             scope=self._scope,
-            min_confidence=_LEAST_CONFIDENCE,
+            relevant=True,
         )
         return "" if not hits else "\n".join(["Memories, the best first:", *map(_line, hits)])
 

@@ -13,6 +13,7 @@ from recallite.index.vectors import shortlist_size
 from recallite.recall.asking import AskedQuestions, ask
 from recallite.recall.evidence_gaps import Missing, find_gaps, join_gaps
 from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
+from recallite.recall.request import ANSWER_SHARE
 from recallite.recall.select import choose
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
@@ -186,6 +187,8 @@ def _read(
             own = [[*each[:kept], *each[count : count + brought]] for each in own]
         else:
             own = [each[:kept] for each in own]
+        if request.relevant and own[2]:
+            own = _relevant(own, kept)
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
         answers.append(Answer._make((*own, brought, (), trace)))
         best = -1.0 if plan.shared else max(own[1][:kept], default=0.0)  # sub-questions go by confidence alone
@@ -202,6 +205,14 @@ def _read(
     if plan.shared:
         return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))]
     return [each._replace(gaps=own) if own else each for each, own in zip(answers, gaps, strict=True)]
+
+
+def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:
+    """The hits that are at least half as sure as the best, and the standing ones after the first `count`."""
+    sure = columns[2]
+    least = ANSWER_SHARE * max(sure)
+    ranks = [rank for rank in range(len(sure)) if rank >= count or sure[rank] >= least]
+    return [[each[rank] for rank in ranks] for each in columns]
 
 
 def _state(hits: kernels.Hits, query: int, words: slice, chosen: Sequence[int]) -> NDArray[np.uint8]:

@@ -21,6 +21,7 @@ from recallite.recall.learned_ranking import DEPTH, FEATURES, contributions, loa
 from recallite.recall.pipeline import embed_queries, fetch_hits, recall_queries
 from recallite.recall.plan import SIGNALS, at, plan_of, wanted_of
 from recallite.recall.query import given_vectors
+from recallite.recall.request import ANSWER_SHARE
 from recallite.recall.select import RELEVANT_SHARE
 from recallite.recall.view import Opened, open_view
 from recallite.store.protocol import Reader
@@ -251,6 +252,8 @@ def _place(
     too_low = profile.min_score > 0 and relevance < profile.min_score
     if unranked or too_low or watched.confidence < profile.min_confidence:
         return "threshold", "its score or confidence is below the minimum", rank
+    if request.relevant and watched.confidence < ANSWER_SHARE * max(watched.answer.confidence, default=0.0):
+        return "threshold", "it is less than half as sure as the best hit", rank
     if profile.superseded == "omit" and not request.about_past and watched.successor >= 0:
         return "superseded", "it no longer holds", rank
     if request.group_by is not None:

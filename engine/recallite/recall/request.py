@@ -21,6 +21,8 @@ _PLAIN = {
     "steps": 0,
 }  # fmt: skip
 MAX_LIMIT = 10_000
+ANSWER_CONFIDENCE, ANSWER_SHARE = 0.12, 0.5
+"""What an answer has at least: a confidence, and a share of that of the best. The first keeps 95 % of right hits."""
 # MMR chooses among this many times the limit, and at least this many.
 _MMR_POOL, _MMR_LEAST = 4, 32
 # What is spread is chosen among this many times the limit.
@@ -33,6 +35,8 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     - filter: a `Filter`, in place of its fields
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: "default", "reeve", "hermes", "memweave" or a `Profile`
+    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or `min_confidence`, if that is more),
+      and those that are less than half as sure as the best; nothing is left if nothing answers
     - group_by: "source" for one hit per source
     - spread_over: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
       score; in place of MMR
@@ -44,6 +48,7 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     filter: Filter | None
     mode: Mode
     profile: str | Profile | None
+    relevant: bool
     group_by: Literal["source"] | None
     spread_over: Literal["time", "source"] | None
     token_budget: int | None
@@ -54,9 +59,9 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
 class Request(Struct, frozen=True, kw_only=True):
     """What every query of one call shares. Times are microseconds since 1970 UTC.
 
-    Without `counted` its hits are no accesses of their records.
-    `own_words` says that what the user said is asked for, not what was said to them; `about_past` that the questions
-    were recognised as being about the past.
+    Without `counted` its hits are no accesses of their records. `relevant` leaves out hits that are less than half as
+    sure as the best. `own_words` says that what the user said is asked for, not what was said to them; `about_past`
+    that the questions were recognised as being about the past.
     """
 
     profile: Profile
@@ -64,6 +69,7 @@ class Request(Struct, frozen=True, kw_only=True):
     mode: Mode = "hybrid"
     limit: int = 10
     now: int
+    relevant: bool = False
     group_by: str | None = None
     spread_over: str | None = None
     own_words: bool = False
@@ -132,6 +138,7 @@ def build_request(
     limit: int | None = None,
     filter: Filter | None = None,
     profile: str | Profile | None = None,
+    relevant: bool = False,
     group_by: str | None = None,
     spread_over: str | None = None,
     token_budget: int | None = None,
@@ -155,6 +162,8 @@ def build_request(
         chosen = _chosen_again(given, mode, tuple(options), *options.values())
     except TypeError:  # a value that cannot be a key
         chosen = _chosen(given, mode, options)
+    if checks.check_flag(relevant, "relevant") and chosen.min_confidence < ANSWER_CONFIDENCE:
+        chosen = _chosen_again(chosen, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if limit is None:
         limit = chosen.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
@@ -165,6 +174,7 @@ def build_request(
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),
+        relevant=relevant,
         group_by=group_by,
         spread_over=spread_over,
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),

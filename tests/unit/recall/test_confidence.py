@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory
+from recallite.errors import InvalidInput
 from recallite.model.profiles import PROFILES
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
 from recallite_kernels import EVIDENCE
@@ -57,6 +58,33 @@ def test_right_answers_pass_the_threshold_and_questions_without_one_do_not(notes
     for question in UNANSWERABLE:
         best = max(hit.confidence for hit in notes.recall(question))
         assert best < min(notes.recall(right)[0].confidence for right in ASKED)
+
+
+def test_relevant_leaves_what_answers_or_nothing(notes):
+    for question, place in ASKED.items():
+        every, found = notes.recall(question), notes.recall(question, relevant=True)
+        best = max(hit.confidence for hit in every)
+        assert [hit.id for hit in found] == [
+            hit.id for hit in every if hit.confidence >= 0.12 and hit.confidence >= best / 2
+        ]
+        assert found[0].id == notes.ids[place]
+        assert len(found) < len(every)
+    nothing = notes.recall(UNANSWERABLE[0], relevant=True)
+    assert (nothing, bool(nothing.evidence_gaps)) == ([], True)
+    many = notes.recall_many([*ASKED, *UNANSWERABLE], relevant=True)
+    alone = [notes.recall(question, relevant=True) for question in (*ASKED, *UNANSWERABLE)]
+    assert [[hit.id for hit in hits] for hits in many] == [[hit.id for hit in hits] for hits in alone]
+    assert notes.recall(UNANSWERABLE[0], relevant=True, min_confidence=0.9) == []
+    with pytest.raises(InvalidInput, match="relevant"):
+        notes.recall("plants", relevant="yes")
+
+
+def test_explain_names_the_cut(notes):
+    question, place = next(iter(ASKED.items()))
+    found = notes.recall(question, relevant=True)
+    other = next(id for id in notes.ids if id not in [hit.id for hit in found])
+    assert notes.explain(question, other, relevant=True).stage == "threshold"
+    assert notes.explain(question, notes.ids[place], relevant=True).stage == "returned"
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])

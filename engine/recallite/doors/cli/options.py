@@ -93,6 +93,7 @@ class RankOptions(TypedDict, total=False):
     token_budget: Annotated[int | None, typer.Option(help="Only hits that fit into so many tokens.")]
     min_score: Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
     min_confidence: Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]
+    relevant: Annotated[bool, typer.Option("--relevant", help="Only what answers: nothing if nothing does.")]
     overrides: Overrides
 
 
@@ -199,7 +200,7 @@ def filter_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 def recall_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `Memory.recall` that were given."""
     own = RecallOptions.__annotations__.keys() - FilterOptions.__annotations__.keys() - {"overrides"}
-    given = {name: options[name] for name in own if options.get(name) is not None}
+    given = {name: options[name] for name in own if options.get(name) is not None and options[name] is not False}
     if "vector" in given:
         given["vector"] = parse_json(given["vector"], "--vector", kind=list)
     return filter_fields(options) | _overrides(options.get("overrides")) | given
