@@ -35,7 +35,7 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     - filter: a `Filter`, in place of its fields
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: "default", "reeve", "hermes", "memweave" or a `Profile`
-    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or `min_confidence`, if that is more),
+    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or `min_confidence`, if it is more),
       and those that are less than half as sure as the best; nothing is left if nothing answers
     - group_by: "source" for one hit per source
     - spread_over: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
