@@ -26,7 +26,7 @@ class SqliteVectors(SqlVectors):
     """The tables of vectors on a connection with sqlite-vec; without it, SqlVectors computes the same in Python."""
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
-        # For unit vectors 1 - d * d / 2 is the cosine: at 0.9 and above to 5e-8, where vec_distance_cosine, which adds
+        # Of unit vectors 1 - d * d / 2 is the cosine: at 0.9 and above to 6e-8, where vec_distance_cosine, which adds
         # up in float32, is out by 1.2e-6. In the order of the array: joined and grouped, SQLite would sort the rows.
         distances = self._rows(
             f"SELECT (SELECT min(iif({_SOUND.format(bytes='length(?1)')}, vec_distance_L2(v.value, ?1), NULL)) "
