@@ -33,8 +33,8 @@ class SqliteVectors(SqlVectors):
             "FROM vector v WHERE v.record_id = c.value AND v.embedder_id = ?2) FROM carray(?3) c",
             (query.tobytes(), embedder.id, self._id_array(ids)),
         )
-        nearest = 1.0 - np.array(distances, dtype=np.float64)[: len(ids), 0] ** 2 / 2
-        return np.nan_to_num(nearest).clip(-1.0, 1.0).astype(np.float32)
+        nearest = [0.0 if distance is None else max(-1.0, 1.0 - distance * distance / 2) for (distance,) in distances]
+        return np.array(nearest[: len(ids)], dtype=np.float32)
 
     def unsound(self) -> list[int]:
         return self._column(
