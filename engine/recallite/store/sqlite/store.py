@@ -65,13 +65,15 @@ class SqliteStore(Store):
         # The WAL that commits go to, by its file; None before the first. With another, readers are opened again.
         self._wal: tuple[int, int] | None = None
         self._writer = self._open_writer()
+        # As SQLite names the file; a connection that another thread uses does not tell it.
+        self._database: str = self._writer.connection.filename
         self.snapshot_path = self.map_path = None
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
-            remove_unfinished(self._writer.connection.filename)
-            self.snapshot_path = files.snapshot_of(self._writer.connection.filename)
-            self.map_path = files.map_of(self._writer.connection.filename)
+            remove_unfinished(self._database)
+            self.snapshot_path = files.snapshot_of(self._database)
+            self.map_path = files.map_of(self._database)
 
     @property
     def in_memory(self) -> bool:
@@ -106,7 +108,7 @@ class SqliteStore(Store):
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             connection.execute("BEGIN IMMEDIATE")
-            self._wal = self._wal or files.wal_of(connection.filename)
+            self._wal = self._wal or files.wal_of(self._database)
             self._depth = 1
             try:
                 with self._undone():
@@ -164,7 +166,7 @@ class SqliteStore(Store):
         A program that closes the file with another SQLite library, such as that of `sqlite3`, drops all locks of the
         process, as POSIX has it, and removes the WAL as if nobody else had the file open.
         """
-        return self._wal is not None and files.wal_of(self._writer.connection.filename) != self._wal
+        return self._wal is not None and files.wal_of(self._database) != self._wal
 
     def _check_stored(self) -> None:
         """Raise WriteUnknown if the last commit went to a WAL after that was removed, and not before."""
