@@ -16,7 +16,7 @@ from tests.unit.memory.support import ONLY_STORES, unit
 
 RECORDS = 400
 DIMENSION = 32
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 NEWEST = BEGIN + timedelta(days=RECORDS)
 WORDS = [f"word{number}" for number in range(120)]
 

@@ -62,6 +62,7 @@ class Tenancy:
         self.as_owner(
             "INSERT INTO judgement SELECT min(id), max(id), 0.5, %s, 1 FROM record WHERE valid_to IS NULL", SECRET
         )
+        self.as_owner("INSERT INTO uncompared SELECT max(id), max(id), '{}' FROM record WHERE valid_to IS NULL")
         self.as_owner("INSERT INTO refusal SELECT r.id, e.id, %s FROM record r, embedder e ORDER BY 1 LIMIT 1", SECRET)
         self.as_owner("INSERT INTO token_code SELECT id, decode(repeat('00', 8), 'hex') FROM vector ORDER BY 1 LIMIT 1")
         self.as_owner(

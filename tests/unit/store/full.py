@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recallite import Memory, Settings
+from recallite.model.policies import WritePolicy
+from recallite.remember.catching_up import policy_json
 from recallite.store.supersession_values import Judgement
 from recallite.store.values import AccessTokenRow, Parts
 from tests.unit.memory.support import unit
@@ -17,6 +19,8 @@ def fill(path: str, folder) -> None:
     """Everything that a store can hold, in several scopes."""
     with Memory(path, settings=Settings(index_snapshot=False)) as memory:
         _remember(memory)
+        memory.catch_up()
+        memory._engine.comparing.stop()
         _use_services(memory)
         document = folder / "guide.md"
         document.write_text("# Deploying\n\nRestart the gateway first.\n\n# Rolling back\n\nStop the workers.\n")
@@ -26,6 +30,7 @@ def fill(path: str, folder) -> None:
         with store.atomic() as writer:
             ids = writer.records.find_ids([first.id, second.id], "/")
             old, new = sorted(ids.values())
+            writer.uncompared.add([new], policy_json(WritePolicy()))
             writer.judgements.put([Judgement(old, new, 0.5, "may be the same", NOW)])
             embedder = writer.vectors.active_embedder()
             writer.vectors.add_refusals(embedder.id, {old: "too long"})

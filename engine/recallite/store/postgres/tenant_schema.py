@@ -129,7 +129,10 @@ RULES: dict[str, Rule] = {
     "supersession": Rule(_of_record("supersession", "old_id", "new_id")),
     "judgement": Rule(_of_record("judgement", "old_id", "new_id")),
     "uncompared": Rule(
-        "EXISTS (SELECT FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id)"
+        "EXISTS (SELECT FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id)",
+        # All of them are records of the tenant's.
+        writes="(SELECT count(*) FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id) "
+        "= uncompared.last_id - uncompared.first_id + 1",
     ),
     "vector": Rule(_of_record("vector"), writes=f"{_of_record('vector')} AND {_issued('vector')}"),
     "vector_packed": Rule("EXISTS (SELECT FROM vector v WHERE v.id = vector_packed.id)"),

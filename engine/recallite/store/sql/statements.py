@@ -246,11 +246,12 @@ class SqlUncompared(Repository):
         self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs])
 
     def done(self, first: Uncompared) -> None:
-        self._execute(
-            "INSERT INTO uncompared SELECT ?1, last_id, policy FROM uncompared WHERE first_id = ?2 AND last_id >= ?1",
-            (first.last_id + 1, first.first_id),
+        left = self._column(
+            "SELECT r.id FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
+            (first.last_id, first.first_id),
         )
         self._execute("DELETE FROM uncompared WHERE first_id = ?", (first.first_id,))
+        self.add(left, first.policy)
 
 
 class SqlOccurrences(Repository):
