@@ -52,8 +52,7 @@ class AsyncMemory(AsyncHandle[Memory]):
         key: str | None = None,
     ) -> None:
         def opened() -> Memory:
-            for name in plugins.names("services"):  # imported here, not while the event loop waits
-                plugins.load("services", name)
+            plugins.load_all("services")  # imported here, not while the event loop waits
             return Memory(path, embedder=embedder, settings=settings, language_model=language_model, key=key)
 
         super().__init__(opened)

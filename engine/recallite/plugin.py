@@ -12,7 +12,8 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | `recallite.tools` | a `Tool` for models |
 | `recallite.commands` | a function or a `typer.Typer`, a command of `recallite` |
 
-Nothing is imported before it is named. `engine_of(memory)` gives what a memory is made of, within its scope.
+Nothing is imported before it is named or listed; what cannot be imported is left out of lists with a `PluginWarning`.
+`engine_of(memory)` gives what a memory is made of, within its scope.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any, Literal
 
@@ -11,6 +12,10 @@ from recallite.system.messages import fault_text, shown
 Kind = Literal["stores", "embedders", "importers", "exporters", "services", "tools", "commands"]
 _PREFIX = "recallite."
 _OWN = "recallite"
+
+
+class PluginWarning(RuntimeWarning):
+    """Something that a package registers is left out; the message names the package and the reason."""
 
 
 def names(kind: Kind) -> list[str]:
@@ -31,10 +36,21 @@ def load(kind: Kind, name: str) -> Any:
     return _load(kind, name)
 
 
+def load_all(kind: Kind) -> dict[str, Any]:
+    """Every object of a kind by its name; what `load` refuses is left out with a PluginWarning."""
+    found = {}
+    for name in names(kind):
+        try:
+            found[name] = load(kind, name)
+        except InvalidInput as fault:
+            _warn(str(fault))
+    return found
+
+
 @cache
 def _load(kind: Kind, name: str) -> Any:
     entries = _registered()[kind][name]
-    packages = [entry.dist.name if entry.dist else "an unnamed package" for entry in entries]
+    packages = [_package(entry) for entry in entries]
     what = f"the {kind.removesuffix('s')} {name!r}"
     if len(entries) > 1:
         raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
@@ -64,5 +80,15 @@ def _registered() -> dict[str, dict[str, list[Any]]]:
                 to.setdefault(group.removeprefix(_PREFIX), {}).setdefault(entry.name, []).append(entry)
     for kind, by_name in others.items():
         for name in sorted(by_name):
-            own.setdefault(kind, {}).setdefault(name, by_name[name])
+            if own.setdefault(kind, {}).setdefault(name, by_name[name]) is not by_name[name]:
+                packages = " and ".join(_package(entry) for entry in by_name[name])
+                _warn(f"the {kind.removesuffix('s')} {name!r} of {packages}: Recallite has one of this name, rename it")
     return own
+
+
+def _package(entry: Any) -> str:
+    return entry.dist.name if entry.dist else "an unnamed package"
+
+
+def _warn(reason: str) -> None:
+    warnings.warn(f"left out: {reason}", PluginWarning, stacklevel=3)

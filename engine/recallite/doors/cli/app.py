@@ -52,8 +52,8 @@ class Commands(typer.core.TyperGroup):
     """The commands that packages register, in the order that help shows; a command is a function or a typer.Typer."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
-        return plugins.names("commands")
+        """The names of all commands that can be imported."""
+        return list(plugins.load_all("commands"))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None if no package registers it."""

@@ -6,12 +6,15 @@ import contextlib
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
+from typing import TextIO
 
 import typer
 
 from recallite.doors.cli.app import app
 from recallite.doors.cli.logs import debug_log
-from recallite.doors.cli.output import fail
+from recallite.doors.cli.output import fail, hint, one_line
 from recallite.errors import (
     DocumentError,
     EmbedderError,
@@ -24,6 +27,7 @@ from recallite.errors import (
     WorkerLost,
 )
 from recallite.system.messages import shown
+from recallite.system.plugins import PluginWarning
 
 INTERRUPTED = 130
 _UNEXPECTED = 70
@@ -53,10 +57,29 @@ def run(arguments: list[str] | None = None) -> int:
         found = sys.stdin, sys.stdout, sys.stderr
         sys.stdin, sys.stdout, sys.stderr = sys.stdin or nothing, sys.stdout or nowhere, sys.stderr or nowhere
         try:
-            with debug_log():
+            with debug_log(), _warnings_of_plugins():
                 return _run(arguments)
         finally:
             sys.stdin, sys.stdout, sys.stderr = found
+
+
+@contextlib.contextmanager
+def _warnings_of_plugins() -> Iterator[None]:
+    """Show each PluginWarning on one line; other warnings are shown as before."""
+    with warnings.catch_warnings():
+        show_others = warnings.showwarning
+
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:  # fmt: skip
+            if issubclass(category, PluginWarning):
+                hint(one_line(f"recallite: {message}"))
+            else:
+                show_others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _run(arguments: list[str] | None) -> int:

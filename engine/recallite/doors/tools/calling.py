@@ -14,6 +14,7 @@ from recallite.doors.tools.offering import TOOLS
 from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
 from recallite.errors import InvalidInput, NotFound, SessionDamaged
 from recallite.model.checks import plain_str
+from recallite.system import plugins
 from recallite.system.messages import shown
 from recallite.text.quoting import quoted
 
@@ -44,7 +45,8 @@ def call(
     A model may ingest documents only from `document_folders`, by path and without following links, and, with
     `document_urls`, from URLs at public addresses.
 
-    Raises InvalidInput for a wrong `memory` or `scope`, and the errors of the store and the embedder.
+    Raises InvalidInput for a wrong `memory` or `scope` and for a tool whose package cannot be imported, and the errors
+    of the store and the embedder.
     """
     from recallite.memory import Memory  # here: a server lists its tools before it opens a memory
 
@@ -107,6 +109,8 @@ def _tool_named(name: object) -> Tool:
     """The tool of this name."""
     if isinstance(name, str) and name in TOOLS:
         return TOOLS[name]
+    if name in plugins.names("tools"):  # and cannot be imported: this raises the reason
+        plugins.load("tools", str(name))
     raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 

@@ -11,9 +11,7 @@ from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.messages import shown
 
-TOOLS: dict[str, Tool] = {
-    name: plugins.load("tools", name) for name in sorted(plugins.names("tools"), key=lambda name: name != "memory")
-}
+TOOLS: dict[str, Tool] = dict(sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory"))
 """Every tool by name: `memory`, those of the services, and what other packages register."""
 
 

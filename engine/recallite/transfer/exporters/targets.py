@@ -48,7 +48,7 @@ class Target(NamedTuple):
 
 def targets() -> dict[str, Target]:
     """Every exporter by the name that `--to` takes."""
-    return {name: plugins.load("exporters", name) for name in plugins.names("exporters")}
+    return plugins.load_all("exporters")
 
 
 def target_named(name: str) -> Target:

@@ -60,7 +60,7 @@ class Source(NamedTuple):
 
 def sources() -> dict[str, Source]:
     """Every importer by the name that `--from` takes."""
-    return {name: plugins.load("importers", name) for name in plugins.names("importers")}
+    return plugins.load_all("importers")
 
 
 def source_named(name: str) -> Source:
