@@ -238,3 +238,16 @@ def test_an_error_stays_on_one_line_and_cannot_command_the_terminal(run, empty):
     done = run("get", "a\nb\x1b[31m\udcff")
     failed(done, 1, "NotFound")
     assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("recal", "No such command 'recal'. Did you mean 'recall' or 'eval'? See: recallite --help"),
+        ("expotr", "No such command 'expotr'. Did you mean 'export'"),
+        ("xyzzy", "No such command 'xyzzy'. See: recallite --help"),
+    ],
+)
+def test_a_mistyped_command_is_answered_with_those_like_it(run, typed, said):
+    done = run(typed)
+    assert (done.code, said in done.err) == (2, True), done.err

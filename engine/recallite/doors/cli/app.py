@@ -59,6 +59,15 @@ class Commands(typer.core.TyperGroup):
         """The command of a name; None if no package registers it."""
         return _command(cmd_name) if cmd_name in plugins.names("commands") else None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name; a usage error that suggests the names closest to an unknown one."""
+        from difflib import get_close_matches
+
+        known = plugins.names("commands")
+        if args[0] not in known and (close := get_close_matches(args[0], known)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, close))}?")
+        return super().resolve_command(ctx, args)
+
 
 @cache
 def _command(name: str) -> Any:
