@@ -142,12 +142,13 @@ class EmbedderHandle:
     def token_starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """The character offsets at which the tokens of each text begin; documents are chunked by them.
 
-        They depend on the configured embedder, not on whether it can be loaded now. Raises EmbedderError.
+        They depend on the configured embedder, not on whether it can be loaded now, unless another package registers
+        it. Raises EmbedderError, and then what `get` raises.
         """
         if self._measure is None:
             from recallite.embedding.places import measure_of
 
-            self._measure = measure_of(self._spec)
+            self._measure = measure_of(self._spec, self.get)
         return self._measure(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

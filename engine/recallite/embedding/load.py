@@ -52,7 +52,13 @@ def _registered(spec: str) -> str | None:
     """The name as it is registered; None for "default" and for what no package registers."""
     if spec.lower() == "default":
         return None
-    return next((name for name in plugins.names("embedders") if name.lower() == spec.lower()), None)
+    return plugins.registered_name("embedders", spec)
+
+
+def is_foreign(spec: object) -> bool:
+    """Whether `spec` is a name that another package registers; only its embedder knows its tokenizer."""
+    name = _registered(spec) if isinstance(spec, str) else None
+    return name is not None and plugins.is_foreign("embedders", name)
 
 
 def model_folder(spec: str | os.PathLike[str] | None) -> Path:

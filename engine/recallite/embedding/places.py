@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from recallite.embedding.load import model_folder
+from recallite.embedding.load import is_foreign, model_folder
 from recallite.embedding.token_ids import int64_array, pieces
 from recallite.embedding.word_cache import WORD, WordCache, folded
 from recallite.errors import EmbedderError, RecalliteError
@@ -34,15 +34,19 @@ _UNSPACED = (
 )  # fmt: skip
 
 
-def measure_of(spec: object) -> Measure:
+def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Measure:
     """A function that returns the character offsets at which the tokens of each text begin: int64 arrays, ascending.
 
     It uses the tokenizer of the model folder that `spec` names, or the embedder's own method `token_starts`; for
     anything else, including "none" and a missing folder, the bundled model's tokenizer. Where `tokenizers` is not
-    installed a token is four characters, or one character in a script without spaces. Long words and gaps get offsets
-    within them. The function raises EmbedderError.
+    installed, and for an embedder that another package registers and that has no such method, a token is four
+    characters, or one character in a script without spaces. Long words and gaps get offsets within them. The function
+    raises EmbedderError.
+
+    `loaded` returns the embedder that `spec` names, and is called only if another package registers it; without
+    `loaded` it is not asked. Raises as `loaded` does.
     """
-    measure = _measure(spec)
+    measure = _measure(spec, loaded)
 
     def starts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
         try:
@@ -55,10 +59,13 @@ def measure_of(spec: object) -> Measure:
     return starts
 
 
-def _measure(spec: object) -> Measure:
-    own = getattr(spec, "token_starts", None)
+def _measure(spec: object, loaded: Callable[[], object] | None) -> Measure:
+    foreign = spec not in _BUNDLED and is_foreign(spec)  # entry points take 20 ms to read
+    own = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
     if callable(own):
         return cast("Measure", own)
+    if foreign:
+        return _by_characters
     try:
         bundled = model_folder(None) / "tokenizer.json"
         path = _named(spec) or bundled

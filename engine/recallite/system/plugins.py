@@ -23,6 +23,17 @@ def names(kind: Kind) -> list[str]:
     return list(_registered().get(kind, {}))
 
 
+def registered_name(kind: Kind, given: str) -> str | None:
+    """The registered name that is equal to `given` but for the case of letters; None if there is none."""
+    known = names(kind)
+    return given if given in known else next((name for name in known if name.lower() == given.lower()), None)
+
+
+def is_foreign(kind: Kind, name: str) -> bool:
+    """Whether a registered name belongs to another package."""
+    return _package(_registered()[kind][name][0]) != _OWN
+
+
 def load(kind: Kind, name: str) -> Any:
     """The object that a name stands for, imported when it is first asked for.
 
