@@ -18,18 +18,21 @@ Nothing is imported before it is named or listed; what cannot be imported is lef
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recallite.engine import Engine
-from recallite.errors import InvalidInput, StoreAccessDenied
+from recallite.errors import AlreadyExists, InvalidInput, StoreAccessDenied
 from recallite.model.filters import Filter, bound_filter
 from recallite.model.records import NewRecord
-from recallite.remember.embed import embed_rows, identity_for
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import prepare
+from recallite.remember.supersession import RowRefused
 from recallite.store.protocol import Reader, Store, Writer
 from recallite.store.values import Row
+from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,9 +95,10 @@ class EngineHandle:
         return np.stack([each.vector for each in embedded]) if embedded else np.empty((0, 0), dtype=np.float32)
 
     def prepare(self, items: Iterable[NewRecord]) -> tuple[list[Row], Identity | None]:
-        """Rows of the scope with their vectors, ready to be written, and the embedder of these; None without rows.
+        """Rows of the scope with their vectors, for `insert`, and the embedder of these; None without rows.
 
-        No transaction is open meanwhile. Raises InvalidInput for a bad item, and the errors of the embedder.
+        Call it outside a transaction: texts are embedded. Raises InvalidInput for a bad item, and the errors of the
+        embedder.
         """
         rows = [
             prepare(
@@ -110,6 +114,25 @@ class EngineHandle:
         identity = identity_for(self.core, None)
         embed_rows(self.core.embedder, rows, [None] * len(rows), identity)
         return rows, identity
+
+    def insert(self, writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
+        """Insert what `prepare` returned, in a transaction of `write`, and return the row ids.
+
+        Each row becomes a record, whatever it resembles: what `WritePolicy` says of duplicates, merging and links is
+        for `Memory.remember_many`. Raises AlreadyExists for an id that is taken, NotFound or AlreadySuperseded for what
+        a row is to supersede.
+        """
+        named = [row.public_id for row in rows if row.named]
+        taken = {*writer.records.find_ids(named, "/"), *(id for id, times in Counter(named).items() if times > 1)}
+        if taken:
+            raise AlreadyExists(f"the id {shown(min(taken))} is taken by another memory: give another")
+        try:
+            ids = insert_rows(writer, rows, identity)
+        except RowRefused as refused:
+            raise refused.reason from None
+        if any(row.pending for row in rows):
+            self.core.may_have_pending = True
+        return ids
 
     @contextmanager
     def index(self, reader: Reader) -> Iterator[MemoryIndex]:
