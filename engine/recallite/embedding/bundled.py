@@ -17,7 +17,7 @@ def all_minilm(*, queries_first: bool = False) -> Embedder:
 
 
 def instant(*, queries_first: bool = False) -> Embedder:
-    """The model without a network, one vector a token; it has no query to load first."""
+    """The static model, a stored vector for each token. It loads the same way whether or not queries come first."""
     from recallite.embedding.instant import InstantEmbedder
 
     return InstantEmbedder(model_folder("instant"), model_folder(None) / "tokenizer.json")

@@ -329,7 +329,7 @@ def is_loopback(host: str) -> bool:
 def is_address(path: object) -> bool:
     """Whether a path is the address of a store: scheme://... with a scheme that a package registers."""
     found = _ADDRESS.match(path) if isinstance(path, str) else None
-    return found is not None and found[1].lower() in plugins.names("stores")
+    return found is not None and plugins.registered_name("stores", found[1]) is not None
 
 
 def check_path(path: object, name: str = "path") -> Path:

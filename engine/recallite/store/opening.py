@@ -74,7 +74,7 @@ def open_store(path: str | os.PathLike[str], *, key: str | None = None, **option
         )
     scheme, address = _scheme(path)
     if key is not None:
-        raise InvalidInput(f"{scheme.shown(address)} is on a server, which encrypts its disks itself: leave key out")
+        raise InvalidInput(f"key encrypts a file, and {scheme.shown(address)} is none: leave key out")
     return scheme.open(address, **options)
 
 
@@ -90,14 +90,17 @@ def store_exists(path: str | os.PathLike[str]) -> bool:
 def _scheme(path: str | os.PathLike[str]) -> tuple[Scheme, str]:
     """What opens an address, and the address."""
     address = str(path)
-    return plugins.load("stores", address.partition(":")[0].lower()), address
+    name = address.partition(":")[0]
+    return plugins.load("stores", plugins.registered_name("stores", name) or name), address
 
 
 def _refuse_other_schemes(path: object) -> None:
     """Refuse what was meant as an address, without repeating it: it may have a password."""
     if isinstance(path, str) and _SCHEME.match(path):
         known = " or ".join(f"{name}://" for name in plugins.names("stores"))
-        raise InvalidInput(f"path looks like an address, and does not begin with {known}")
+        raise InvalidInput(
+            f"path looks like an address, and does not begin with {known}: mend it, or install what opens it"
+        )
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:

@@ -74,4 +74,4 @@ def _value(record: Record, field: str) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-TARGET = Target(write, "a file of JSON lines, with --map FIELD=PATH")
+TARGET = Target(write, "a file of JSON lines, with --map FIELD=PATH", mapped=True)

@@ -13,7 +13,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.records import Plain, Record
 from recallite.remember.links import SUPERSEDES
-from recallite.transfer.exporters.targets import Memories, target_named
+from recallite.transfer.exporters.targets import Memories, target_named, targets
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -54,8 +54,9 @@ def export_to(
     InvalidInput for a target, a field or a folder that cannot be.
     """
     chosen, place = target_named(target), checks.check_path(path)
-    if mapping and target != "jsonl":
-        raise InvalidInput("map is given: only jsonl has fields to map")
+    if mapping and not chosen.mapped:
+        mapped = ", ".join(sorted(name for name, each in targets().items() if each.mapped))
+        raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or export to {mapped}")
     if chosen.folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InvalidInput(f"{place} is there already: give a folder that is new or empty")
     fields.pop("include_superseded", None)

@@ -38,12 +38,14 @@ Writer: TypeAlias = Callable[[Memories, Path], Iterator[Written]]
 class Target(NamedTuple):
     """A form to export to, registered as an entry point of the group `recallite.exporters`.
 
-    `path` says what to give as the path, which is a new folder if `folder` is set, else a file.
+    `path` says what to give as the path, which is a new folder if `folder` is set, else a file. If it is `mapped`,
+    `Memories.mapping` says where fields are written.
     """
 
     write: Writer
     path: str
     folder: bool = False
+    mapped: bool = False
 
 
 def targets() -> dict[str, Target]:

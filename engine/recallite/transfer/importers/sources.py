@@ -40,7 +40,8 @@ class Source(NamedTuple):
         if self.mapped:
             return self.reader(chosen, mapping or {})
         if mapping:
-            raise InvalidInput("map is given: only jsonl has fields to map")
+            mapped = ", ".join(sorted(name for name, each in sources().items() if each.mapped))
+            raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or import from {mapped}")
         return self.reader(chosen)
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:

@@ -176,7 +176,7 @@ def test_a_folder_with_files_and_the_store_itself_are_left_alone(memory, tmp_pat
         export_to(memory, "server-memory", tmp_path / "here.db")
     with pytest.raises(InvalidInput, match="use one of"):
         export_to(memory, "nothing", tmp_path / "out")
-    with pytest.raises(InvalidInput, match="only jsonl"):
+    with pytest.raises(InvalidInput, match="nothing to map here: leave it out, or export to jsonl"):
         export_to(memory, "obsidian", tmp_path / "out", mapping={"text": "a"})
 
 

@@ -123,7 +123,7 @@ def test_an_item_that_cannot_be_taken_is_reported_with_its_line(memory, tmp_path
 def test_other_systems_have_nothing_to_map(memory, tmp_path):
     path = tmp_path / "memory.jsonl"
     path.write_text("")
-    with pytest.raises(InvalidInput, match="only jsonl has fields to map"):
+    with pytest.raises(InvalidInput, match="nothing to map here: leave it out, or import from jsonl"):
         import_from(memory, "server-memory", path, mapping={"text": "a"})
 
 
