@@ -8,18 +8,32 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from recallite.model.records import NewRecord
-from recallite.transfer.importers import Entry, Found, Source
+from recallite.model.reports import FileTrouble
+from recallite.transfer.importers import Entry, Found, LeftOut, Source
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """The bookmarks of a file, in its order."""
+    """The bookmarks of a file, in its order; of one address the first, as an id stands for one memory."""
     parser = _Bookmarks()
-    parser.feed(path.read_text("utf-8", errors="replace"))
+    try:
+        parser.feed(path.read_text("utf-8", errors="replace"))
+    except OSError as fault:
+        yield FileTrouble(path=path.name, reason=f"cannot be read: {fault.strerror}")
+        return
+    parser.close()  # else text at the end that no tag follows is not seen
+    seen = set()
     for line, address, added, title in parser.bookmarks:
-        created_at = None if added is None else datetime.fromtimestamp(added, UTC)
-        record = NewRecord(
-            id=address, text=title or address, tags=("bookmark",), metadata={"url": address}, created_at=created_at
-        )
+        if address in seen:
+            yield LeftOut("bookmarks of an address that the file has before")
+            continue
+        try:
+            created_at = datetime.fromtimestamp(int(added), UTC) if added else None
+        except (ValueError, OverflowError, OSError):
+            yield FileTrouble(path=path.name, line=line, reason=f"ADD_DATE is {added[:20]!r}: no time in seconds")
+            continue
+        seen.add(address)
+        text = " ".join(title.split()) or address
+        record = NewRecord(id=address, text=text, tags=("bookmark",), metadata={"url": address}, created_at=created_at)
         yield Found(record=record, path=path.name, line=line)
 
 
@@ -27,24 +41,23 @@ SOURCE = Source(read, "the bookmarks that a browser exported as an HTML file", c
 
 
 class _Bookmarks(HTMLParser):
-    """Collects the links of a bookmark file: line, address, seconds since 1970, title."""
+    """Collects the links of a bookmark file: line, address, ADD_DATE (seconds since 1970, or nothing), title."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.bookmarks: list[tuple[int, str, int | None, str]] = []
+        self.bookmarks: list[tuple[int, str, str, str]] = []
         self._open = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
         if tag == "a" and (address := values.get("href")):
-            added = values.get("add_date") or ""
-            self.bookmarks.append((self.getpos()[0], address, int(added) if added.isdigit() else None, ""))
+            self.bookmarks.append((self.getpos()[0], address, values.get("add_date") or "", ""))
             self._open = True
 
     def handle_data(self, data: str) -> None:
         if self._open:
             line, address, added, title = self.bookmarks[-1]
-            self.bookmarks[-1] = line, address, added, title + data.strip()
+            self.bookmarks[-1] = line, address, added, title + data
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a":
