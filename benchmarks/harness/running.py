@@ -62,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     case = find(options.case)
     out: Path = options.out or saving.RESULTS / f"{case.name}.json"
     if not options.render:
+        if options.work is not None:
+            options.work.mkdir(parents=True, exist_ok=True)
         for records in options.records or case.records:
             with tempfile.TemporaryDirectory(dir=options.work) as folder:
                 context = Context(
@@ -71,7 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     **{name: getattr(options, name) for name in _SHARED},
                 )
                 report.save(case.name, str(records), run(case, context), out)
-    print(report.markdown(saving.read(out)))
+    try:
+        print(report.markdown(saving.read(out)))
+    except saving.NotMeasured:
+        raise SystemExit(f"{out} has no result of {case.name}: run it without --render first") from None
 
 
 _SHARED = {

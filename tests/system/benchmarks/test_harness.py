@@ -64,6 +64,35 @@ def test_a_run_is_saved_beside_those_of_other_sizes_and_rendered(tmp_path):
         report.markdown({})
 
 
+@pytest.fixture
+def made_up(monkeypatch):
+    """A case of which only the folder of its data matters; its folders are in the list."""
+    folders = []
+
+    def setup(context):
+        folders.append(context.folder)
+        return nullcontext()
+
+    case = Case("made up", "nothing", setup, lambda state, context: [Figures("table", {"one": {"ms": 1.0}})])
+    monkeypatch.setattr(running, "find", lambda name: case)
+    return folders
+
+
+def test_a_folder_for_work_is_made(made_up, tmp_path, capsys):
+    work, out = tmp_path / "new" / "deep", tmp_path / "out.json"
+    running.main(["latency", "--records", "20", "--work", str(work), "--out", str(out)])
+    assert [folder.parent for folder in made_up] == [work]
+    assert "20 records, " in capsys.readouterr().out
+
+
+def test_nothing_saved_is_said_and_not_rendered(made_up, tmp_path):
+    out = tmp_path / "out.json"
+    with pytest.raises(SystemExit, match="has no result of made up: run it without --render first"):
+        running.main(["latency", "--render", "--out", str(out)])
+    assert made_up == []
+    assert not out.exists()
+
+
 def test_every_case_says_what_it_answers_and_its_saved_result_renders(capsys):
     running.main(["list"])
     listed = capsys.readouterr().out.splitlines()
