@@ -15,7 +15,8 @@ from recallite.doors.operations import OPERATIONS
 # What works on the whole file or in this process alone, or is served in another form.
 ELSEWHERE = {
     "backup", "catch_up", "close", "embed", "evaluate", "export_folder", "import_folder", "judge_changes", "rebuild",
-    "reembed", "rekey", "scoped", "transaction", "vacuum", "verify", "warmup", "export", "import_", "path", "scope", "settings",
+    "reembed", "rekey", "scoped", "transaction", "vacuum", "verify", "warmup", "export", "import_", "path", "scope",
+    "settings",
 }  # fmt: skip
 SENTINEL_FOLDER = "/"
 

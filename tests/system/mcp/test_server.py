@@ -247,7 +247,6 @@ def test_documents_are_ingested_from_allowed_folders_with_progress(use, tmp_path
 def test_answers_stay_under_the_budget(use, path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember_many([f"office {number} " + "word " * 200 for number in range(20)])
-        memory.remember_many([f"The plums of garden {number}" for number in range(200)])
 
     async def calls(client):
         return [

@@ -65,7 +65,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     def __call__(self, call: Call) -> FoundMemories:
         hits = call.memory.recall(
             self.query, limit=self.limit, tags=self.tags, since=self.since, until=self.until, held_at=self.held_at,
-            token_budget=call.token_budget, relevant=True,
+            token_budget=call.token_budget,
         )  # fmt: skip
         return FoundMemories(
             results=[_found(call, hit) for hit in hits],
