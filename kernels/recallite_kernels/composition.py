@@ -152,7 +152,7 @@ def find_words(view: Any, asking: Any, query: Any, work: Any, hits: Any) -> Any:
                 work.stops[slices] = terms.starts[place + segment + 1]
                 work.words[slices], work.slice_idf[slices] = word, hits.idf[first + word]
                 slices += 1
-    work.pairs[0, 1], work.pairs[5, 1] = slices, stop - first
+    work.pairs[0, 1], work.pairs[5, 1], work.sizes[1] = slices, stop - first, 0
     return slices
 
 
@@ -181,10 +181,6 @@ def count_rows(terms: Any, place: Any, segment: Any) -> Any:
 def gather(view: Any, plan: Any, asking: Any, query: Any, slices: Any, work: Any, hits: Any) -> Any:
     """Rank the candidates of one question: the best by words and by vector, and their neighbours; returns how many."""
     listed, near = 0, 0
-    if plan.by_words == 1:
-        listed = best_by_words(view, postings_of(view, plan, slices, work), work)
-        if listed < 0:
-            return AT_WORDS
     work.ceilings[0] = np.float32(np.inf)
     if plan.by_vector == 1:
         if view.vectors.visible <= SCAN_ALL:
@@ -195,6 +191,10 @@ def gather(view: Any, plan: Any, asking: Any, query: Any, slices: Any, work: Any
             )  # fmt: skip
         if near < 0:
             return near if near == NARROW else AT_VECTORS
+    if plan.by_words == 1:
+        listed = best_by_words(view, postings_of(view, plan, slices, work), work)
+        if listed < 0:
+            return AT_WORDS
     hits.figures[query, FIGURES.more] = 1 if near >= plan.wanted or listed >= plan.wanted else 0
     work.pairs[4, 0], work.pairs[4, 1] = near, listed
     lists = Lists(

@@ -166,8 +166,8 @@ def _check_memory(view: View, plan: Plan, asking: Asking, work: Workspace, hits:
         raise KernelError(f"rows: {work.rows.shape[0]}; wanted room for at least {least.rows.shape[0]} candidates")
     _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room, bound))
     _refuse_other_shapes(hits, hits_of(plan, work, questions, known, held))
-    if work.scratch.any() or np.delete(work.pairs[:, 0], _COUNTED).any():
-        raise KernelError("scratch, pairs: not those of `workspace`; wanted zeros, as each call leaves them")
+    if np.delete(work.pairs[:, 0], _COUNTED).any():
+        raise KernelError("pairs: not those of `workspace`; wanted zeros, as each call leaves them")
 
 
 def _refuse_other_shapes(group: Any, like: Any) -> None:

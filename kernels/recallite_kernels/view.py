@@ -342,7 +342,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         limits=e(questions, whole), counts=e(questions, whole), histogram=e(64 * sketch_words + 2, whole),
         near_blocks=e(64, np.uint16), word_places=e((words, max(segments, 1)), whole),
         word_order=e(words, whole), starts=e(slices, whole), stops=e(slices, whole), words=e(slices, whole),
-        slice_idf=e(slices, single), pairs=np.zeros((8, 2), whole), sizes=e(1, whole), word_rows=e((1, wanted), whole),
+        slice_idf=e(slices, single), pairs=np.zeros((8, 2), whole), sizes=e(2, whole), word_rows=e((1, wanted), whole),
         word_scores=e((1, wanted), single), cosines=e(size, single), bins=e(size, whole), sorted=e(size, whole),
         bin_counts=e(BINS, whole), near_rows=e((1, max(wanted, 1)), whole), near_cosines=e((1, max(wanted, 1)), single),
         ceilings=e(1, single), known_rows=e((1, listed), whole), known_cosines=e((1, listed), single),

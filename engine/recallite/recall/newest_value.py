@@ -37,13 +37,16 @@ def newest_first(question: str, answer: Answer, found: Mapping[int, Found]) -> A
     if asked is None:
         return answer
     keys, ranked = answer.keys, len(answer.keys) - answer.brought
-    answered = [
-        (place, asked.answered_by(found[key].text))
+    near = [
+        place
         for place, key in enumerate(keys[: min(_DEPTH, ranked)])
         if key in found
         and len(found[key].text) > _LEAST_CHARS
         and answer.scores[place] >= _LEAST_SCORE_SHARE * answer.scores[0]
     ]
+    if len(near) < 2:
+        return answer
+    answered = [(place, asked.answered_by(found[keys[place]].text)) for place in near]
     least = max(_LEAST_ANSWERED, _NEAR_SHARE * max((share for _, share in answered), default=0.0))
     places = [place for place, share in answered if share >= least]
     if not places:

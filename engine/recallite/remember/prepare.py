@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -184,13 +185,31 @@ def check_context(context: object) -> str | None:
 
 _last_ms = 0
 _sequence = 0
+_NOISE_BYTES = 2048
+
+
+class _Noise(threading.local):
+    """Random bytes, read many at a time: to ask the system for each id took 8 % of a bulk write."""
+
+    def __init__(self) -> None:
+        self._left: list[int] = []
+        self._process = 0
+
+    def number(self) -> int:
+        """64 bits that no other thread or process has."""
+        if not self._left or self._process != os.getpid():  # a fork copies what is left
+            self._process, self._left = os.getpid(), memoryview(os.urandom(_NOISE_BYTES)).cast("Q").tolist()
+        return self._left.pop()
+
+
+_noise = _Noise()
 
 
 def uuid7() -> str:
     """A UUID version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits."""
     global _last_ms, _sequence
     now_ms = time.time_ns() // 1_000_000
-    noise = int.from_bytes(os.urandom(8), "big")
+    noise = _noise.number()
     if now_ms > _last_ms:
         _last_ms, _sequence = now_ms, noise >> 54
     else:

@@ -105,6 +105,8 @@ def remember_batches(
     for batch in _batches(items, batch_size):
         # Those of a call are compared alike, whatever is left for its last batch.
         later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
+        if later:
+            engine.start_kernels(len(batch))
         rows: list[Row] = []
         given: list[object] = []
         for place, item in enumerate(batch):

@@ -81,41 +81,52 @@ def _bm25_top_k(
     postings: Any, mask: Any, scratch: Any, known: Any, heap_scores: Any, heap_rows: Any, sizes: Any
 ) -> Any:
     """Returns 0 if a score is not finite or the rows of a slice are out of order."""
-    rows, counts, lengths = postings.rows, postings.counts, postings.lengths
-    starts, ends, idf, slice_offsets = postings.starts, postings.ends, postings.idf, postings.slice_offsets
-    factor, constant, slope = bm25_constants(postings)
-    k = heap_scores.shape[1]
-    masked = mask.size > 0
     finite = True
     for q in range(heap_scores.shape[0]):
-        best_scores, best_rows = heap_scores[q], heap_rows[q]
-        for s in range(slice_offsets[q], slice_offsets[q + 1]):
-            if not known and not in_order(rows, starts[s], ends[s], scratch.shape[0]):
+        for s in range(postings.slice_offsets[q], postings.slice_offsets[q + 1]):
+            if not known and not in_order(postings.rows, postings.starts[s], postings.ends[s], scratch.shape[0]):
                 return 0
-        for s in range(slice_offsets[q], slice_offsets[q + 1]):
-            weight = idf[s] * factor
-            for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
-                if counts[p]:
-                    row = np.uintp(rows[p])
-                    scratch[row] += impact(counts[p], weight, lengths[row], constant, slope)
-        # The second pass over the postings selects and clears at once: a repeated document is already zero.
-        size = 0
-        threshold = np.float32(0.0)
-        for s in range(slice_offsets[q], slice_offsets[q + 1]):
-            for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
-                row = np.uintp(rows[p])
-                score = scratch[row]
-                scratch[row] = np.float32(0.0)
-                if not (score < threshold or score == 0):
-                    if not (score <= GREATEST):
-                        finite = False
-                    elif score > 0 and (not masked or mask[row] != 0):
-                        size = push(best_scores, best_rows, size, k, score, np.int64(row))
-                        if size == k:
-                            threshold = best_scores[0]
-        sort_best_first(best_scores, best_rows, size)
-        sizes[q] = size
+        sizes[q] = best_of_words(postings, q, mask, scratch, heap_scores[q], heap_rows[q])
+        finite &= sizes[q] >= 0
+        scratch[:] = np.float32(0.0)
     return 1 if finite else 0
+
+
+@helper
+def best_of_words(postings: Any, query: Any, mask: Any, scratch: Any, best_scores: Any, best_rows: Any) -> Any:
+    """Write the rows with the best BM25; returns how many, -1 where a score is not finite.
+
+    `scratch` is zeros before, and has the negated score of each row with a word of the query afterwards.
+    """
+    rows, counts, lengths = postings.rows, postings.counts, postings.lengths
+    starts, ends = postings.starts, postings.ends
+    factor, constant, slope = bm25_constants(postings)
+    k, masked = best_scores.shape[0], mask.size > 0
+    for s in range(postings.slice_offsets[query], postings.slice_offsets[query + 1]):
+        weight = postings.idf[s] * factor
+        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
+            if counts[p]:
+                row = np.uintp(rows[p])
+                scratch[row] += impact(counts[p], weight, lengths[row], constant, slope)
+    # The second pass selects, and negates at once: a repeated document is below zero.
+    size, finite, threshold = 0, True, np.float32(0.0)
+    for s in range(postings.slice_offsets[query], postings.slice_offsets[query + 1]):
+        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
+            row = np.uintp(rows[p])
+            score = scratch[row]
+            if score < 0 or score == 0:
+                continue
+            scratch[row] = -score
+            if score < threshold:
+                continue
+            if not (score <= GREATEST):
+                finite = False
+            elif not masked or mask[row] != 0:
+                size = push(best_scores, best_rows, size, k, score, np.int64(row))
+                if size == k:
+                    threshold = best_scores[0]
+    sort_best_first(best_scores, best_rows, size)
+    return size if finite else -1
 
 
 @helper

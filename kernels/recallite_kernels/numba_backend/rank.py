@@ -36,8 +36,8 @@ ROWS = len(SIGNALS)
 
 class Scratch(NamedTuple):
     """Memory for one query of at most c candidates, t slots of sources and r neighbours: int64, float32 and float64
-    (k, c), slots int64 (t,), best of a source float64 (t, 3), marks uint8 (2 t,), neighbours int64 (2, r), and counts
-    of bytes int64 (256,).
+    (k, c), slots int64 (t,), best of a source float64 (t, 3), marks uint8 (2 t,), neighbours int64 (2, r), counts of
+    bytes int64 (256,), and the negated BM25 of all rows float32 (n,), or (0,) where that is to be found.
     """
 
     whole: I64
@@ -48,12 +48,13 @@ class Scratch(NamedTuple):
     marks: U8
     beside: I64
     counts: I64
+    negated: F32
 
 
 SCRATCH = _jit.named(
     Scratch,
     _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_U8, _jit.OUT_I64_2,
-    _jit.OUT_I64,
+    _jit.OUT_I64, _jit.OUT_F32,
 )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def _scratch(candidates: int, room: int) -> Scratch:
     return Scratch(
         np.empty((5, candidates), np.int64), np.empty((4, candidates), np.float32), np.empty((8, candidates)),
         np.empty(table, np.int64), np.empty((table, 3)), np.empty(2 * table, np.uint8), np.empty((2, room), np.int64),
-        np.empty(256, np.int64),
+        np.empty(256, np.int64), np.empty(0, np.float32),
     )  # fmt: skip
 
 
@@ -130,7 +131,9 @@ def ask_for(rows: Any, codes: Any, graph: Any, records: Any, mentions: Any) -> N
 
 
 @exact
-def measure(query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings: Any, lengths: Any, spare: Any) -> Any:
+def measure(
+    query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings: Any, lengths: Any, spare: Any, negated: Any
+) -> Any:  # fmt: skip
     """Fill in the signals that are NaN; False where a record's vectors are out of range."""
     if codes.queries.shape[0] == 0:
         for i in range(rows.shape[0]):
@@ -143,7 +146,12 @@ def measure(query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings:
             if count != 0 and (count < 0 or first < 0 or first > places - count):
                 return False
         fill_cosines(query, rows, codes, cosine)
-    fill_bm25(postings, query, lengths, rows, bm25, spare)
+    if negated.shape[0] == 0:
+        fill_bm25(postings, query, lengths, rows, bm25, spare)
+        return True
+    for i in range(rows.shape[0]):
+        if bm25[i] != bm25[i]:
+            bm25[i] = abs(negated[rows[i]])
     return True
 
 
@@ -186,7 +194,7 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, record
     for widened in range(2):
         rows, cosine, bm25 = whole[widened, :m], single[2 * widened, :m], single[2 * widened + 1, :m]
         ask_for(rows, codes, graph, records, mentions)
-        if not measure(query, rows, cosine, bm25, codes, postings, lengths, whole[2]):
+        if not measure(query, rows, cosine, bm25, codes, postings, lengths, whole[2], scratch.negated):
             return -1, 0, 0
         fuse(rows, cosine, bm25, codes, keys, parameters, scratch, fused)
         best = min(parameters.expansion_depth, m)

@@ -35,7 +35,7 @@ from recallite_kernels.view import (
     Workspace,
 )  # fmt: skip
 
-bm25_top_k, sketch, find_row = stage(lexical._bm25_top_k), stage(hamming._sketch), lexical.find_row
+best_of_words, find_row, sketch = lexical.best_of_words, lexical.find_row, stage(hamming._sketch)
 ranked_candidates, forest_ranks = stage(_rank_candidates), stage(_rank_by_forest)
 ordered_changes, assessed, bounded = stage(_order_changes), stage(_assess), stage(_score_bound_candidates)
 HALF_BINS = np.float32(BINS / 2 - 1)
@@ -94,9 +94,12 @@ def allowed_rows(rows: Any, start: Any, stop: Any, mask: Any) -> Any:
 
 @exact
 def best_by_words(own: Any, postings: Any, work: Any) -> Any:
-    """Write the rows with the best BM25; how many, -1 where a score is not finite."""
-    good = bm25_top_k(postings, own.graph.mask, work.scratch, 1, work.word_scores, work.word_rows, work.sizes)
-    return work.sizes[0] if good else -1
+    """Write the rows with the best BM25; how many, -1 where a score is not finite. That of every row is kept: the
+    neighbours of the best are measured by it, which took a tenth of a recall.
+    """
+    work.scratch[:] = np.float32(0.0)
+    work.sizes[1] = work.scratch.shape[0]
+    return best_of_words(postings, 0, own.graph.mask, work.scratch, work.word_scores[0], work.word_rows[0])
 
 
 # All cosines first, then a counting sort of those that may be among the nearest: a heap of 200 took twice as long.
@@ -108,6 +111,8 @@ def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> A
     if not measure_places(query, vectors, places, work.cosines):
         return AT_VECTORS
     wanted = min(rows.shape[0], places.shape[0])
+    if parted:
+        work.scratch[:] = np.float32(0.0)
     kept = sort_nearest(places, many, places.shape[0] if parted else wanted, work)
     count = 0
     for rank in range(kept):
@@ -121,8 +126,6 @@ def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> A
             work.scratch[row] = np.float32(1.0)
         rows[count], nearest[count] = row, work.cosines[at]
         count += 1
-    for rank in range(count if parted else 0):
-        work.scratch[rows[rank]] = np.float32(0.0)
     if parted and count < rows.shape[0] and places.shape[0] < vectors.visible:
         return NARROW
     measured, ceiling = count if plan.exact == 1 else min(plan.measured, count), np.float32(np.inf)
@@ -205,8 +208,9 @@ def rank_candidates(
     the room for neighbours that it takes.
     """
     scratch = Scratch(
-        work.whole, work.single, work.double, work.slots, work.best_three, work.slot_marks, work.beside, work.bytes
-    )
+        work.whole, work.single, work.double, work.slots, work.best_three, work.slot_marks, work.beside, work.bytes,
+        work.scratch[: work.sizes[1]],
+    )  # fmt: skip
     found = Ranked(offsets, rows, order, ranked)
     needed = ranked_candidates(
         lists, codes, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found

@@ -62,6 +62,7 @@ def allowed_rows(rows: I32, start: int, stop: int, mask: U8) -> int:
 def best_by_words(view: View, postings: Postings, work: Workspace) -> int:
     """Write the rows with the best BM25; how many, -1 where a score is not finite."""
     k = work.word_rows.shape[1]
+    work.scratch[:] = 0  # the other backend leaves scores there
     found = lexical.bm25_top_k(postings, view.graph.mask, work.scratch, k, True) if k else None
     if found is None:
         return -1 if k else 0
