@@ -71,6 +71,14 @@ if TYPE_CHECKING:
 _REFUSED_SHOWN = 5
 
 
+# What users of mem0, Chroma and LangChain type first.
+_USE = {
+    "add": "remember", "add_texts": "remember_many", "add_documents": "remember_many", "upsert": "remember(id=...)",
+    "search": "recall", "query": "recall", "similarity_search": "recall", "get_all": "list", "peek": "list",
+    "delete": "forget", "delete_all": "forget(scope='/')", "reset": "forget(scope='/')",
+}  # fmt: skip
+
+
 class Memory:
     """Long-term memory in one SQLite file, or in a schema of a PostgreSQL database.
 
@@ -143,7 +151,10 @@ class Memory:
         def __getattr__(self, name: str) -> object:
             """The service of this name, which a package registers (see `recallite.plugin`); made once for a handle."""
             if name.startswith("_") or name not in plugins.names("services"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+                use = f": use {_USE[name]}" if name in _USE else ""
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}{use}", name=name, obj=self
+                )
             from recallite.plugin import engine_of
 
             return vars(self).setdefault(name, plugins.load("services", name)(engine_of(self)))

@@ -1,12 +1,14 @@
 """Profiles of recall: named sets of choices."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import structs
 
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
+from recallite.model.filters import FilterFields
 from recallite.system.messages import shown
 
 _WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
@@ -146,7 +148,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
         own = {}
         for name, value in changes.items():
             if name not in OPTIONS:
-                raise InvalidInput(f"recall has no option {shown(name)}: use one of {', '.join(OPTIONS)}")
+                raise InvalidInput(f"recall has no option {shown(name)}: {_nearest(name)}")
             own[name] = fields[name].check(value, name)
         if "half_life_days" in own and self.decay == "none":
             own.setdefault("decay", "half_life")
@@ -158,6 +160,15 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
                 "profile='hermes' or composition='weighted_sum', in mode 'hybrid'"
             )
         return changed
+
+
+def _nearest(name: str) -> str:
+    """What to use in place of an option that there is not."""
+    if name in _MEANT:
+        return f"use {_MEANT[name]}"
+    near = get_close_matches(name, (*OPTIONS, *FilterFields.__annotations__), n=1)
+    listed = f"use one of {', '.join(OPTIONS)}, or a field of a filter: {', '.join(FilterFields.__annotations__)}"
+    return f"did you mean {near[0]}? {listed}" if near else listed
 
 
 class ProfileChoices(TypedDict, total=False):
@@ -210,6 +221,13 @@ _WEIGHTS_OF_THE_DEFAULT = {
     )
 }  # fmt: skip
 
+# As mem0, Chroma and LangChain call them.
+_MEANT = {
+    **dict.fromkeys(("k", "top_k", "n", "n_results", "num_results", "max_results"), "limit"),
+    **dict.fromkeys(("metadata", "metadatas", "filters", "where_document"), "where={...}, or a field of a filter"),
+    **dict.fromkeys(("user_id", "agent_id", "run_id"), "scope, or memory.scoped('/users/ada')"),
+    "namespace": "scope", "threshold": "min_confidence, or relevant=True", "score_threshold": "min_confidence",
+}  # fmt: skip
 OPTIONS = Profile.__struct_fields__[1:]
 """Every name that `Profile.override` takes."""
 

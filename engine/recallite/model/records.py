@@ -29,6 +29,9 @@ OnExisting = Literal["error", "replace", "version"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
 
 
+_MOST_SHOWN = 60
+
+
 class Plain(Struct, frozen=True):
     """A value that converts to JSON: times to ISO 8601 text, tuples to lists."""
 
@@ -40,6 +43,11 @@ class Plain(Struct, frozen=True):
     def to_json(self) -> str:
         """`to_dict` as JSON."""
         return json.encode(self).decode()
+
+
+def _short(text: str) -> str:
+    """A text in quotes that fits into a line."""
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…")
 
 
 class NewRecord(Struct, frozen=True, kw_only=True):
@@ -158,6 +166,9 @@ class Record(Plain, frozen=True, kw_only=True):
         first = self.valid_from == self.created_at
         return (self.event_at or self.created_at) if first else self.valid_from, self.valid_to or self.held_until
 
+    def __repr__(self) -> str:
+        return f"Record({_short(self.text)}, scope={self.scope!r}, id={self.id!r})"
+
 
 class Reached(Plain, frozen=True, kw_only=True):
     """A memory reached through links: the length of the shortest path, and the product of the strengths along it."""
@@ -216,6 +227,9 @@ class Hit(Plain, frozen=True, kw_only=True):
     evidence_gaps: tuple[str, ...] = ()
     signals: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Hit({_short(self.text)}, confidence={self.confidence:.2f}, id={self.id!r})"
+
 
 class Hits(list[Hit]):
     """The hits of one query, best first; in order of time where `spread_over` says what they were spread over.
@@ -247,6 +261,11 @@ class Hits(list[Hit]):
         self.left_out = left_out
         self.spread_over = spread_over
         self.stages = stages or {}
+
+    @property
+    def best(self) -> Hit | None:
+        """The first hit; None where there is none."""
+        return self[0] if self else None
 
     def to_dict(self) -> dict[str, Any]:
         """The query, the hits and the attributes, as JSON values."""

@@ -34,8 +34,7 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
-    square = float(array @ array)
-    if 1e-100 < square < 1e100:  # finite, and far from what float64 over- or underflows
+    if given.dtype == np.float32 and 0.0 < (square := float(array @ array)) < math.inf:
         plain: NDArray[np.float32] = (array / math.sqrt(square)).astype(np.float32)
         return plain
     peak = float(np.abs(array).max())

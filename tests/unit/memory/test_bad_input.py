@@ -339,3 +339,27 @@ def test_a_query_has_at_most_100_000_characters(memory):
         answer = tools.call("memory", {"action": "recall", field: longer}, memory=memory)
         assert answer["error"]["field"] == field
         assert "100,000" in answer["error"]["message"]
+
+
+def test_words_of_other_libraries_lead_to_ours(memory):
+    for name, ours in (("add", "remember"), ("search", "recall"), ("get_all", "list"), ("delete", "forget")):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': use {ours}"):
+            getattr(memory, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = memory.nothing
+    for option, ours in (("k", "limit"), ("top_k", "limit"), ("metadata", "where="), ("user_id", "scope")):
+        with pytest.raises(InvalidInput, match=f"no option '{option}': use {ours}"):
+            memory.recall("tea", **{option: 3})
+    with pytest.raises(InvalidInput, match=r"no option 'tagz': did you mean tags\?.* a field of a filter: .*scope"):
+        memory.recall("tea", tagz=["a"])
+
+
+def test_what_is_printed_fits_a_line(memory):
+    stored = memory.remember("Ada likes tea " * 20)
+    hits = memory.recall("tea")
+    assert hits.best is hits[0]
+    assert memory.recall("nothing of it").best is None
+    for shown in map(repr, (stored, hits[0])):
+        assert stored.id in shown
+        assert "…'" in shown
+        assert len(shown) < 160
