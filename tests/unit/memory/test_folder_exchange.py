@@ -87,6 +87,7 @@ def test_any_text_comes_back(texts, crlf):
 LABELS = st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="/"), min_size=1, max_size=20)
 SEGMENTS = LABELS.filter(lambda name: name not in (".", ".."))
 TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda moment: moment.replace(tzinfo=UTC))
+PAST = st.datetimes(datetime(1, 1, 2), datetime(2025, 12, 30)).map(lambda moment: moment.replace(tzinfo=UTC))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3),
@@ -104,7 +105,7 @@ MEMORIES = st.fixed_dictionaries(
         "topic": LABELS,
         "source": LABELS,
         "position": st.integers(0, 2**40),
-        "created_at": TIMES,
+        "created_at": PAST,
         "event_at": TIMES,
         "expires_at": st.datetimes(datetime(2500, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC)),
         "pinned": st.booleans(),

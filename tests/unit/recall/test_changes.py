@@ -64,7 +64,8 @@ def test_what_was_replaced_can_be_left_out(moved):
 
 
 def test_omitted_hits_leave_their_places_to_others(memory):
-    remember(memory, *(f"Dana lives in Town{n}" for n in range(12)), *(f"Dana owns boat{n}" for n in range(9)))
+    towns, boats = (f"Dana lives in Town{n}" for n in range(12)), (f"Dana owns boat{n}" for n in range(9))
+    remember(memory, *towns, *boats, first=2000)
     assert len(ask(memory, "Where does Dana live?", superseded="omit", limit=10)) == 10
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from recallite.text.vocabulary import share_of
@@ -11,7 +10,7 @@ from recallite_kernels import smoothed_idf
 
 def idf(records, found, words):
     """The IDF of words of which each is in `found` of so many records."""
-    return smoothed_idf(records, found, np.array([share_of(word) for word in words])).tolist()
+    return [float(smoothed_idf(records, found, share_of(word))) for word in words]
 
 
 def test_a_common_word_weighs_little_in_a_small_store_and_as_counted_in_a_large_one():

@@ -14,7 +14,7 @@ from recallite.errors import InvalidInput
 from recallite.recall.select import RELEVANT_SHARE
 from tests.unit.memory.support import PLAIN, scored
 
-BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 DIMENSION = 8
 QUERY = np.eye(DIMENSION, dtype=np.float32)[0]
 ALONE = {"vector": QUERY, "decay": "none", "spread": 0.0, "importance_weight": 0.0}
