@@ -346,11 +346,13 @@ class Memory:
         filter: Filter | None = None,
         missing_ok: bool = False,
         receipt: bool = False,
+        chain: bool = False,
         **fields: Unpack[FilterFields],
     ) -> Forgotten:
         """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
-        An id that is not here raises NotFound, and then nothing is purged; with `missing_ok` it is passed over.
+        What they superseded holds again, and `Forgotten.holds_again` names it; with `chain` it is purged too. An id
+        that is not here raises NotFound, and then nothing is purged; with `missing_ok` it is passed over.
         The filter is a `Filter`, or its fields (`FilterFields`) without as_of. A scope alone also purges the sessions,
         snapshots, experience, consolidations and working memory in it. With `receipt` the file is compacted and its
         bytes are searched for what was removed, see `Forgotten.receipt`; this takes as long as `vacuum`, and only the
@@ -362,7 +364,10 @@ class Memory:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
             ids, skip = checks.listed(id, "id"), checks.check_flag(missing_ok, "missing_ok")
-            return change.forget(self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt)
+            return change.forget(
+                self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt,
+                chain=checks.check_flag(chain, "chain"),
+            )  # fmt: skip
         if filter is None:
             filter = Filter(**fields)
         chosen = bound_filter(self._scope, filter, {}, takes_as_of=False)
@@ -370,7 +375,8 @@ class Memory:
             raise InvalidInput(f"{chosen.blanks[0]} is empty: leave it out, or forget would take all the rest")
         if filter.replaced(include_superseded=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
-        return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt)
+        chained = checks.check_flag(chain, "chain")
+        return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt, chain=chained)
 
     def transaction(self) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.

@@ -80,12 +80,14 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
 
 class Forgotten(Plain, frozen=True, kw_only=True):
     """What `forget` removed: records, their versions, and rows of services (sessions, snapshots, experience and others)
-    if a whole scope was forgotten; and the receipt, if one was requested.
+    if a whole scope was forgotten; and the receipt, if one was requested. `holds_again` are the ids of memories that
+    what was forgotten had superseded, and that hold again.
     """
 
     records: int
     versions: int = 0
     services: int = 0
+    holds_again: tuple[str, ...] = ()
     receipt: ErasureReceipt | None = None
 
 

@@ -113,9 +113,11 @@ def forget(
     base: str,
     missing_ok: bool = False,
     receipt: bool = False,
+    chain: bool = False,
 ) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
+    With `chain` also those that they supersede, directly or through others.
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
@@ -129,6 +131,9 @@ def forget(
             found = [*known.values()]
         else:
             found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
+        if chain:
+            found = _with_former(writer, found)
+        former = {row.old_id for row in writer.supersessions.of_new(found)}.difference(found)
         whole = chosen is not None and chosen.scopes_only
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         erased = writer.erasure.begin(found, scopes) if receipt else None
@@ -136,12 +141,23 @@ def forget(
         kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
+        again = writer.records.rows(sorted(former), None) if former else {}
     return Forgotten(
         records=len(found),
         versions=versions,
         services=kept,
+        holds_again=tuple(row.public_id for row in again.values()),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
+
+
+def _with_former(writer: Writer, record_ids: Sequence[int]) -> list[int]:
+    """Records with those that they supersede, directly or through others."""
+    found, newest = dict.fromkeys(record_ids), list(record_ids)
+    while newest:
+        newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in found]
+        found.update(dict.fromkeys(newest))
+    return [*found]
 
 
 def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:

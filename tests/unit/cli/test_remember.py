@@ -78,12 +78,14 @@ def test_forget_by_id_and_by_filter(run, remember):
     first = remember("one", "--scope", "/a")
     remember("two", "--scope", "/a", "--kind", "note")
     remember("three", "--scope", "/b", "--tag", "t")
-    assert run("forget", first, "--json").json == {"records": 1, "versions": 0, "services": 0, "receipt": None}
+    assert run("forget", first, "--json").json == {
+        "records": 1, "versions": 0, "services": 0, "holds_again": [], "receipt": None,
+    }  # fmt: skip
     assert run("forget", first).code == 1
     assert run("forget", "--kind", "note").out == "1\tforgotten\n"
     assert run("forget", "--where", '{"tags": {"contains": "t"}}', "--json").json["records"] == 1
     assert run("forget", "--scope", "/a", "--json") == (
-        1, '{"records":0,"versions":0,"services":0,"receipt":null}\n', "",
+        1, '{"records":0,"versions":0,"services":0,"holds_again":[],"receipt":null}\n', "",
     )  # fmt: skip
     assert run("forget").code == 2
     assert run("forget", first, "--scope", "/a").code == 2

@@ -72,7 +72,7 @@ def test_supersede_and_restore_by_ends_of_ids(run, remember):
 
 def test_forget_says_what_holds_again(run, moved):
     old, new = moved
-    assert run("forget", new).err == "1 that they superseded hold again\n"
+    assert run("forget", new).err == "1 that they superseded hold again; --chain forgets them too\n"
     assert run("list").out.split("\t")[0] == old
     assert run("forget", old).err == ""
 

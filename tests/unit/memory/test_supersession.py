@@ -503,3 +503,18 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
         memory.supersede(oslo, bergen, at="2025-03-01")
     assert memory.get(oslo).held_until.month == 3
     assert memory.verify().problems == ()
+
+
+def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
+    first = memory.remember("The stall costs 40 euros")
+    second = memory.remember("The stall costs 45 euros", supersedes=first.id)
+    third = memory.remember("The stall costs 52 euros", supersedes=second.id)
+    assert memory.forget(third.id).holds_again == (second.id,)
+    assert [each.id for each in memory.list()] == [second.id]
+    third = memory.remember("The stall costs 53 euros", supersedes=second.id)
+    gone = memory.forget(third.id, chain=True)
+    assert (gone.records, gone.holds_again) == (3, ())
+    assert memory.count(include_superseded=True) == 0
+    assert memory.verify().problems == ()
+    with pytest.raises(InvalidInput, match="chain"):
+        memory.forget(scope="/", chain="yes")

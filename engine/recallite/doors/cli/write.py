@@ -278,6 +278,7 @@ def forget(
     yes: Yes = False,
     missing_ok: Annotated[bool, flag("Pass over ids that are not there.", "--missing-ok")] = False,
     receipt: Annotated[bool, flag("Compact the file, search it for the removed text, report.", "--receipt")] = False,
+    chain: Annotated[bool, flag("Forget what they superseded too; else it holds again.", "--chain")] = False,
     **options: Unpack[SelectOptions],
 ) -> Forgotten:
     """Purge memories by id or by filter. On a terminal it asks before it removes several.
@@ -292,10 +293,9 @@ def forget(
             if going > 1 and not typer.confirm(f"Forget {going:,} memories for good?", err=True):
                 hint("nothing was forgotten")
                 raise typer.Exit(1)
-        old = {id for each in memory.get_many(whole).values() for id in each.supersedes}
-        gone = memory.forget(whole or None, **fields, missing_ok=missing_ok, receipt=receipt)
-        if again := memory.count(where={"id": {"in": sorted(old)}}) if old else 0:
-            hint(f"{again:,} that they superseded hold again")
+        gone = memory.forget(whole or None, **fields, missing_ok=missing_ok, receipt=receipt, chain=chain)
+        if gone.holds_again:
+            hint(f"{len(gone.holds_again):,} that they superseded hold again; --chain forgets them too")
         return gone
 
 
