@@ -161,7 +161,7 @@ def smoothed_idf(records: Any, frequency: Any, share: Any) -> Any:
 
     Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
     """
-    held = min(frequency + PRIOR_RECORDS * share, records + PRIOR_RECORDS)
+    held = np.minimum(frequency + PRIOR_RECORDS * share, records + PRIOR_RECORDS)
     return np.log1p((records + PRIOR_RECORDS - held + 0.5) / (held + 0.5))
 
 
