@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from decimal import Decimal
 from functools import partial
@@ -21,6 +22,10 @@ from tests.unit.kernels.test_backends_agree import both
 SEEDS = examples(5)
 MOST = 1500  # of some 8,000 ways to spoil what a recall takes
 N = 40
+
+
+# Of results that are not finite the first is named, which may be another where float32 overflows.
+_RESULT = re.compile(r"-?(?:nan|inf) at \(.*?\)")
 
 
 def unit(generator, n, d):
@@ -234,7 +239,8 @@ def spoilt_arrays(value, generator):
         yield f"empty in {axis}", value.take([], axis)
     yield "descending", value[::-1].copy()
     if value.dtype.kind == "f":
-        ends = [np.nan, np.inf, -np.inf, float(np.finfo(value.dtype).max), -1.0, 0.0]
+        # Where sums of float64 overflow, the order of adding decides.
+        ends = [np.nan, np.inf, -np.inf, min(float(np.finfo(value.dtype).max), 1e300), -1.0, 0.0]
     else:
         ends = [0, 1, np.iinfo(value.dtype).max, np.iinfo(value.dtype).min, -1, N - 1, N, 2**31, 2**62]
         ends = sorted({each for each in ends if np.iinfo(value.dtype).min <= each <= np.iinfo(value.dtype).max})
@@ -315,8 +321,10 @@ def outcome(name, arguments, spoilt):
 
 
 def alike(one, other):
+    if isinstance(one, str) and isinstance(other, str):
+        return _RESULT.sub("", one) == _RESULT.sub("", other)
     if isinstance(one, str) or isinstance(other, str):
-        return one == other
+        return False
     if kernels.ROOM in [each[0] for each in (one, other) if len(each) == 1 and np.ndim(each[0]) == 0]:
         # Only the JIT keeps to the room that there is.
         return True
