@@ -109,8 +109,8 @@ def _tool_named(name: object) -> Tool:
     """The tool of this name."""
     if isinstance(name, str) and name in TOOLS:
         return TOOLS[name]
-    if name in plugins.names("tools"):  # and cannot be imported: this raises the reason
-        plugins.load("tools", str(name))
+    if isinstance(name, str) and name in plugins.names("tools"):  # and cannot be imported: this raises the reason
+        plugins.load("tools", name)
     raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 
