@@ -24,7 +24,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     - duplicates: `count` stores a statement once, with the times at which it was remembered, where nothing else that is
       given differs. `store` stores it again.
     - compare: Records that are written 64 or more at a time are compared with others `later`, in the background, or
-      `now`, which takes six times as long. A single write always compares now; equal texts are always counted now.
+      `now`, which takes four times as long. A single write always compares now; equal texts are always counted now.
     - several_values: More words for relations that hold several values at a time, such as 'likes' and 'owns'.
     - judge: Have the language model, where there is one, judge in the background what the rules leave open.
     - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `event_at` and `event_until` where none is

@@ -163,7 +163,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
 
 
 def _nearest(name: str) -> str:
-    """What to use in place of an option that there is not."""
+    """Name what to use instead of an unknown option."""
     if name in _MEANT:
         return f"use {_MEANT[name]}"
     near = get_close_matches(name, (*OPTIONS, *FilterFields.__annotations__), n=1)

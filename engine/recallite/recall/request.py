@@ -22,7 +22,7 @@ _PLAIN = {
 }  # fmt: skip
 MAX_LIMIT = 10_000
 ANSWER_CONFIDENCE, ANSWER_SHARE = 0.12, 0.5
-"""What an answer has at least: a confidence, and a share of that of the best. The first keeps 95 % of right hits."""
+"""The least confidence of an answer, and its least share of the best hit's. The first keeps 95 % of right hits."""
 # MMR chooses among this many times the limit, and at least this many.
 _MMR_POOL, _MMR_LEAST = 4, 32
 # What is spread is chosen among this many times the limit.

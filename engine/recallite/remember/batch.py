@@ -17,7 +17,7 @@ from recallite.engine import Engine
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
-from recallite.remember.catching_up import policy_json
+from recallite.remember.catching_up import comparing_policies
 from recallite.remember.detection import NOTHING, Detected, Detection, Known, TextDetection
 from recallite.remember.effects import Effects
 from recallite.remember.embed import embedder_of, insert_rows
@@ -158,7 +158,7 @@ class _Batch:
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
         self._now = now_us()
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
-        self._compared_by = policy_json(policy) if later else None
+        self._compared_by = comparing_policies(policy) if later else None
         self._detection = (TextDetection if later else Detection)(writer, rows, policy)
         self._effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
         self._waiting: list[tuple[Row, CandidateRecord]] = []

@@ -18,6 +18,7 @@ from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.detection import Detected, Detection, Known, stated_at
 from recallite.remember.effects import Effects
+from recallite.remember.model_judging import start_judging
 from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint
 from recallite.store.values import Row
@@ -25,16 +26,21 @@ from recallite.text.statements.stored_keys import stored_keys
 
 MANY = 64
 """Records from which on a batch is compared later."""
-# Records compared in a transaction, for which another writer waits some 60 ms. With a quarter of them four times the
-# pages of the index of keys are written.
+# Records compared in a transaction, for which another writer waits.
 _AT_ONCE = 256
 # What the interpreter's lock is given up for after each text. Else a recall would wait 5 ms for it, several times.
 _PAUSE_SECONDS = 1e-5
 
 
 def policy_json(policy: WritePolicy) -> str:
-    """A policy as the records that wait have it; what it redacts is redacted before."""
+    """Encode a policy for the records that wait; their texts are redacted already."""
     return msgspec.json.encode(structs.replace(policy, redact=None).to_dict()).decode()
+
+
+def comparing_policies(policy: WritePolicy) -> Callable[[Row], str]:
+    """Return what gives the encoded policy of each row: a row whose id the caller chose repeats no other."""
+    plain, named = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
+    return lambda row: named if row.named else plain
 
 
 def start_comparing(engine: Engine) -> None:
@@ -60,6 +66,8 @@ def catch_up(engine: Engine, *, stopped: Callable[[], bool] = bool) -> int:
             break
         with engine.atomic() as writer:
             done += _compare_next(engine, writer)
+    if done and engine.language_model is not None:
+        start_judging(engine)
     return done
 
 
@@ -101,7 +109,9 @@ def _compare_next(engine: Engine, writer: Writer) -> int:
 
 
 def _in_order(writer: Writer, row: Row, detected: Detected, row_id: Callable[[Known | Standpoint], int]) -> Detected:
-    """What a stored record does to others: it supersedes what it repeats or replaces, unless that was said since."""
+    """Return what was detected by the order of time: a record supersedes what it repeats or replaces, unless that was
+    said since; then it is superseded by it.
+    """
     found = [*([] if detected.same is None else [detected.same]), *detected.superseded]
     if not found:
         return detected

@@ -268,7 +268,7 @@ class Detection:
 
 
 class TextDetection(Detection):
-    """Compares rows only with those of the same text, which takes a hundredth of the time."""
+    """Compares rows only with those of the same text: no statement is parsed."""
 
     def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[place] for place in places]

@@ -1,4 +1,4 @@
-"""What new records do to others: kept while they are written, and stored when all of them have row ids."""
+"""Supersessions and contradictions by new records: collected as these are written, stored once they have row ids."""
 
 from __future__ import annotations
 

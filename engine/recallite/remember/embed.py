@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,7 +83,7 @@ def embed_rows(
 
 
 def insert_rows(
-    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: str | None = None
+    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[Row], str] | None = None
 ) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 

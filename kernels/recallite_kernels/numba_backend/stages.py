@@ -95,7 +95,7 @@ def allowed_rows(rows: Any, start: Any, stop: Any, mask: Any) -> Any:
 @exact
 def best_by_words(own: Any, postings: Any, work: Any) -> Any:
     """Write the rows with the best BM25; how many, -1 where a score is not finite. That of every row is kept: the
-    neighbours of the best are measured by it, which took a tenth of a recall.
+    neighbours of the best are measured by it.
     """
     work.scratch[:] = np.float32(0.0)
     work.sizes[1] = work.scratch.shape[0]

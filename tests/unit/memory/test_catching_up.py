@@ -169,3 +169,12 @@ def test_inside_a_transaction_it_waits_for_a_later_write(memory):
     memory.remember("One more")
     memory._engine.comparing.wait(30)
     assert (memory.stats().to_compare, memory.stats().superseded) == (0, 1)
+
+
+def test_a_record_with_an_id_of_its_own_repeats_no_other():
+    items = [{"id": name, "text": text} for name, text in (("a", "Grace likes tea"), ("b", "Grace likes tea!"))]
+    for policy in (NOW, WritePolicy()):
+        with Memory(":memory:", settings=PLAIN) as memory:
+            paused(memory).remember_many([*items, *unrelated()], policy=policy)
+            memory.catch_up()
+            assert (memory.get("a").superseded_by, memory.get("b").occurrences) == ((), 1)

@@ -5,7 +5,7 @@ Row ids are the store's own numbers of versions; public ids are what users see.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recallite.model.filters import Filter, Versions
@@ -40,7 +40,7 @@ class Records(Protocol):
         """The row ids, ascending, of every version that is a standing instruction or preference."""
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
-        """Those of these records that are open and current, as they are written, without words, by row id."""
+        """Return the open, current ones of these records by row id, as `insert` was given them, without words."""
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         """The contexts of these records, in their order; None where there is none or no such record."""
@@ -121,10 +121,13 @@ class Records(Protocol):
 class RecordWriter(Records, Protocol):
     """Records in a write transaction."""
 
-    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: str | None = None) -> list[int]:
+    def insert(
+        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[Row], str] | None = None
+    ) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
-        Their statements are read now, or with `compared_by` wait to be compared, under this policy in JSON.
+        Their statements are read now, or with `compared_by` wait to be compared, under the policy in JSON that it gives
+        for each row.
         """
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:

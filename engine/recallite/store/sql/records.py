@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -30,7 +30,9 @@ _own_values = attrgetter(*_OWN)
 class SqlRecords(SqlRecordReader):
     """The table `record` and what is derived from it."""
 
-    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: str | None = None) -> list[int]:
+    def insert(
+        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[Row], str] | None = None
+    ) -> list[int]:
         if not rows:
             return []
         ids = self._tx.new_ids("record", len(rows))
@@ -53,9 +55,12 @@ class SqlRecords(SqlRecordReader):
                 for record_id, row in shown
             )
         else:
-            self._tx.uncompared.add(
-                [record_id for record_id, row in shown if row.kind not in WITHOUT_STATEMENTS], compared_by
-            )
+            waiting: dict[str, list[int]] = {}
+            for record_id, row in shown:
+                if row.kind not in WITHOUT_STATEMENTS:
+                    waiting.setdefault(compared_by(row), []).append(record_id)
+            for policy, listed in waiting.items():
+                self._tx.uncompared.add(listed, policy)
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
             self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))

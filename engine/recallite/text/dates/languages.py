@@ -35,7 +35,7 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
 
 @lru_cache(maxsize=4096)
 def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
-    """What every text with a time has one of whose words of times are these; None where that is not known."""
+    """Return strings of which every text with these terms of times and a time has one; None if they are not known."""
     having = [language for language in LANGUAGES if not language.terms.isdisjoint(terms)]
     found: dict[str, None] = {}
     for language in {*having, ENGLISH}:
