@@ -41,9 +41,9 @@ from recallite.remember import change
 from recallite.remember import links as linking
 from recallite.remember import supersession as superseding
 from recallite.remember.catching_up import catch_up, start_comparing
+from recallite.remember.fields import check_ids
 from recallite.remember.model_judging import judge_waiting
 from recallite.remember.pending import Progress, drain_pending, reembed
-from recallite.remember.prepare import check_ids
 from recallite.remember.supersession import row_id, row_ids
 from recallite.remember.write import remember_batches, remember_one
 from recallite.system import plugins

@@ -28,7 +28,7 @@ from recallite.errors import AlreadyExists, InvalidInput, StoreAccessDenied
 from recallite.model.filters import Filter, bound_filter
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.prepare import prepare
+from recallite.remember.prepare import Arguments, prepare_all
 from recallite.remember.supersession import RowRefused
 from recallite.store.protocol import Reader, Store, Writer
 from recallite.store.values import Row
@@ -100,15 +100,12 @@ class EngineHandle:
         Call it outside a transaction: texts are embedded. Raises InvalidInput for a bad item, and the errors of the
         embedder.
         """
-        rows = [
-            prepare(
-                item,
-                base=self.scope,
-                max_text_chars=self.settings.max_text_chars,
-                policy=self.settings.write_policy,
-            )
-            for item in items
-        ]
+        rows = prepare_all(
+            Arguments(list(items)),
+            base=self.scope,
+            max_text_chars=self.settings.max_text_chars,
+            policy=self.settings.write_policy,
+        )[:]
         if not rows:
             return [], None
         identity = identity_for(self.core, None)

@@ -204,6 +204,9 @@ class _Round:
             self.made += 1
             return f"{self.step:08d}-{self.made:04d}"
 
+        def new_ids(count: int) -> list[str]:
+            return [new_id() for _ in range(count)]
+
         def new_uuid() -> uuid.UUID:
             return uuid.uuid5(uuid.NAMESPACE_OID, new_id())
 
@@ -211,8 +214,9 @@ class _Round:
             stack.enter_context(mock.patch.object(time, "time_ns", self._now))
             stack.enter_context(mock.patch.object(uuid, "uuid4", new_uuid))
             for name, module in list(sys.modules.items()):
-                if name.startswith("recallite.") and hasattr(module, "uuid7"):
-                    stack.enter_context(mock.patch.object(module, "uuid7", new_id))
+                for function, new in (("uuid7", new_id), ("uuid7s", new_ids)):
+                    if name.startswith("recallite.") and callable(getattr(module, function, None)):
+                        stack.enter_context(mock.patch.object(module, function, new))
             yield
 
 

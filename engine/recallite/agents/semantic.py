@@ -15,7 +15,7 @@ from recallite.model import checks
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, Record
 from recallite.recall.request import RecallOptions
-from recallite.remember.prepare import check_ids
+from recallite.remember.fields import check_ids
 from recallite.remember.supersession import row_id
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown

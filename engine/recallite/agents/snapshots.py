@@ -13,7 +13,7 @@ from recallite.agents.session_messages import read_messages
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.policies import WritePolicy
-from recallite.remember.prepare import uuid7
+from recallite.remember.uuid7 import uuid7
 from recallite.store.protocol import Writer
 from recallite.store.rows import stored_json
 from recallite.store.values import SnapshotRow

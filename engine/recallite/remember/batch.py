@@ -6,8 +6,10 @@ the same text at once, the second finds the record of the first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import compress
 from typing import NamedTuple
 
 from msgspec import structs
@@ -26,6 +28,7 @@ from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
+from recallite.store.columns import RowColumns
 from recallite.store.protocol import Writer
 from recallite.store.supersession_values import Standpoint
 from recallite.store.values import LinkRow, Row
@@ -49,7 +52,7 @@ def write_one(
     engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
 ) -> Record:
     """Write a row as the policy says; the `outcome` of the record says what was done."""
-    with _transaction(engine, [row], identity, policy, on_existing, report=True) as batch:
+    with _transaction(engine, RowColumns.of([row]), identity, policy, on_existing, report=True) as batch:
         done = batch.write(0)
         batch.finish()
         record = batch.record(row, done)
@@ -71,8 +74,9 @@ def write_rows(
 
     With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
     """
-    with _transaction(engine, rows, identity, policy, on_existing, report=False, later=later) as batch:
-        ids = [batch.write(place).public_id for place in range(len(rows))]
+    columns = RowColumns.of(rows)
+    with _transaction(engine, columns, identity, policy, on_existing, report=False, later=later) as batch:
+        ids = batch.write_all()
         batch.finish()
     if batch.undecided:
         start_judging(engine)
@@ -82,7 +86,7 @@ def write_rows(
 @contextmanager
 def _transaction(
     engine: Engine,
-    rows: Sequence[Row],
+    rows: RowColumns,
     identity: Identity | None,
     policy: WritePolicy,
     on_existing: OnExisting,
@@ -91,7 +95,7 @@ def _transaction(
     later: bool = False,
 ) -> Iterator[_Batch]:
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
-    quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
+    quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
     before = _search_before(engine, rows, policy)
     with engine.atomic(_locks(rows, on_existing)) as writer:
         near = before
@@ -108,11 +112,11 @@ def _transaction(
         )  # fmt: skip
 
 
-def _locks(rows: Sequence[Row], on_existing: OnExisting) -> list[str] | None:
+def _locks(rows: RowColumns, on_existing: OnExisting) -> list[str] | None:
     """What rows read and write: their scopes, and the ids that they name; None where they may change other scopes."""
-    if any(row.supersedes or (row.named and on_existing != "error") for row in rows):
+    if any(rows.supersedes) or (on_existing != "error" and any(rows.named)):
         return None
-    return [*{row.scope for row in rows}, *(f"id {row.public_id}" for row in rows if row.named)]
+    return [*{*rows.scope}, *(f"id {public_id}" for public_id in compress(rows.public_id, rows.named))]
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
@@ -140,7 +144,7 @@ class _Batch:
     def __init__(
         self,
         writer: Writer,
-        rows: Sequence[Row],
+        rows: RowColumns,
         identity: Identity | None,
         policy: WritePolicy,
         near: ThresholdMatches | None,
@@ -153,15 +157,20 @@ class _Batch:
     ) -> None:
         """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
         self._on_existing = on_existing
-        # The row ids of the records that have an id which a row names; read when the first such row is written.
+        # Read when the first row that names an id is written.
         self._named: dict[str, int] | None = None
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
         self._now = now_us()
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
         self._compared_by = comparing_policies(policy) if later else None
-        self._detection = (TextDetection if later else Detection)(writer, rows, policy)
+        by_text = TextDetection(writer, rows, policy) if later else None
+        self._detection = by_text or Detection(writer, rows, policy)
+        # Set if nothing but the text of a row decides what becomes of it.
+        self._by_text = None if policy.floor is not None or quotations else by_text
         self._effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
-        self._waiting: list[tuple[Row, CandidateRecord]] = []
+        # The places of the rows to insert, and what was made of some of them.
+        self._waiting: list[int] = []
+        self._waiting_as: dict[int, CandidateRecord] = {}
         self._waiting_ids: set[str] = set()
         self._row_ids: dict[str, int] = {}
         # What connects records; their row ids are known when all rows are stored.
@@ -172,6 +181,33 @@ class _Batch:
     def undecided(self) -> bool:
         """Whether a pair waits for a language model."""
         return self._effects.undecided
+
+    def write_all(self) -> list[str]:
+        """Write all rows, in order; returns the id of the record that each became, repeats or was merged into."""
+        public_ids = [*self._rows.public_id]
+        for place, plain in enumerate(self._plain()):
+            if plain:
+                self._waiting.append(place)
+            else:
+                public_ids[place] = self.write(place).public_id
+        return public_ids
+
+    def _plain(self) -> list[bool]:
+        """Which rows become records of their own without a look at any other."""
+        rows = self._rows
+        if self._by_text is None:
+            return [False] * len(rows)
+        merged = self._policy.merge_strategy != "append"
+        alone = self._by_text.alone()
+        known = self._known_ids()
+        counts = Counter(compress(rows.public_id, rows.named))
+        return [
+            alone[place]
+            and not (rows.topic[place] is not None and merged)
+            and not rows.supersedes[place]
+            and not (rows.named[place] and (rows.public_id[place] in known or counts[rows.public_id[place]] > 1))
+            for place in range(len(rows))
+        ]
 
     def write(self, place: int) -> _Written:
         """Write the next row."""
@@ -253,7 +289,8 @@ class _Batch:
             None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
             row.valid_from, place,
         )  # fmt: skip
-        self._waiting.append((row, candidate))
+        self._waiting.append(place)
+        self._waiting_as[place] = candidate
         self._waiting_ids.add(row.public_id)
         if row.indexed:
             self._candidates.takes_text_of(candidate, place, row)
@@ -312,11 +349,16 @@ class _Batch:
 
     def _existing(self, row: Row) -> int | None:
         """The row id of the record that has the id of a row already."""
-        if self._named is None:
-            self._named = self._writer.records.find_ids([each.public_id for each in self._rows if each.named], "/")
+        known = self._known_ids()
         if row.public_id in self._waiting_ids:
             self._insert()
-        return self._row_ids.get(row.public_id, self._named.get(row.public_id))
+        return self._row_ids.get(row.public_id, known.get(row.public_id))
+
+    def _known_ids(self) -> dict[str, int]:
+        """The row ids of the stored records that have an id which a row names."""
+        if self._named is None:
+            self._named = self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
+        return self._named
 
     def _replace(self, record_id: int, place: int, row: Row) -> _Written:
         """Give the record that has the id of a row already what the row has."""
@@ -330,13 +372,13 @@ class _Batch:
         """Insert the new rows not stored yet."""
         if not self._waiting:
             return
-        rows = [row for row, _ in self._waiting]
-        ids = insert_rows(self._writer, rows, self._identity, compared_by=self._compared_by)
-        for record_id, (row, candidate) in zip(ids, self._waiting, strict=True):
-            self._candidates.stored(candidate, record_id)
-            self._row_ids[row.public_id] = record_id
-        self._waiting = []
-        self._waiting_ids = set()
+        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)
+        for place, record_id in zip(self._waiting, ids, strict=True):
+            candidate = self._waiting_as.get(place)
+            if candidate is not None:
+                self._candidates.stored(candidate, record_id)
+                self._row_ids[candidate.public_id] = record_id
+        self._waiting, self._waiting_as, self._waiting_ids = [], {}, set()
 
     def _row_id(self, known: Known | Standpoint) -> int:
         return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id

@@ -17,10 +17,11 @@ from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Record
 from recallite.model.reports import Forgotten
-from recallite.remember.dating import resolve_times
+from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
-from recallite.remember.prepare import check_context, check_expiry, uuid7
+from recallite.remember.fields import check_context, check_expiry
 from recallite.remember.supersession import row_id, row_ids, settle_change, undo
+from recallite.remember.uuid7 import uuid7
 from recallite.store.protocol import Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
@@ -319,11 +320,13 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
     given = not now.event_resolved and (now.event_at is not None or now.event_until is not None)
     if given or now.supersedes or now.superseded_by:
         return {}
-    found = structs.replace(row, kind=now.kind, created_at=checks.check_time(now.created_at, "created_at"))
-    resolve_times(found, policy)
-    if not found.event_resolved and not now.event_resolved:
+    created = checks.check_time(now.created_at, "created_at")
+    assert created is not None
+    named = read_times(now.kind, row.text, row.words, created, policy)
+    if named is None and not now.event_resolved:
         return {}
-    return {"event_at": found.event_at, "event_until": found.event_until, "event_resolved": found.event_resolved}
+    at, until = named or (None, None)
+    return {"event_at": at, "event_until": until, "event_resolved": named is not None}
 
 
 def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:

@@ -6,7 +6,7 @@ in-memory index: a record that another process has just written is among them. R
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
@@ -17,6 +17,7 @@ import numpy as np
 
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
+from recallite.store.columns import RowColumns
 from recallite.store.protocol import Writer
 from recallite.store.supersession_values import (
     Sought,
@@ -269,6 +270,28 @@ class Detection:
 
 class TextDetection(Detection):
     """Compares rows only with those of the same text: no statement is parsed."""
+
+    def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
+        super().__init__(writer, rows, policy)
+        self._columns = rows
+
+    def alone(self) -> list[bool]:
+        """Which rows are compared with no other: none in this batch or in the store has the same text."""
+        rows = self._columns
+        if not self._policy.compares:
+            return [True] * len(rows)
+        keys = [
+            SoughtText(content_hash[:KEY_BYTES], scope, kind)
+            for content_hash, scope, kind in zip(rows.content_hash, rows.scope, rows.kind, strict=True)
+        ]
+        times = Counter(keys)
+        once = [key for key, count in times.items() if count == 1]
+        stored = self._writer.statements.of_text(once, self._now)
+        new = {key for key, candidates in zip(once, stored, strict=True) if not candidates}
+        return [
+            key in new or not indexed or position is not None or kind in _UNCHANGING
+            for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
+        ]
 
     def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[place] for place in places]

@@ -15,7 +15,8 @@ from recallite.model.checks import check_metadata, check_name, join_scopes, now_
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.prepare import prepare, uuid7
+from recallite.remember.prepare import Arguments, prepare_all
+from recallite.remember.uuid7 import uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.protocol import Reader
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
@@ -218,17 +219,20 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         check_name(document.source, "source")
         check_metadata(document.metadata)
         created_at = to_datetime(document.created_at)
-        for place in places:
-            chunk = document.chunks[place]
-            new = NewRecord(
+        new = [
+            NewRecord(
                 text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=place,
                 importance=document.importance, tags=document.tags, created_at=created_at,
-            )  # fmt: skip
-            item.rows[place] = prepare(
-                new, base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
             )
+            for place, chunk in ((place, document.chunks[place]) for place in places)
+        ]  # fmt: skip
+        rows = prepare_all(
+            Arguments(new), base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
+        )
+        for place, row in zip(places, rows, strict=True):
             # A chunk adds only its place and headings to the metadata of its document, which were checked.
-            item.rows[place].metadata = _json(chunk.metadata)
+            row.metadata = _json(document.chunks[place].metadata)
+            item.rows[place] = row
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
 

@@ -14,6 +14,7 @@ from recallite.errors import EmbedderError, EmbedderMismatch, InvalidVector, Tex
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.supersession import supersede_named
+from recallite.store.columns import RowColumns
 from recallite.store.protocol import Writer
 from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import fault_text
@@ -58,11 +59,13 @@ def embed_rows(
 
     A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
     """
-    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None and row.indexed]
     if any(vector is not None for vector in given):
         if identity is None:
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
+        if isinstance(rows, RowColumns) and _accept_arrays(rows, given, identity.dimension):
+            return None
         _accept_given(rows, given, identity, codes=embedder.stores_codes)
+    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None and row.indexed]
     if not wanted or not embedder.enabled:
         return None
     try:
@@ -83,14 +86,20 @@ def embed_rows(
 
 
 def insert_rows(
-    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[Row], str] | None = None
+    writer: Writer,
+    rows: Sequence[Row],
+    identity: Identity | None,
+    *,
+    compared_by: Callable[[bool], str] | None = None,
 ) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
     A row that supersedes others stands in their place from then on. `compared_by`: see `RecordWriter.insert`.
     """
-    ids = writer.records.insert(rows, embedder_of(writer, rows, identity), compared_by=compared_by)
-    supersede_named(writer, rows, ids)
+    columns = RowColumns.of(rows)
+    ids = writer.records.insert(columns, embedder_of(writer, columns, identity), compared_by=compared_by)
+    if any(columns.supersedes):
+        supersede_named(writer, columns, ids)
     return ids
 
 
@@ -215,7 +224,16 @@ def _accept_given(rows: Sequence[Row], given: Sequence[object], identity: Identi
         row.vectors, row.vectors_given = each, True
 
 
-def _stacked(given: list[object], dimension: int) -> list[bytes] | None:
+def _accept_arrays(rows: RowColumns, given: Sequence[object], dimension: int) -> bool:
+    """Normalise one array a row; False, and nothing is done, if any is something else."""
+    vectors = _stacked(given, dimension)
+    if vectors is None:
+        return False
+    rows.vectors, rows.vectors_given = [*zip(vectors, strict=True)], [True] * len(vectors)
+    return True
+
+
+def _stacked(given: Sequence[object], dimension: int) -> list[bytes] | None:
     """All vectors as unit rows; None where any of them needs its own check."""
     if not all(
         isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given

@@ -13,6 +13,7 @@ from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.provenance import claims_hold
 from recallite.remember.similar_records import BatchMatches, Neighbor, ThresholdMatches
+from recallite.store.columns import RowColumns
 from recallite.store.protocol import Reader
 from recallite.store.values import CurrentRecord, Row
 from recallite.text.normalise import KEY_BYTES
@@ -61,7 +62,7 @@ class MergeCandidates:
     def __init__(
         self,
         reader: Reader,
-        rows: Sequence[Row],
+        rows: RowColumns,
         policy: WritePolicy,
         near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
@@ -158,7 +159,7 @@ class MergeCandidates:
         if keys:
             for found in self._reader.records.current_by_text(list(keys), self._now):
                 self._add(found)
-        topics = {row.topic for row in self._rows if row.topic is not None}
+        topics = {topic for topic in self._rows.topic if topic is not None}
         if topics and policy.merge_strategy != "append":
             for found in self._reader.records.current_by_topic(list(topics), self._now):
                 candidate = self._add(found)

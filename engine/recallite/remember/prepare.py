@@ -1,36 +1,35 @@
-"""From a caller's arguments to a row: every field checked, the text tokenised. Nothing is written here."""
+"""From callers' arguments to rows: every field checked, the texts read. Nothing is written here."""
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import msgspec
 
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model.checks import (
     check_count,
     check_flag,
-    check_list,
     check_metadata,
     check_name,
     check_tags,
     check_text,
     check_time,
     check_unit,
-    encodable,
     join_scopes,
     now_us,
     optional_datetime,
-    plain_str,
     to_datetime,
 )
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
-from recallite.remember.dating import resolve_times
+from recallite.remember.dating import read_times
+from recallite.remember.fields import check_context, check_created, check_expiry, check_ids, check_order
+from recallite.remember.uuid7 import uuid7s
+from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.text.normalise import content_hash
@@ -38,11 +37,10 @@ from recallite.text.record_words import written_words
 from recallite.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
-MAX_CONTEXT_CHARS = 2_000
-# Clocks of two machines may differ by as much.
-_MOST_AHEAD_US = 300_000_000
+_DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
+_fields_of = attrgetter(*_FIELDS)
 _NO_TAGS: tuple[str, ...] = ()
-MAX_LIFE = timedelta(days=365_250)
+_Value = TypeVar("_Value")
 
 
 def as_new_record(item: object) -> NewRecord:
@@ -62,59 +60,191 @@ def as_new_record(item: object) -> NewRecord:
     raise InvalidInput(f"the item is {type(item).__name__} {shown(item)}: give a str, a dict or a NewRecord")
 
 
-def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:
-    """The row of a new record, written through a handle bound to the scope `base`, redacted as `policy` says.
+class Arguments:
+    """The arguments of many items, as lists by their names; those that no item gives are absent."""
 
-    Of one that was `exported`, no time is looked for in the text.
+    def __init__(self, items: Sequence[object]) -> None:
+        """Raises InvalidInput for an item that `as_new_record` does not take."""
+        self.count = len(items)
+        if all(type(item) is str for item in items):
+            self._columns: dict[str, Sequence[Any]] = {"text": items}
+        elif all(type(item) is dict and "text" in item and item.keys() <= _DEFAULTS.keys() for item in items):
+            mappings: Sequence[Any] = items
+            names: set[str] = set().union(*mappings)
+            self._columns = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
+        else:
+            columns = zip(*map(_fields_of, map(as_new_record, items)), strict=True)
+            self._columns = dict(zip(_FIELDS, columns, strict=True))
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        """What the items give for an argument, defaults where one gives none."""
+        return self._columns.get(name) or [_DEFAULTS[name]] * self.count
+
+    def checked(self, name: str, check: Callable[[Any], _Value], unset: Any = None) -> list[_Value]:
+        """What `check` makes of an argument of each item; one that has its default is not checked."""
+        column, default = self._columns.get(name), _DEFAULTS[name]
+        kept = default if unset is None else unset
+        if column is None:
+            return [kept] * self.count
+        if name in _REPEATED and all(type(value) is str for value in column):
+            values = {value: kept if value is default else check(value) for value in {*column}}
+            return [values[value] for value in column]
+        return [kept if value is default else check(value) for value in column]
+
+
+# Arguments of which a batch has few values.
+_REPEATED = frozenset(("kind", "scope", "topic", "source"))
+
+
+def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:
+    """The row of a new record; see `prepare_all`."""
+    return prepare_all(Arguments([item]), base=base, max_text_chars=max_text_chars, policy=policy, exported=exported)[0]
+
+
+def prepare_batch(
+    items: Sequence[object], done: int, *, base: str, max_text_chars: int, policy: WritePolicy
+) -> tuple[RowColumns, Sequence[Any]]:
+    """The rows of the items of `remember_many` after the first `done`, and the vectors that they give.
+
+    Raises InvalidItem for the first bad item.
     """
-    text = policy.clean(check_text(item.text, max_text_chars))
-    context = check_context(item.context)
-    context = None if context is None else policy.clean(context)
+    try:
+        arguments = Arguments(items)
+        rows = prepare_all(arguments, base=base, max_text_chars=max_text_chars, policy=policy)
+    except RecalliteError:
+        for place, item in enumerate(items):
+            try:
+                prepare_all(Arguments([item]), base=base, max_text_chars=max_text_chars, policy=policy)
+            except RecalliteError as reason:
+                raise InvalidItem(done + place, done, reason) from reason
+        raise
+    return rows, arguments["vector"]
+
+
+def prepare_all(
+    arguments: Arguments, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False
+) -> RowColumns:
+    """The rows of new records, written through a handle bound to the scope `base`, redacted as `policy` says.
+
+    Of those that were `exported`, no time is looked for in the text. Raises the error of one bad item, not always the
+    first.
+    """
+    count = arguments.count
+    texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
+    contexts = _clean(arguments.checked("context", check_context), policy)
+    # A microsecond apart, so that they have an order: reading each takes longer.
     now = now_us()
-    created = now if item.created_at is None else check_time(item.created_at, "created_at")
-    assert created is not None
-    if created > now + _MOST_AHEAD_US and not exported and item.kind != CHUNK_KIND:
-        raise InvalidInput(
-            f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
-            "other would be the last word for ever; give the time of what it tells of as event_at"
-        )
-    event_at, event_until = check_interval(item.event_at, item.event_until, created)
-    expires_at, expires_after = check_expiry(None if exported else item.expires_at, item.expires_after, now)
-    if exported:  # it has both
-        expires_at = check_time(item.expires_at, "expires_at")
-    if item.vector is not None and not item.indexed:
-        raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
-    metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
-    row = Row(
-        public_id=uuid7() if item.id is None else check_name(item.id, "id"),
-        named=item.id is not None,
-        kind=check_name(item.kind, "kind"),
-        scope=join_scopes(base, item.scope) or "/",
-        text=text,
-        context=context,
-        importance=check_unit(item.importance, "importance"),
-        pinned=check_flag(item.pinned, "pinned"),
-        topic=None if item.topic is None else check_name(item.topic, "topic"),
-        source=None if item.source is None else check_name(item.source, "source"),
-        position=None if item.position is None else check_count(item.position, "position", minimum=0),
-        created_at=created,
-        event_at=event_at,
-        event_until=event_until,
-        updated_at=now,
-        expires_at=expires_at,
-        expires_after=expires_after,
-        valid_from=created,
-        indexed=check_flag(item.indexed, "indexed"),
-        metadata=msgspec.json.encode(metadata).decode() if metadata else None,
-        content_hash=content_hash(text, context),
-        words=written_words(text, context),
-        tags=() if item.tags is None or item.tags is _NO_TAGS else check_tags(item.tags),
-        supersedes=check_ids(item.supersedes, "supersedes"),
-        base=base,
+    written_at = [*range(now, now + count)]
+    rows = RowColumns(
+        public_id=uuid7s(count),
+        kind=arguments.checked("kind", lambda value: check_name(value, "kind")),
+        scope=arguments.checked("scope", lambda value: join_scopes(base, value) or "/", unset=base),
+        text=texts,
+        context=contexts,
+        importance=arguments.checked("importance", lambda value: check_unit(value, "importance")),
+        base_importance=[None] * count,
+        pinned=arguments.checked("pinned", lambda value: check_flag(value, "pinned")),
+        topic=arguments.checked("topic", lambda value: check_name(value, "topic")),
+        source=arguments.checked("source", lambda value: check_name(value, "source")),
+        position=arguments.checked("position", lambda value: check_count(value, "position", minimum=0)),
+        created_at=written_at,
+        event_at=arguments.checked("event_at", lambda value: check_time(value, "event_at")),
+        event_until=arguments.checked("event_until", lambda value: check_time(value, "event_until")),
+        event_resolved=[False] * count,
+        updated_at=written_at,
+        expires_at=arguments.checked("expires_at", lambda value: check_time(value, "expires_at")),
+        expires_after=[None] * count,
+        valid_from=written_at,
+        valid_to=[None] * count,
+        metadata=arguments.checked("metadata", lambda value: _json(policy.clean_json(check_metadata(value)))),
+        content_hash=[*map(content_hash, texts, contexts)],
+        indexed=arguments.checked("indexed", lambda value: check_flag(value, "indexed")),
+        words=[*map(written_words, texts, contexts)],
+        standing=[None] * count,
+        tags=arguments.checked("tags", lambda value: _NO_TAGS if value is None else check_tags(value)),
+        vectors=[()] * count,
+        codes=[()] * count,
+        pending=[False] * count,
+        refused=[None] * count,
+        access_count=[0] * count,
+        accessed_at=[None] * count,
+        repeated=[()] * count,
+        named=[False] * count,
+        vectors_given=[False] * count,
+        supersedes=arguments.checked("supersedes", lambda value: check_ids(value, "supersedes"), unset=()),
+        base=[base] * count,
     )
+    _set_names(rows, arguments)
+    _set_times(rows, arguments, now, exported=exported)
+    if not all(rows.indexed):
+        _check_left_out(rows, arguments["vector"])
     if not exported:
-        resolve_times(row, policy)
-    return row
+        _read_times(rows, policy)
+    rows.standing = [*map(standing_of, rows.kind, texts, contexts)]
+    return rows
+
+
+def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
+    """Checked texts: at once if nothing in them has to be looked at closely."""
+    if texts and all(type(text) is str for text in texts):
+        joined = "".join(texts)
+        plain = joined.isascii() and "\0" not in joined
+        if plain and max(map(len, texts)) <= max_chars and all(map(str.strip, texts)):
+            return [*texts]
+    return [check_text(text, max_chars) for text in texts]
+
+
+def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
+    """Texts without what the policy redacts."""
+    return texts if policy.redact is None else [text and policy.clean(text) for text in texts]
+
+
+def _json(metadata: dict[str, Any]) -> str | None:
+    return msgspec.json.encode(metadata).decode() if metadata else None
+
+
+def _set_names(rows: RowColumns, arguments: Arguments) -> None:
+    """Take over the ids that callers chose."""
+    for place, public_id in enumerate(arguments["id"]):
+        if public_id is not None:
+            rows.public_id[place], rows.named[place] = check_name(public_id, "id"), True
+
+
+def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
+    """Set when rows were written, and check the order of their times."""
+    moments = arguments.checked("created_at", lambda value: check_time(value, "created_at"))
+    if any(moment is not None for moment in moments):
+        both = zip(moments, rows.created_at, strict=True)
+        rows.created_at = rows.valid_from = [otherwise if moment is None else moment for moment, otherwise in both]
+        for kind, created in zip(rows.kind, rows.created_at, strict=True):
+            if not exported and kind != CHUNK_KIND:
+                check_created(created, now)
+    for until, begins, created in zip(rows.event_until, rows.event_at, rows.created_at, strict=True):
+        if until is not None:
+            check_order(begins, until, created)
+    lives = arguments["expires_after"]
+    if any(life is not None for life in lives):
+        limits = arguments["expires_at"] if not exported else [None] * len(rows)
+        expiries = [check_expiry(*each, now) for each in zip(limits, lives, strict=True)]
+        rows.expires_after = [life for _, life in expiries]
+        if not exported:  # such a record has both
+            rows.expires_at = [expiry for expiry, _ in expiries]
+
+
+def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
+    for indexed, vector in zip(rows.indexed, vectors, strict=True):
+        if vector is not None and not indexed:
+            raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
+
+
+def _read_times(rows: RowColumns, policy: WritePolicy) -> None:
+    """Set the event times that texts name; never where one is arguments."""
+    for place in range(len(rows)):
+        if rows.event_at[place] is None and rows.event_until[place] is None:
+            named = read_times(rows.kind[place], rows.text[place], rows.words[place], rows.created_at[place], policy)
+            if named is not None:
+                rows.event_at[place], rows.event_until[place] = named
+                rows.event_resolved[place] = True
 
 
 def as_record(row: Row) -> Record:
@@ -127,94 +257,6 @@ def as_record(row: Row) -> Record:
         updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
         valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
-        standing=standing_of(row.kind, row.text, row.context) if row.indexed else None,
+        standing=row.standing if row.indexed else None,
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip
-
-
-def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[int | None, int | None]:
-    """When a record expires, and how long it lives from each touch on, in microseconds; one of the two is given."""
-    if expires_after is None:
-        return check_time(expires_at, "expires_at"), None
-    if expires_at is not None:
-        raise InvalidInput("expires_at and expires_after are given: leave one out")
-    if not isinstance(expires_after, timedelta) or not timedelta(0) < expires_after <= MAX_LIFE:
-        raise InvalidInput(f"expires_after is {shown(expires_after)}: give a timedelta above 0, of at most 1,000 years")
-    length = expires_after // timedelta(microseconds=1)
-    return now + length, length
-
-
-def check_interval(event_at: object, event_until: object, otherwise: int) -> tuple[int | None, int | None]:
-    """When what a text says begins and ends to hold, the end excluded; without a beginning it begins `otherwise`."""
-    begins, ends = check_time(event_at, "event_at"), check_time(event_until, "event_until")
-    check_order(begins, ends, otherwise)
-    return begins, ends
-
-
-def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
-    """Refuse an end that is not after the beginning, which is `otherwise` where none is given."""
-    begun = otherwise if begins is None else begins
-    if ends is not None and ends <= begun:
-        raise InvalidInput(
-            f"event_until is {to_datetime(ends).isoformat()}, and the beginning {to_datetime(begun).isoformat()}: "
-            "give a later end, or an earlier event_at"
-        )
-
-
-def check_ids(ids: object, name: str) -> tuple[str, ...]:
-    """One id or a list of ids, each once; None is none."""
-    if ids is None:
-        return ()
-    listed = [ids] if isinstance(ids, str) else check_list(ids, name)
-    for each in listed:
-        if not isinstance(each, str):
-            raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
-    return tuple(dict.fromkeys(map(plain_str, listed)))
-
-
-def check_context(context: object) -> str | None:
-    """A context header: a str of at most 2,000 characters; blank is none."""
-    if context is None:
-        return None
-    if not isinstance(context, str):
-        raise InvalidInput(f"context is {shown(context)}: give a str, a short header such as 'Alice'")
-    if len(context) > MAX_CONTEXT_CHARS:
-        raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
-    return encodable(plain_str(context), "context") if context.strip() else None
-
-
-_last_ms = 0
-_sequence = 0
-_NOISE_BYTES = 2048
-
-
-class _Noise(threading.local):
-    """Random bytes, read many at a time: to ask the system for each id took 8 % of a bulk write."""
-
-    def __init__(self) -> None:
-        self._left: list[int] = []
-        self._process = 0
-
-    def number(self) -> int:
-        """64 bits that no other thread or process has."""
-        if not self._left or self._process != os.getpid():  # a fork copies what is left
-            self._process, self._left = os.getpid(), memoryview(os.urandom(_NOISE_BYTES)).cast("Q").tolist()
-        return self._left.pop()
-
-
-_noise = _Noise()
-
-
-def uuid7() -> str:
-    """A UUID version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits."""
-    global _last_ms, _sequence
-    now_ms = time.time_ns() // 1_000_000
-    noise = _noise.number()
-    if now_ms > _last_ms:
-        _last_ms, _sequence = now_ms, noise >> 54
-    else:
-        _sequence += 1
-        if _sequence > 0xFFF:
-            _last_ms, _sequence = _last_ms + 1, 0
-    time_digits, noise_digits = f"{_last_ms:012x}", f"{1 << 63 | noise & (1 << 62) - 1:016x}"
-    return f"{time_digits[:8]}-{time_digits[8:]}-{0x7000 | _sequence & 0xFFF:04x}-{noise_digits[:4]}-{noise_digits[4:]}"

@@ -13,7 +13,7 @@ from recallite.engine import Engine
 from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.records import Record
-from recallite.remember.prepare import check_ids, check_order
+from recallite.remember.fields import check_ids, check_order
 from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
 from recallite.store.values import CHUNK_KIND, Row

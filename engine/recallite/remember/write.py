@@ -22,8 +22,9 @@ from recallite.remember.catching_up import MANY, start_comparing
 from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import Progress, drain_pending
-from recallite.remember.prepare import as_new_record, as_record, prepare
+from recallite.remember.prepare import as_record, prepare, prepare_batch
 from recallite.remember.supersession import RowRefused
+from recallite.store.columns import RowColumns
 from recallite.store.values import Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
@@ -107,26 +108,17 @@ def remember_batches(
         later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
         if later:
             engine.start_kernels(len(batch))
-        rows: list[Row] = []
-        given: list[object] = []
-        for place, item in enumerate(batch):
-            try:
-                record = as_new_record(item)
-                rows.append(prepare(record, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy))
-            except RecalliteError as reason:
-                raise InvalidItem(len(ids) + place, len(ids), reason) from reason
-            given.append(record.vector)
-        kept = [place for place, row in enumerate(rows) if not is_skipped(row, policy)]
+        max_chars = engine.settings.max_text_chars
+        rows, vectors = prepare_batch(batch, len(ids), base=base, max_text_chars=max_chars, policy=policy)
+        kept = [place for place in range(len(rows)) if policy.junk == "store" or not is_skipped(rows[place], policy)]
+        stored = rows.select(kept)
         try:
-            written = _write(
-                engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing,
-                later=later,
-            )  # fmt: skip
+            written = _write(engine, stored, [vectors[place] for place in kept], policy, on_existing, later=later)
         except RowRefused as refused:
-            place = next(place for place, row in enumerate(rows) if row is refused.row)
+            place = next(place for place, row in zip(kept, stored, strict=True) if row is refused.row)
             raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
         except RecalliteError as reason:
-            bad = _first_bad_vector(engine, given)
+            bad = _first_bad_vector(engine, vectors)
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
@@ -139,11 +131,16 @@ def remember_batches(
 
 
 def _write(
-    engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy, on_existing: OnExisting, *,
+    engine: Engine,
+    rows: RowColumns,
+    vectors: Sequence[object],
+    policy: WritePolicy,
+    on_existing: OnExisting,
+    *,
     later: bool,
-) -> list[str]:  # fmt: skip
-    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
-    embed_rows(engine.embedder, rows, given, identity)
+) -> list[str]:
+    identity = identity_for(engine, next((vector for vector in vectors if vector is not None), None))
+    embed_rows(engine.embedder, rows, vectors, identity)
     ids = write_rows(engine, rows, identity, policy, on_existing, later=later)
     engine.may_have_uncompared = engine.may_have_uncompared or later
     embed_some_pending(engine, rows)
@@ -155,9 +152,10 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
 
     The rows are already stored, so a failure here is not raised: the next write tries again.
     """
-    if any(row.pending for row in rows):
+    columns = RowColumns.of(rows)
+    if any(columns.pending):
         engine.may_have_pending = True
-    elif engine.may_have_pending and any(row.vectors for row in rows):
+    elif engine.may_have_pending and any(columns.vectors):
         with suppress(StoreError):
             drain_pending(engine, PENDING_A_WRITE)
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from recallite.model.records import EmbeddingState, Record
 from recallite.store.rows import Moment
 from recallite.store.supersession_values import Occurrence
+from recallite.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,8 @@ class Row(Struct, kw_only=True, gc=False):
     content_hash: bytes
     indexed: bool = True
     words: Sequence[str]
+    # What the text asks for from now on, if it does.
+    standing: Standing | None = None
     tags: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()
     codes: tuple[bytes, ...] = ()

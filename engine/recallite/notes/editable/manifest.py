@@ -24,7 +24,7 @@ from recallite.model.filters import Filter
 from recallite.model.records import Link, Record
 from recallite.notes.editable.markdown import Fields, SupersededBy
 from recallite.notes.editable.safe_folder import OWN, Changed, Folder
-from recallite.remember.prepare import uuid7
+from recallite.remember.uuid7 import uuid7
 from recallite.store.protocol import Reader
 from recallite.transfer.line_types import LinkTo, OccurrenceLine, scope_within, written_time
 from recallite.transfer.supersessions import occurrence_lines, supersession_lines

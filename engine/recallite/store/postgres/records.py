@@ -8,8 +8,9 @@ from typing import Any
 import psycopg
 
 from recallite.errors import AlreadyExists
+from recallite.store.columns import RowColumns
 from recallite.store.sql.records import SqlRecords
-from recallite.store.values import CurrentRecord, Row
+from recallite.store.values import CurrentRecord
 from recallite.system.messages import shown
 
 
@@ -17,16 +18,16 @@ class PostgresRecords(SqlRecords):
     """The table `record`."""
 
     def _insert_rows(
-        self, ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
     ) -> None:
-        self._tx.add_names("kind", "name", [*dict.fromkeys(row.kind for row in rows)])
+        self._tx.add_names("kind", "name", [*dict.fromkeys(rows.kind)])
         try:
             super()._insert_rows(ids, rows, scopes, sources)
         except psycopg.errors.UniqueViolation as fault:
             if fault.diag.constraint_name != "record_public_id":
                 raise
             # Of a memory that a tenant does not see. Which one the server tells to nobody but the owner.
-            named = shown(rows[0].public_id) if len(rows) == 1 else "of a memory"
+            named = shown(rows.public_id[0]) if len(rows) == 1 else "of a memory"
             raise AlreadyExists(f"the id {named} is taken by a memory outside this scope: give another") from None
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:

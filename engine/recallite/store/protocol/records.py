@@ -122,12 +122,12 @@ class RecordWriter(Records, Protocol):
     """Records in a write transaction."""
 
     def insert(
-        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[Row], str] | None = None
+        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[bool], str] | None = None
     ) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
-        Their statements are read now, or with `compared_by` wait to be compared, under the policy in JSON that it gives
-        for each row.
+        `rows` may be `RowColumns`. Their statements are read now, or with `compared_by` wait to be compared, under the
+        policy in JSON that it gives for rows whose ids the caller chose (True) or did not choose (False).
         """
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from recallite.store.columns import RowColumns
 from recallite.store.sql.record_reading import SqlRecordReader
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
@@ -24,64 +24,78 @@ _COLUMNS = (*_OWN, "scope_id", "source_id")
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
 INSERT_RECORD = f"INSERT INTO record (id, {', '.join(_COLUMNS)}) VALUES ({', '.join('?' * (1 + len(_COLUMNS)))})"
 """Inserts what `SqlRecords.values_of` makes of a row."""
-_own_values = attrgetter(*_OWN)
 
 
 class SqlRecords(SqlRecordReader):
     """The table `record` and what is derived from it."""
 
     def insert(
-        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[Row], str] | None = None
+        self,
+        rows: Sequence[Row],
+        embedder: EmbedderRow | None,
+        *,
+        compared_by: Callable[[bool], str] | None = None,
     ) -> list[int]:
-        if not rows:
+        columns = RowColumns.of(rows)
+        if not columns:
             return []
-        ids = self._tx.new_ids("record", len(rows))
-        scopes = self._tx.scopes.intern({row.scope for row in rows})
-        sources: dict[Any, int] = self._tx.scopes.intern_sources(
-            {(scopes[row.scope], row.source) for row in rows if row.source is not None}
-        )
-        scope_ids = [scopes[row.scope] for row in rows]
-        source_ids = [sources.get((scope, row.source)) for scope, row in zip(scope_ids, rows, strict=True)]
-        self._insert_rows(ids, rows, scope_ids, source_ids)
-        self.put_tags([(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
-        shown = [(record_id, row) for record_id, row in zip(ids, rows, strict=True) if row.indexed]
-        if shown:
-            words = [record_words(row.words, row.context, row.tags) for _, row in shown]
-            self._tx.lexicon.put([record_id for record_id, _ in shown], words)
-        self._tx.standing.put((record_id, row.kind, row.text, row.context) for record_id, row in shown)
-        if compared_by is None:
-            self._tx.statements.put(
-                Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
-                for record_id, row in shown
-            )
-        else:
-            waiting: dict[str, list[int]] = {}
-            for record_id, row in shown:
-                if row.kind not in WITHOUT_STATEMENTS:
-                    waiting.setdefault(compared_by(row), []).append(record_id)
-            for policy, listed in waiting.items():
-                self._tx.uncompared.add(listed, policy)
+        ids = self._tx.new_ids("record", len(columns))
+        scopes = self._tx.scopes.intern({*columns.scope})
+        scope_ids = [*map(scopes.__getitem__, columns.scope)]
+        placed = zip(scope_ids, columns.source, strict=True)
+        named = {(scope_id, source) for scope_id, source in placed if source is not None}
+        sources: dict[Any, int] = self._tx.scopes.intern_sources(named) if named else {}
+        source_ids = [*map(sources.get, zip(scope_ids, columns.source, strict=True))] if named else [None] * len(ids)
+        self._insert_rows(ids, columns, scope_ids, source_ids)
+        self._insert_derived(ids, columns, scope_ids, compared_by)
         if embedder is not None:
-            self._tx.vectors.insert(embedder, vector_rows(ids, rows))
-            self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))
+            self._tx.vectors.insert(embedder, vector_rows(ids, columns))
+            self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, columns))
         self._tx.occurrences.add(
-            (record_id, *again) for record_id, row in zip(ids, rows, strict=True) for again in row.repeated
+            (record_id, *again) for record_id, repeated in _having(ids, columns.repeated) for again in repeated
         )
-        accessed = [
-            (record_id, row.access_count, row.accessed_at)
-            for record_id, row in zip(ids, rows, strict=True)
-            if row.accessed_at is not None
-        ]
-        if accessed:
-            self._execute_many("INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed)
+        accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
+        self._execute_many(
+            "INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)",
+            [row for row in accessed if row[2] is not None],
+        )
         self._tx.changes.append_ids("insert", ids)
         return ids
 
     def _insert_rows(
-        self, ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
     ) -> None:
         """Insert rows into `record`, given the ids of their scopes and sources."""
         self._execute_many(INSERT_RECORD, values_of(ids, rows, scopes, sources))
+
+    def _insert_derived(
+        self,
+        ids: Sequence[int],
+        rows: RowColumns,
+        scopes: Sequence[int],
+        compared_by: Callable[[bool], str] | None,
+    ) -> None:
+        """Store tags, words, standing and statements of rows; those that recall leaves out have only tags."""
+        self.put_tags(_having(ids, rows.tags))
+        if not all(rows.indexed):
+            places = [place for place, indexed in enumerate(rows.indexed) if indexed]
+            ids, scopes = [ids[place] for place in places], [scopes[place] for place in places]
+            rows = rows.select(places)
+        if not rows:
+            return
+        words = [record_words(*read) for read in zip(rows.words, rows.context, rows.tags, strict=True)]
+        self._tx.lexicon.put(ids, words)
+        self._tx.standing.put(_having(ids, rows.standing))
+        if compared_by is None:
+            stated = zip(ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.valid_to, strict=True)
+            self._tx.statements.put(Stated(*each) for each in stated)
+        else:
+            waiting: dict[bool, list[int]] = {}
+            for record_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
+                if kind not in WITHOUT_STATEMENTS:
+                    waiting.setdefault(named, []).append(record_id)
+            for named, listed in waiting.items():
+                self._tx.uncompared.add(listed, compared_by(named))
 
     def _set_indexed(self, record_id: int, indexed: bool) -> None:
         """Keep in step what a database derives of a record that recall sees, or no longer."""
@@ -158,8 +172,9 @@ class SqlRecords(SqlRecordReader):
         self._tx.standing.derive([record_id])
         self._tx.statements.derive([record_id])
         if embedder is not None:
-            self._tx.vectors.insert(embedder, vector_rows([record_id], [row]))
-            self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
+            columns = RowColumns.of([row])
+            self._tx.vectors.insert(embedder, vector_rows([record_id], columns))
+            self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], columns))
         self._tx.changes.append("text", record_id)
 
     def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
@@ -312,22 +327,27 @@ class SqlRecords(SqlRecordReader):
 
 
 def values_of(
-    ids: Sequence[int], rows: Sequence[Row], scopes: Sequence[int], sources: Sequence[int | None]
+    ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
 ) -> Iterator[tuple[Any, ...]]:
     """What `INSERT_RECORD` binds for each row."""
-    return (
-        (record_id, *_own_values(row), scope, source)
-        for record_id, row, scope, source in zip(ids, rows, scopes, sources, strict=True)
-    )
+    own = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
+    return zip(ids, *own, scopes, sources, strict=True)
 
 
-def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes, bytes | None]]:
+def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, bytes, bytes | None]]:
     """The parts of these rows, for `SqlVectors.insert`."""
     return [
-        part for record_id, row in zip(ids, rows, strict=True) for part in Parts(row.vectors, row.codes).rows(record_id)
+        part
+        for record_id, vectors, codes in zip(ids, rows.vectors, rows.codes, strict=True)
+        for part in Parts(vectors, codes).rows(record_id)
     ]
 
 
-def refused_rows(ids: Sequence[int], rows: Sequence[Row]) -> dict[int, str]:
+def refused_rows(ids: Sequence[int], rows: RowColumns) -> dict[int, str]:
     """Why rows were refused, by row id."""
-    return {record_id: row.refused for record_id, row in zip(ids, rows, strict=True) if row.refused is not None}
+    return {record_id: reason for record_id, reason in zip(ids, rows.refused, strict=True) if reason is not None}
+
+
+def _having(ids: Sequence[int], column: Sequence[Any]) -> list[tuple[int, Any]]:
+    """The ids and values of the rows that have a value."""
+    return [row for row in zip(ids, column, strict=True) if row[1]] if any(column) else []

@@ -11,22 +11,20 @@ from recallite.text.standing import Standing, standing_of
 class SqlStanding(Repository):
     """The table `standing`; most records are not in it."""
 
-    def put(self, records: Iterable[tuple[int, str, str, str | None]]) -> None:
-        """Mark those of these records that are standing, given as row id, kind, text and context."""
-        found = ((row_id, standing_of(kind, text, context)) for row_id, kind, text, context in records)
+    def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
+        """Mark the records, by row id, of those names that are one."""
         self._execute_many(
-            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [each for each in found if each[1] is not None]
+            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [each for each in named if each[1] is not None]
         )
 
     def derive(self, ids: Sequence[int]) -> None:
         """Mark these records again by what is stored of them."""
         self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),))
-        self.put(
-            self._rows(
-                "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
-                (self._id_array(ids),),
-            )
+        rows = self._rows(
+            "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
+            (self._id_array(ids),),
         )
+        self.put((row_id, standing_of(*said)) for row_id, *said in rows)
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the mark of another."""

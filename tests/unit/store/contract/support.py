@@ -9,6 +9,7 @@ import numpy as np
 from recallite.store.values import Parts, Row
 from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash
+from recallite.text.standing import standing_of
 from tests.unit.memory.support import DIMENSION, unit
 
 NOW = 1_750_000_000_000_000
@@ -26,7 +27,8 @@ def row(public_id: str, text: str | None = None, **values: Any) -> Row:
     } | values  # fmt: skip
     return Row(
         public_id=public_id, text=text, content_hash=content_hash(text, given["context"]),
-        words=tokenize(given["context"] or "") + tokenize(text), **given,
+        words=tokenize(given["context"] or "") + tokenize(text),
+        standing=standing_of(given["kind"], text, given["context"]), **given,
     )  # fmt: skip
 
 

@@ -1,0 +1,118 @@
+"""Rows as columns: what a batch of records is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Self, overload
+
+from recallite.model.records import EmbeddingState
+from recallite.store.values import Row
+from recallite.text.standing import Standing
+
+_FIELDS = Row.__struct_fields__
+_values = attrgetter(*_FIELDS)
+# What embedding and writing decide of a row after it was prepared.
+_DECIDED = ("topic", "vectors", "vectors_given", "codes", "pending", "refused")
+
+
+@dataclass(slots=True, eq=False)
+class RowColumns(Sequence[Row]):
+    """A list for each field of `Row`, all of one length.
+
+    A row is made when it is asked for, and kept: those of a bulk write hardly ever are.
+    """
+
+    public_id: list[str]
+    kind: list[str]
+    scope: list[str]
+    text: list[str]
+    context: list[str | None]
+    importance: list[float]
+    base_importance: list[float | None]
+    pinned: list[bool]
+    topic: list[str | None]
+    source: list[str | None]
+    position: list[int | None]
+    created_at: list[int]
+    event_at: list[int | None]
+    event_until: list[int | None]
+    event_resolved: list[bool]
+    updated_at: list[int]
+    expires_at: list[int | None]
+    expires_after: list[int | None]
+    valid_from: list[int]
+    valid_to: list[int | None]
+    metadata: list[str | None]
+    content_hash: list[bytes]
+    indexed: list[bool]
+    words: list[Sequence[str]]
+    standing: list[Standing | None]
+    tags: list[tuple[str, ...]]
+    vectors: list[tuple[bytes, ...]]
+    codes: list[tuple[bytes, ...]]
+    pending: list[bool]
+    refused: list[str | None]
+    access_count: list[int]
+    accessed_at: list[int | None]
+    repeated: list[tuple[tuple[int, str | None], ...]]
+    named: list[bool]
+    vectors_given: list[bool]
+    supersedes: list[tuple[str, ...]]
+    base: list[str]
+    _made: dict[int, Row] = field(init=False, default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Self:
+        """Return the columns of these rows: themselves if they are columns."""
+        if isinstance(rows, cls):
+            return rows
+        listed = list(rows)
+        columns = zip(*map(_values, listed), strict=True) if listed else [()] * len(_FIELDS)
+        made = cls(**{name: [*column] for name, column in zip(_FIELDS, columns, strict=True)})
+        made._made = dict(enumerate(listed))
+        return made
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        row = self._made.get(place)
+        if row is None:
+            row = self._made[place] = Row(**{name: getattr(self, name)[place] for name in _FIELDS})
+        return row
+
+    def select(self, places: Sequence[int]) -> Self:
+        """Return the rows at these places; itself if they are all."""
+        if len(places) == len(self):
+            self._take_back(range(len(self)))
+            return self
+        self._take_back(places)
+        columns = ((name, getattr(self, name)) for name in _FIELDS)
+        return type(self)(**{name: [column[place] for place in places] for name, column in columns})
+
+    def _take_back(self, places: Iterable[int]) -> None:
+        """Copy what was decided of rows that were made into the columns."""
+        if self._made:
+            for place, row in ((place, self._made[place]) for place in places if place in self._made):
+                for name in _DECIDED:
+                    getattr(self, name)[place] = getattr(row, name)
+
+    @property
+    def embedding_states(self) -> list[EmbeddingState]:
+        """What `Row.embedding_state` says of each row."""
+        if all(self.vectors):
+            return ["embedded"] * len(self)
+        return [
+            "embedded" if parts else "refused" if refused is not None else "pending" if pending else "none"
+            for parts, refused, pending in zip(self.vectors, self.refused, self.pending, strict=True)
+        ]
