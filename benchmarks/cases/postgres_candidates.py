@@ -89,9 +89,9 @@ def _asking(connection: Any, data: Any, scope: str | None) -> Callable[[int], li
     within = "" if scope is None else "AND (s.path = %(scope)s OR s.path LIKE %(below)s)"
     dimension = data.asked.shape[1]
     query = (
-        "SELECT (r.metadata::json->>'line')::int FROM vector_packed p JOIN vector v ON v.id = p.id "
-        f"JOIN record r ON r.id = v.record_id JOIN scope s ON s.id = r.scope_id WHERE p.embedder_id = 1 {within} "
-        f"ORDER BY packed_codes(p.value, {dimension})::halfvec({dimension}) "
+        "SELECT (r.metadata::json->>'line')::int FROM vector v "
+        f"JOIN record r ON r.id = v.record_id JOIN scope s ON s.id = r.scope_id WHERE v.embedder_id = 1 {within} "
+        f"ORDER BY halves(v.value, {dimension})::halfvec({dimension}) "
         f"<=> %(asked)s::halfvec({dimension}) LIMIT {_TOP}"
     )
 

@@ -1,12 +1,10 @@
 """Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
 
-They are derived once, when a vector is written: to read a million of them takes a fifth of the time that it takes to
-read their float32 originals and quantise those.
+They are derived from the stored vectors whenever an index reads these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,40 +30,21 @@ class PackedVectors(NamedTuple):
     residuals: NDArray[np.int8]
 
 
-def pack(ids: Sequence[int], owners: Sequence[int], values: NDArray[np.float32]) -> list[bytes]:
-    """The packed form of each vector of (n, dimension); KernelError where one is not finite."""
-    layout = _layout(values.shape[1])
-    packed = np.zeros(len(values), dtype=layout)
-    packed["ids"], packed["owners"] = ids, owners
-    packed["codes"], packed["scales"] = kernels.quantize_int8(values)
-    packed["residuals"] = residuals_of(values, packed["codes"], packed["scales"])
-    packed["sketches"] = kernels.sketch(values)
-    whole = packed.tobytes()
-    return [whole[start : start + layout.itemsize] for start in range(0, len(whole), layout.itemsize)]
+def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:
+    """The packed form of vectors (n, dimension), without those that are not finite: `verify` names them."""
+    try:
+        codes, scales = kernels.quantize_int8(values)
+    except kernels.KernelError:
+        finite = np.isfinite(values).all(axis=1)
+        return pack(ids[finite], owners[finite], np.ascontiguousarray(values[finite]))
+    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals_of(values, codes, scales))
 
 
 def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
     """What codes leave of vectors (n, dimension), in steps of a 254th of a code's."""
     inverse = np.divide(1.0, scales, out=np.zeros(len(scales), dtype=np.float32), where=scales > 0)
-    left = (values * inverse[:, None] - codes) * kernels.RESIDUAL_STEPS
-    residuals: NDArray[np.int8] = np.clip(np.rint(left), -127, 127).astype(np.int8)
+    left = values * inverse[:, None]
+    left -= codes
+    left *= kernels.RESIDUAL_STEPS
+    residuals: NDArray[np.int8] = np.clip(np.rint(left, out=left), -127, 127, out=left).astype(np.int8)
     return residuals
-
-
-def unpack(blob: bytes, dimension: int) -> PackedVectors:
-    """Vectors from their packed forms, one behind the other."""
-    packed = np.frombuffer(blob, dtype=_layout(dimension))
-    return PackedVectors(*(packed[name] for name in PackedVectors._fields))
-
-
-def _layout(dimension: int) -> np.dtype[np.void]:
-    return np.dtype(
-        [
-            ("ids", "<i8"),
-            ("owners", "<i8"),
-            ("sketches", "<u8", ((dimension + 63) // 64,)),
-            ("codes", "i1", (dimension,)),
-            ("scales", "<f4"),
-            ("residuals", "i1", (dimension,)),
-        ]
-    )

@@ -15,6 +15,8 @@ from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
 from recallite_kernels.python_backend.vectors import GREATEST_SQUARE, LEAST_SQUARE
 
 GREATEST = np.float32(np.finfo(np.float32).max)
+I32 = np.int32
+INFINITE_BITS = I32(0x7F800000)  # of float32: those of a NaN are greater
 AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took 0.7 of the time
 
 
@@ -43,21 +45,23 @@ def rescore_shortlist(
 @kernel(_jit.F32_2, _jit.OUT_I8_2, _jit.OUT_F32)
 def _quantize_int8(vectors: Any, codes: Any, scales: Any) -> None:
     n, d = vectors.shape
+    # Magnitudes are in the order of their bits as integers, whose maximum the compiler vectorises: a quarter of the
+    # time.
+    bits, greatest_bits = vectors.view(I32), scales.view(I32)
     for i in range(n):
-        greatest = np.float32(0.0)
-        finite = True
+        greatest = I32(0)
         for j in range(d):
-            magnitude = abs(vectors[i, j])
-            finite &= magnitude <= GREATEST
-            greatest = max(greatest, magnitude)
-        scale = np.float32(greatest / np.float64(127.0))
+            greatest = max(greatest, bits[i, j] & I32(0x7FFFFFFF))
+        greatest_bits[i] = greatest
+        if greatest >= INFINITE_BITS:
+            scales[i], codes[i] = np.float32(np.nan), 0
+            continue
+        scale = np.float32(scales[i] / np.float64(127.0))
         inverse = 1.0 / np.float64(scale) if scale > 0 else 0.0
-        if not finite:
-            scale, inverse = np.float32(np.nan), 0.0
         scales[i] = scale
         for j in range(d):
             code = np.rint(np.float64(vectors[i, j]) * inverse)
-            codes[i, j] = np.int8(min(127.0, max(-127.0, code))) if finite else np.int8(0)
+            codes[i, j] = np.int8(I32(min(127.0, max(-127.0, code))))
 
 
 @helper

@@ -39,7 +39,7 @@ SELECTS = (
     "SELECT kind, text, context, importance, pinned, position, content_hash, indexed, valid_to FROM record WHERE id {}",
     "SELECT place, tag_id FROM record_tag WHERE record_id {}",
     "SELECT terms, counts FROM record_terms WHERE record_id {}",
-    "SELECT v.part, v.value, p.embedder_id FROM vector v JOIN vector_packed p USING (id) WHERE record_id {}",
+    "SELECT part, value, embedder_id FROM vector WHERE record_id {}",
     "SELECT keys, frames FROM statement WHERE record_id {}",
 )
 

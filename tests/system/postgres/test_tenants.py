@@ -229,7 +229,6 @@ def test_what_a_tenant_stores_names_nothing_of_another(tenancy):
         "SELECT id, scope_id, source_id FROM record WHERE source_id IS NOT NULL LIMIT 1"
     )
     ((tag,),) = tenancy.as_owner("SELECT id FROM tag WHERE name = %s", SECRET)
-    ((vector,),) = tenancy.as_owner("SELECT id FROM vector WHERE record_id = %s LIMIT 1", foreign)
     with pytest.raises(errors.InsufficientPrivilege):
         cid.execute("SELECT * FROM term")
     for statement in (
@@ -245,7 +244,6 @@ def test_what_a_tenant_stores_names_nothing_of_another(tenancy):
         f"VALUES ({foreign}, {own}, 1, 1, 1)",
         f"INSERT INTO judgement VALUES ({foreign}, {own}, 1, 'x', 1)",
         f"UPDATE vector SET record_id = {foreign}",
-        f"UPDATE vector_packed SET id = {vector}",
         f"INSERT INTO scope_tag VALUES ({tag}, (SELECT id FROM scope LIMIT 1))",
         "INSERT INTO feed (first_id, last_id, operation) VALUES (0, 0, 'reload')",
         "INSERT INTO feed (first_id, last_id, operation) VALUES (0, 9223372036854775807, 'update')",

@@ -87,33 +87,44 @@ def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
         assert [hit.text for hit in slow.recall("word", vector=unit(2))] == ["word changed"]
 
 
-def packed(memory: Memory) -> list[tuple[int, bytes]]:
-    with memory._engine.store.read() as reader:
-        return reader.connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()
+def indexed(memory: Memory) -> dict[int, tuple[bytes, ...]]:
+    """What the index has of each vector, by row id."""
+    memory.recall("", vector=unit(0))
+    found = memory._engine.index.vectors
+    owners = found.owners(np.arange(len(found)))
+    open_ = np.flatnonzero(memory._engine.index.table.open[owners])
+    rows = zip(found.ids(open_).tolist(), found.codes[open_], found.scales[open_], found.residuals[open_], strict=True)
+    return {row_id: tuple(each.tobytes() for each in parts) for row_id, *parts in rows}
 
 
-def expected_packed(memory: Memory) -> list[tuple[int, bytes]]:
+def derived(memory: Memory) -> dict[int, tuple[bytes, ...]]:
+    """The same of the vectors of open records that are stored."""
     with memory._engine.store.read() as reader:
-        rows = reader.connection.execute("SELECT id, record_id, value FROM vector ORDER BY id").fetchall()
+        rows = reader.connection.execute(
+            "SELECT v.id, v.record_id, v.value FROM vector v JOIN record r ON r.id = v.record_id "
+            "WHERE r.valid_to IS NULL ORDER BY v.id"
+        ).fetchall()
     ids, owners, values = zip(*rows, strict=True)
-    originals = np.array([np.frombuffer(value, dtype="<f4") for value in values])
-    return [*zip(ids, pack(ids, owners, originals), strict=True)]
+    made = pack(np.array(ids), np.array(owners), np.array([np.frombuffer(value, dtype="<f4") for value in values]))
+    parts = zip(made.codes, made.scales, made.residuals, strict=True)
+    return {row_id: tuple(each.tobytes() for each in part) for row_id, part in zip(ids, parts, strict=True)}
 
 
-def test_packed_vectors_keep_step_with_the_vectors(on_disk):
+def test_indexed_vectors_keep_step_with_the_stored(on_disk):
     ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
-    assert packed(on_disk) == expected_packed(on_disk)
-    assert len(packed(on_disk)) == 20
+    assert indexed(on_disk) == derived(on_disk)
+    assert len(indexed(on_disk)) == 20
     on_disk.update(ids[3], text="changed", vector=unit(99))
-    assert packed(on_disk) == expected_packed(on_disk)
+    assert indexed(on_disk) == derived(on_disk)
     on_disk.forget(ids[5:9])
-    assert packed(on_disk) == expected_packed(on_disk)
+    assert indexed(on_disk) == derived(on_disk)
     on_disk.rebuild()
-    assert packed(on_disk) == expected_packed(on_disk)
-    on_disk.forget(ids[3])
-    assert len(packed(on_disk)) == 15
+    assert indexed(on_disk) == derived(on_disk)
     on_disk.vacuum()
-    assert packed(on_disk) == expected_packed(on_disk)
+    assert indexed(on_disk) == derived(on_disk)
+    assert len(indexed(on_disk)) == 16
+    with Memory(on_disk.path, settings=PLAIN) as other:
+        assert indexed(other) == derived(on_disk)
 
 
 def test_sql_finds_the_nearest_of_the_current_records(on_disk):
@@ -154,10 +165,7 @@ def test_forgetting_leaves_no_row_behind(on_disk):
     on_disk.recall("changed")
     assert on_disk.forget(ids).versions == 2
     with on_disk._engine.store.read() as reader:
-        for table in (
-            "record", "vector", "record_terms", "record_tag", "link", "access", "source",
-            "vector_packed",
-        ):  # fmt: skip
+        for table in ("record", "vector", "record_terms", "record_tag", "link", "access", "source"):
             assert reader.connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
     assert on_disk.recall("changed", vector=unit(9)) == []
     assert on_disk.count() == 0

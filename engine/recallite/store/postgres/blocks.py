@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recallite.store.packing import PackedVectors, unpack
+from recallite.store.packing import PackedVectors, pack
 from recallite.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
 from recallite.store.values import NEVER, Columns, LinkBlock, TermBlock, TokenBlock
 
@@ -98,7 +98,7 @@ class PostgresBlocks(SqlBlocks):
         return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
 
     def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
-        source = {"columns": "record t", "terms": "record_terms t", "vectors": "vector_packed t"}[table]
+        source = {"columns": "record t", "terms": "record_terms t", "vectors": "vector t"}[table]
         key = "t.record_id" if table == "terms" else "t.id"
         rows = f"SELECT {key} AS id FROM {source} {self._of_record(table)}"
         # By count, not by number: ids have gaps.
@@ -111,12 +111,14 @@ class PostgresBlocks(SqlBlocks):
         return [*pairwise([0, *ends, *([last] if last > ([0, *ends])[-1] else [])])]
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
-        found: bytes | None = self._execute(
-            "SELECT string_agg(found.value, ''::bytea) FROM (SELECT t.value FROM vector_packed t "
-            f"{self._of_record('vectors')} AND t.id > ? AND t.id <= ? AND t.embedder_id = ? ORDER BY t.id) found",
-            (*bounds, embedder_id),
-        ).get
-        return unpack(found or b"", dimension)
+        numbers, values = self._execute(
+            "SELECT string_agg(int8send(id) || int8send(record_id), ''::bytea), string_agg(value, ''::bytea) "
+            f"FROM (SELECT t.id, t.record_id, t.value FROM vector t {self._of_record('vectors')} AND t.id > ? "
+            "AND t.id <= ? AND t.embedder_id = ? AND length(t.value) = ? ORDER BY t.id) found",
+            (*bounds, embedder_id, 4 * dimension),
+        ).fetchone()
+        ids, owners = np.frombuffer(numbers or b"", dtype=">i8").astype(np.int64).reshape(-1, 2).T
+        return pack(ids, owners, np.frombuffer(values or b"", dtype="<f4").reshape(-1, dimension))
 
     def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
         ids, sizes, codes = self._execute(
@@ -154,6 +156,6 @@ class PostgresBlocks(SqlBlocks):
         joined = {
             "columns": "JOIN record r ON r.id = t.id",
             "terms": "JOIN record r ON r.id = t.record_id",
-            "vectors": "JOIN vector v ON v.id = t.id JOIN record r ON r.id = v.record_id",
+            "vectors": "JOIN record r ON r.id = t.record_id",
         }
         return f"{joined[table]} WHERE {self._inside()}"

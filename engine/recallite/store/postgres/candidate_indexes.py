@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from recallite.errors import RecalliteError
-from recallite.store.postgres.candidates import WORD_INDEX, codes_of, vector_index
+from recallite.store.postgres.candidates import WORD_INDEX, halves_of, vector_index
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import translated
 from recallite.store.protocol import Progress
@@ -51,7 +51,7 @@ def make(connections: Connections, embedder: EmbedderRow | None, on_progress: Pr
             with _reporting(connections, connection, on_progress):
                 _create(connection, name, wanted[name])
         if missing:
-            connection.execute("ANALYZE record_terms, vector_packed, record")
+            connection.execute("ANALYZE record_terms, vector, record")
     return missing
 
 
@@ -69,15 +69,15 @@ _EXISTING = (
 
 def _vectors(embedder: EmbedderRow) -> str:
     return (
-        f"CREATE INDEX CONCURRENTLY {vector_index(embedder)} ON vector_packed "
-        f"USING hnsw (({codes_of(embedder, 'value')}) halfvec_cosine_ops) WHERE embedder_id = {embedder.id:d}"
+        f"CREATE INDEX CONCURRENTLY {vector_index(embedder)} ON vector "
+        f"USING hnsw (({halves_of(embedder, 'value')}) halfvec_cosine_ops) WHERE embedder_id = {embedder.id:d}"
     )
 
 
 def _allow_memory(connection: StoreConnection, embedder: EmbedderRow) -> None:
     """As much as the graph takes while it is made, at most a half of what the server has for pages."""
     connection.execute(
-        "SELECT set_config('maintenance_work_mem', greatest(least((SELECT count(*) FROM vector_packed) * %s / 1024, "
+        "SELECT set_config('maintenance_work_mem', greatest(least((SELECT count(*) FROM vector) * %s / 1024, "
         "(SELECT setting::bigint * 8 / 2 FROM pg_settings WHERE name = 'shared_buffers')), %s)::text, false)",
         (2 * embedder.dimension + _NODE_BYTES, _LEAST_MEMORY_KB),
     )

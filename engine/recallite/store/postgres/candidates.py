@@ -1,6 +1,6 @@
 """Candidates by PostgreSQL's own indexes: HNSW of pgvector for vectors, GIN for words.
 
-Both are indexes on expressions: what they hold is derived by PostgreSQL itself as records are written, from the packed
+Both are indexes on expressions: what they hold is derived by PostgreSQL itself as records are written, from the
 vectors and the term lists that the in-memory index reads too. `candidate_indexes.py` makes them.
 """
 
@@ -39,9 +39,9 @@ def vector_index(embedder: EmbedderRow) -> str:
     return f"vector_near_{embedder.id}"
 
 
-def codes_of(embedder: EmbedderRow, column: str) -> str:
-    """The indexed expression: a packed vector as pgvector compares it."""
-    return f"packed_codes({column}, {embedder.dimension:d})::halfvec({embedder.dimension:d})"
+def halves_of(embedder: EmbedderRow, column: str) -> str:
+    """The indexed expression: a vector as pgvector compares it."""
+    return f"halves({column}, {embedder.dimension:d})::halfvec({embedder.dimension:d})"
 
 
 class PostgresCandidates(Repository):
@@ -85,9 +85,9 @@ class PostgresCandidates(Repository):
         for factor in (1, 4, 16):  # the parts of one record may fill the list
             limit = most * factor
             found = self._ids(
-                "SELECT v.record_id AS id FROM vector_packed p JOIN vector v ON v.id = p.id "
-                f"JOIN record r ON r.id = v.record_id WHERE p.embedder_id = {embedder.id:d} AND {admitted.sql} "
-                f"ORDER BY {codes_of(embedder, 'p.value')} <=> ?::halfvec({embedder.dimension:d}) LIMIT {limit:d}",
+                "SELECT v.record_id AS id FROM vector v "
+                f"JOIN record r ON r.id = v.record_id WHERE v.embedder_id = {embedder.id:d} AND {admitted.sql} "
+                f"ORDER BY {halves_of(embedder, 'v.value')} <=> ?::halfvec({embedder.dimension:d}) LIMIT {limit:d}",
                 (*admitted.values, asked),
             )
             first = np.sort(np.unique(found, return_index=True)[1])

@@ -135,7 +135,6 @@ RULES: dict[str, Rule] = {
         "= uncompared.last_id - uncompared.first_id + 1",
     ),
     "vector": Rule(_of_record("vector"), writes=f"{_of_record('vector')} AND {_issued('vector')}"),
-    "vector_packed": Rule("EXISTS (SELECT FROM vector v WHERE v.id = vector_packed.id)"),
     "token_code": Rule("EXISTS (SELECT FROM vector v WHERE v.id = token_code.vector_id)"),
     "document": Rule("EXISTS (SELECT FROM source o WHERE o.id = document.source_id)"),
     "session_message": Rule("EXISTS (SELECT FROM session s WHERE s.id = session_message.session_id)"),

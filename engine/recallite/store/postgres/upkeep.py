@@ -35,7 +35,6 @@ _CHECKS = (
 )
 # `term` keeps its rows: `drop_unused` removes those that no record has.
 _DERIVED = (
-    "vector_packed",
     "kind",
     "record_terms",
     "standing",
@@ -52,7 +51,7 @@ def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Veri
 
 
 def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:
-    """Words, packed vectors and hashes from the records. Unsound vectors are removed."""
+    """Words and hashes from the records. Unsound vectors are removed."""
     for table in _DERIVED:
         tx.connection.execute(f"DELETE FROM {table}")
     rebuilding.rebuild(tx, on_progress)

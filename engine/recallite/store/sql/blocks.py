@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.store.packing import PackedVectors, unpack
+from recallite.store.packing import PackedVectors, pack
 from recallite.store.sql.repository import Repository
 from recallite.store.values import LinkBlock, TermBlock, TokenBlock
 
@@ -28,12 +28,14 @@ class SqlBlocks(Repository):
         return self
 
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
-        rows = self._rows(
-            "SELECT p.value FROM vector v JOIN vector_packed p ON p.id = v.id WHERE v.embedder_id = ? "
-            "AND v.record_id IN (SELECT value FROM carray(?)) ORDER BY v.record_id, v.part",
-            (embedder_id, self._id_array(ids)),
+        return packed_rows(
+            self._rows(
+                "SELECT id, record_id, value FROM vector WHERE embedder_id = ? "
+                "AND record_id IN (SELECT value FROM carray(?)) ORDER BY record_id, part",
+                (embedder_id, self._id_array(ids)),
+            ),
+            dimension,
         )
-        return unpack(b"".join(row[0] for row in rows), dimension)
 
     def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
         return token_block(
@@ -79,6 +81,14 @@ class SqlBlocks(Repository):
         return LinkBlock(
             np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)
         )
+
+
+def packed_rows(rows: list[tuple[int, int, Any]], dimension: int) -> PackedVectors:
+    """The packed form of (id, record id, value) rows, without values of another size or type: `verify` names them."""
+    whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) == 4 * dimension]
+    numbers = np.array([row[:2] for row in whole], dtype=np.int64).reshape(-1, 2)
+    values = np.frombuffer(b"".join([row[2] for row in whole]), dtype="<f4").reshape(-1, dimension)
+    return pack(numbers[:, 0], numbers[:, 1], values)
 
 
 def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:

@@ -126,7 +126,6 @@ TABLES = (
         f"AND r.{_SCOPED})",
     ),
     _table("vector", "id i, record_id i, part i, embedder_id i, value x", chosen=_of("vector.record_id")),
-    _table("vector_packed", "id i, embedder_id i, value x", chosen=_of_vector("vector_packed.id")),
     _table("token_code", "vector_id i, codes x", key="vector_id", chosen=_of_vector("token_code.vector_id")),
     _table(
         "refusal",

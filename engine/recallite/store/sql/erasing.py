@@ -17,7 +17,6 @@ _EVERY_BYTES = 2048
 _TEXTS = "text, context, topic, metadata, public_id"
 _VECTORS = (
     "SELECT value FROM vector WHERE record_id IN (SELECT value FROM carray(?1))",
-    "SELECT p.value FROM vector v JOIN vector_packed p USING (id) WHERE v.record_id IN (SELECT value FROM carray(?1))",
     "SELECT c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
     "WHERE v.record_id IN (SELECT value FROM carray(?1))",
 )

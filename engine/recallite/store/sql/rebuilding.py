@@ -28,7 +28,7 @@ class _Text(NamedTuple):
 
 
 def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
-    """Words, packed vectors and hashes from the records. Unsound vectors are removed.
+    """Words and hashes from the records. Unsound vectors are removed.
 
     A database has emptied the derived tables before, and filled those that it alone has.
     """
@@ -58,7 +58,6 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
         if on_progress is not None:
             on_progress(done, total)
     _mend_vectors(tx)
-    tx.vectors.rebuild_packed()
     tx.changes.append("reload", 0)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recallite.errors import EmbedderMismatch
-from recallite.store.packing import pack
 from recallite.store.sql.repository import Repository
 from recallite.store.values import NEVER, EmbedderRow, Parts
 
@@ -25,7 +24,7 @@ _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
 
 
 class SqlVectors(Repository):
-    """The tables `embedder`, `vector`, `vector_packed`, `token_code` and `refusal`."""
+    """The tables `embedder`, `vector`, `token_code` and `refusal`."""
 
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
@@ -194,7 +193,7 @@ class SqlVectors(Repository):
         return sorted(bad)
 
     def insert(self, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
-        """Store (record id, part, float32 bytes, token codes or None) rows, and the packed form of each vector."""
+        """Store (record id, part, float32 bytes, token codes or None) rows."""
         if not vectors:
             return
         ids = self._tx.new_ids("vector", len(vectors))
@@ -205,56 +204,8 @@ class SqlVectors(Repository):
                 for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )
-        values = np.frombuffer(b"".join(row[2] for row in vectors), dtype="<f4").reshape(len(vectors), -1)
-        self._insert_packed(embedder.id, ids, [row[0] for row in vectors], values)
         self.insert_token_codes(
             [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
-        )
-
-    def rebuild_packed(self) -> None:
-        """Derive `vector_packed` again from all finite vectors."""
-        self._execute("DELETE FROM vector_packed")
-        for embedder_id, ids, owners, values in self._whole_vectors():
-            self._insert_packed(embedder_id, ids, owners, values)
-
-    def mispacked(self) -> list[int]:
-        """Row ids of the records with a finite vector whose packed form is missing or not its own."""
-        bad: set[int] = set()
-        for _, ids, owners, values in self._whole_vectors():
-            found: dict[Any, Any] = dict(
-                self._execute(
-                    "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))",
-                    (self._id_array(ids),),
-                )
-            )
-            packed = zip(ids, owners, pack(ids, owners, values), strict=True)
-            bad.update(owner for vector_id, owner, value in packed if found.get(vector_id) != value)
-        return sorted(bad)
-
-    def _whole_vectors(self) -> Iterator[tuple[int, list[int], list[int], NDArray[np.float32]]]:
-        """(embedder id, row ids, row ids of records, vectors) of all vectors that are finite and of the right size."""
-        for embedder_id, dimension in self._rows("SELECT id, dimension FROM embedder"):
-            last = 0
-            while rows := self._rows(
-                "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
-                "ORDER BY id LIMIT 8192",
-                (last, embedder_id, 4 * dimension),
-            ):
-                last = rows[-1][0]
-                rows = [row for row in rows if isinstance(row[2], bytes)]
-                values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), dimension)
-                finite = np.isfinite(values).all(axis=1)
-                kept = [row for row, whole in zip(rows, finite.tolist(), strict=True) if whole]
-                if kept:
-                    ids, owners, _ = zip(*kept, strict=True)
-                    yield embedder_id, list(ids), list(owners), np.ascontiguousarray(values[finite])
-
-    def _insert_packed(
-        self, embedder_id: int, ids: Sequence[int], owners: Sequence[int], values: NDArray[np.float32]
-    ) -> None:
-        self._execute_many(
-            "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
-            [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
         )
 
     def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:

@@ -163,7 +163,6 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
 
 def _vector_values(tx: SqlTransaction) -> Iterator[Problem]:
     yield from found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
-    yield from found("vector whose packed form is not its own", [f"record {each}" for each in tx.vectors.mispacked()])
 
 
 def _statements(tx: SqlTransaction) -> Iterator[Problem]:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 _DERIVED = (
-    "vector_packed", "record_packed", "kind", "record_terms", "term", "standing", "statement", "statement_key",
+    "record_packed", "kind", "record_terms", "term", "standing", "statement", "statement_key",
 )  # fmt: skip
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
-    """Words, packed columns and vectors, and hashes from the records. Unsound vectors are removed."""
+    """Words, packed columns and hashes from the records. Unsound vectors are removed."""
     _recreate(tx)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     rebuilding.rebuild(tx, on_progress)

@@ -151,13 +151,6 @@ CREATE TABLE refusal (
     PRIMARY KEY (record_id, embedder_id)
 ) WITHOUT ROWID;
 
--- Derived: each vector as the in-memory index keeps it, a fifth of its bytes; see `store/packing.py`.
-CREATE TABLE vector_packed (
-    id          INTEGER PRIMARY KEY REFERENCES vector(id) ON DELETE CASCADE,
-    embedder_id INTEGER NOT NULL,
-    value       BLOB NOT NULL
-);
-
 -- Derived: kinds with a number, and the columns of each record that filters and scoring read.
 CREATE TABLE kind (
     id   INTEGER PRIMARY KEY,

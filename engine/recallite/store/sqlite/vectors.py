@@ -42,14 +42,3 @@ class SqliteVectors(SqlVectors):
             f"WHERE length(v.value) = 4 * e.dimension AND ({_SOUND.format(bytes='4 * e.dimension')}) IS NOT TRUE "
             "ORDER BY v.record_id"
         )
-
-    def mispacked(self) -> list[int]:
-        # sqlite-vec owes nothing to the kernel that made the sketches and makes them again. They have whole words.
-        stale = self._column(
-            "SELECT v.record_id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
-            "JOIN vector_packed p ON p.id = v.id "
-            "WHERE CASE WHEN typeof(v.value) = 'blob' AND length(v.value) = 4 * e.dimension "
-            "THEN substr(p.value, 17, (e.dimension + 63) / 64 * 8) IS NOT "
-            "vec_quantize_binary(CAST(v.value || zeroblob((-e.dimension & 63) * 4) AS BLOB)) END"
-        )
-        return sorted({*super().mispacked(), *stale})
