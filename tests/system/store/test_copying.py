@@ -22,7 +22,7 @@ from tests.unit.store.full import fill
 
 PLAIN = Settings(embedder="none", index_snapshot=False)
 # Of the file alone: what it derives, and what is each store's own.
-NOT_COPIED = {"record_packed", "feed", "session_fts"}
+NOT_COPIED = {"feed", "session_fts"}
 SECRET = "s3cr3t-w0rd"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.index import growable, lexical, snapshot, snapshot_manager
 from recallite.index.growable import Growable
 from tests.unit.index.support import told
@@ -349,7 +349,7 @@ def test_one_recall_of_a_process_answers_alike(stored, with_snapshot, monkeypatc
         assert scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3) == found
 
 
-def test_packed_columns_follow_what_others_write(stored):
+def test_columns_follow_what_others_write(stored):
     connection = raw(stored)
     connection.execute("UPDATE record SET kind = 'own', position = 77 WHERE id = 4")
     connection.close()
@@ -357,11 +357,25 @@ def test_packed_columns_follow_what_others_write(stored):
         assert memory.verify().problems == ()
         assert [hit.kind for hit in memory.recall("apple berry cherry", kinds=["own"])] == ["own"]
     connection = raw(stored)
-    connection.execute("UPDATE record_packed SET value = zeroblob(80) WHERE record_id = 4")
+    connection.execute("DELETE FROM kind WHERE name = 'own'")
     connection.close()
     with Memory(stored, settings=PLAIN) as memory:
-        assert {problem.name for problem in memory.verify().problems} == {"record whose packed columns are not its own"}
+        assert {problem.name for problem in memory.verify().problems} == {"record whose kind has no number"}
+        assert memory.recall("apple berry cherry")
         assert memory.rebuild().problems == ()
+        assert [hit.kind for hit in memory.recall("apple berry cherry", kinds=["own"])] == ["own"]
+
+
+@pytest.mark.parametrize("value", ["'soon'", "x'00'", "1.5"])
+def test_a_time_that_is_none_is_named(stored, value):
+    connection = raw(stored)
+    connection.execute(f"UPDATE record SET created_at = {value} WHERE id = 4")
+    connection.close()
+    with (
+        Memory(stored, settings=PLAIN) as memory,
+        pytest.raises(StoreCorrupt, match="record 4: created_at is not what was stored"),
+    ):
+        memory.recall("apple berry cherry")
 
 
 def test_segments_too_large_to_merge_answer_as_one(path, monkeypatch):

@@ -13,29 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from recallite.store.packing import PackedVectors, pack
-from recallite.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
-from recallite.store.values import NEVER, Columns, LinkBlock, TermBlock, TokenBlock
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, term_block
+from recallite.store.values import Columns, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # The columns of a block, as SQL and in PostgreSQL's binary format.
-_COLUMNS: dict[str, tuple[str, str]] = {
-    "ids": ("r.id", ">i8"),
-    "sources": ("coalesce(r.source_id, -1)", ">i8"),
-    "positions": (f"coalesce(r.position, {NEVER})", ">i8"),
-    "created_at": ("r.created_at", ">i8"),
-    "moments": ("coalesce(r.event_at, r.created_at)", ">i8"),
-    "moments_until": (f"coalesce(r.event_until, {NEVER})", ">i8"),
-    "valid_from": ("r.valid_from", ">i8"),
-    "valid_to": (f"coalesce(r.valid_to, {NEVER})", ">i8"),
-    "expires_at": (f"coalesce(r.expires_at, {NEVER})", ">i8"),
-    "superseded_at": (f"coalesce(r.superseded_at, {NEVER})", ">i8"),
-    "held_until": (f"coalesce(r.held_until, {NEVER})", ">i8"),
-    "importance": ("coalesce(r.base_importance, r.importance)", ">f8"),
-    "scopes": ("r.scope_id::int4", ">i4"),
-    "kinds": ("k.id::int4", ">i4"),
-    "resolved": ("r.event_resolved", "u1"),
+_TYPES = {"importance": ">f8", "scopes": ">i4", "kinds": ">i4", "resolved": "u1"}
+_COLUMNS = {
+    name: (f"({sql})::int4" if _TYPES.get(name) == ">i4" else sql, _TYPES.get(name, ">i8"))
+    for name, sql in {**COLUMNS, "kinds": "k.id"}.items()
 }
 # `record_send` makes of a row the number of its fields, and before each field its type and its size.
 _ROW = np.dtype(
@@ -92,7 +80,7 @@ class PostgresBlocks(SqlBlocks):
         fields: dict[str, NDArray[Any]] = {
             name: rows[name].astype(rows[name].dtype.newbyteorder("=")) for name in _COLUMNS
         }
-        # As SQLite packs it.
+        # As SQLite counts it.
         packed = (fields["importance"] / _IMPORTANCE_UNIT + 0.5).astype(np.int64)
         fields["importance"] = (packed * _IMPORTANCE_UNIT).astype(np.float32)
         return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))

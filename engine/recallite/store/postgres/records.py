@@ -1,4 +1,4 @@
-"""Records in PostgreSQL: their kinds are numbered by hand, and no columns are packed."""
+"""Records in PostgreSQL: their kinds are numbered by hand."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The schema of PostgreSQL, as numbered migrations; the row `schema` of `meta` says which have run.
 
-The tables and columns are those of SQLite, which has their meaning; the columns of a record, which SQLite packs for the
-in-memory index, are read here as they are. Every text has the collation "C": texts are ordered by their bytes.
+The tables and columns are those of SQLite, which has their meaning. Every text has the collation "C": texts are ordered
+by their bytes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,6 @@ CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL
 CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
 -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
 CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
-CREATE INDEX record_updated_at ON record(updated_at) WHERE valid_to IS NULL;
 CREATE INDEX record_source ON record(source_id, position, id) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 _CHECKS = (
     Check(
-        "record whose kind has no number",
-        "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
-        REBUILD,
-    ),
-    Check(
         "tag of a record that its scope does not name",
         "SELECT r.public_id FROM record r JOIN record_tag p ON p.record_id = r.id WHERE NOT EXISTS "
         "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)",

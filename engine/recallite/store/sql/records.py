@@ -97,9 +97,6 @@ class SqlRecords(SqlRecordReader):
             for named, listed in waiting.items():
                 self._tx.uncompared.add(listed, compared_by(named))
 
-    def _set_indexed(self, record_id: int, indexed: bool) -> None:
-        """Keep in step what a database derives of a record that recall sees, or no longer."""
-
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
         names = tuple({name for _, tags in tagged for name in tags})
@@ -164,7 +161,6 @@ class SqlRecords(SqlRecordReader):
                 record_id,
             ),
         )  # fmt: skip
-        self._set_indexed(record_id, row.indexed)
         tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
         self._tx.lexicon.drop([record_id])
         if row.indexed:

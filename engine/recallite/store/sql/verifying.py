@@ -102,6 +102,11 @@ _CHECKS = (
         REBUILD,
     ),
     Check(
+        "record whose kind has no number",
+        "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
+        REBUILD,
+    ),
+    Check(
         "record without scope",
         "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
         "restore a backup",

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import apsw
+import msgspec
 import numpy as np
 
 from recallite.store.packing import PackedVectors
 from recallite.store.rows import read_rows
-from recallite.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, packed_rows, term_block
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, packed_rows, term_block
 from recallite.store.sqlite.arrays import id_array
 from recallite.store.sqlite.connection import CACHE_KIB
 from recallite.store.values import Columns, TermBlock
@@ -23,28 +24,11 @@ from recallite.store.values import Columns, TermBlock
 # left 64 MB behind.
 _PASSING_CACHE_KIB = 512
 
-# The fields of `record_packed.value`, as the schema writes them.
-PACKED_RECORD = np.dtype(
-    [
-        ("ids", ">i8"),
-        ("sources", ">i8"),
-        ("positions", ">i8"),
-        ("created_at", ">i8"),
-        ("moments", ">i8"),
-        ("moments_until", ">i8"),
-        ("valid_from", ">i8"),
-        ("valid_to", ">i8"),
-        ("expires_at", ">i8"),
-        ("superseded_at", ">i8"),
-        ("held_until", ">i8"),
-        ("importance", ">i8"),
-        ("scopes", ">i4"),
-        ("kinds", ">i4"),
-        ("resolved", "u1"),
-    ]
-)
-
 _IMPORTANCE_UNIT = 1e-15
+_COLUMNS = {**COLUMNS, "importance": f"CAST(round({COLUMNS['importance']} * 1e15) AS INTEGER)"}
+_TYPES = {"scopes": np.int32, "kinds": np.int32, "resolved": np.uint8}
+_ColumnsOfOne = NamedTuple("_ColumnsOfOne", [(name, int) for name in _COLUMNS])  # type: ignore[misc]
+_numbers = msgspec.json.Decoder(list[int])
 
 
 class _Kind(NamedTuple):
@@ -66,28 +50,35 @@ class SqliteBlocks(SqlBlocks):
 
     def columns(self, ids: Sequence[int]) -> Columns:
         rows = self._rows(
-            "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
+            f"SELECT {', '.join(_COLUMNS.values())} FROM record r "
+            "WHERE r.indexed AND r.id IN (SELECT value FROM carray(?)) ORDER BY r.id",
             (id_array(ids),),
         )
-        return self._columns(b"".join(row[0] for row in rows))
+        return self._columns([*zip(*read_rows(rows, _ColumnsOfOne, "record"), strict=True)] or [()] * len(_COLUMNS))
 
     def column_range(self, bounds: tuple[int, int]) -> Columns:
-        blob: Any = self._execute(
-            "SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed WHERE record_id > ? AND record_id <= ?",
-            bounds,
-        ).get
-        return self._columns(blob or b"")
+        # A range of row ids is walked in their order. As JSON, without the GIL: rows take 1.6 times as long.
+        lists = ", ".join(f"json_group_array({sql})" for sql in _COLUMNS.values())
+        row: Any = self._execute(
+            f"SELECT {lists} FROM record r WHERE r.indexed AND r.id > ? AND r.id <= ?", bounds
+        ).fetchone()
+        try:
+            return self._columns([_numbers.decode(column) for column in row])
+        except msgspec.ValidationError:  # row by row, which names the record
+            return self.columns(self._column("SELECT id FROM record WHERE id > ? AND id <= ?", bounds))
 
-    def _columns(self, blob: bytes) -> Columns:
-        packed = np.frombuffer(blob, dtype=PACKED_RECORD)
-        fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
+    def _columns(self, lists: Sequence[Sequence[int]]) -> Columns:
+        fields: dict[str, Any] = {
+            name: np.array(numbers, dtype=np.int64).astype(_TYPES.get(name, np.int64), copy=False)
+            for name, numbers in zip(_COLUMNS, lists, strict=True)
+        }
         fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
         kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
         return Columns(**fields, kind_numbers=dict(kinds))
 
     def ranges(self, blocks: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
-        table = {"columns": "record_packed", "terms": "record_terms", "vectors": "vector"}[blocks]
-        key = "id" if blocks == "vectors" else "record_id"
+        table = {"columns": "record", "terms": "record_terms", "vectors": "vector"}[blocks]
+        key = "record_id" if blocks == "terms" else "id"
         last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
         chunk = ROWS_A_BLOCK[blocks]
         return [(start, start + chunk) for start in range(0, last, chunk)]

@@ -8,24 +8,22 @@ import apsw
 
 from recallite.store.protocol import Progress
 from recallite.store.sql import rebuilding
-from recallite.store.sqlite.schema import MIGRATIONS, PACKED_SQL
+from recallite.store.sqlite.schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
 
 _DERIVED = (
-    "record_packed", "kind", "record_terms", "term", "standing", "statement", "statement_key",
+    "kind", "record_terms", "term", "standing", "statement", "statement_key",
 )  # fmt: skip
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
-    """Words, packed columns and hashes from the records. Unsound vectors are removed."""
+    """Words and hashes from the records. Unsound vectors are removed."""
     _recreate(tx)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     rebuilding.rebuild(tx, on_progress)
-    tx.connection.execute("DELETE FROM record_packed")
-    tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r WHERE r.indexed")
     tx.sessions.rebuild_words()
 
 

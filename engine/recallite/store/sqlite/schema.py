@@ -14,17 +14,6 @@ APPLICATION_ID = 0x52656361  # "Reca"
 # Five 384-dimensional float32 vectors fill a page of 8192; at 4096 two do, and bulk writing took 1.7 times as long.
 PAGE_SIZE_BYTES = 8192
 
-# What the in-memory index reads of a record, as 105 bytes, big-endian: a million arrive in 0.2 s, as columns in 2.6 s.
-# `blocks` names the fields. Triggers maintain it for every writer of `record`.
-_PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x%02x',
-    {row}.id, coalesce({row}.source_id, -1), coalesce({row}.position, 9223372036854775807), {row}.created_at,
-    coalesce({row}.event_at, {row}.created_at), coalesce({row}.event_until, 9223372036854775807), {row}.valid_from,
-    coalesce({row}.valid_to, 9223372036854775807), coalesce({row}.expires_at, 9223372036854775807),
-    coalesce({row}.superseded_at, 9223372036854775807), coalesce({row}.held_until, 9223372036854775807),
-    CAST(round(coalesce({row}.base_importance, {row}.importance) * 1e15) AS INTEGER),
-    {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind), {row}.event_resolved))"""
-PACKED_SQL = _PACKED.format(row="r")
-
 _INITIAL = f"""
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
@@ -86,7 +75,6 @@ CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL
 CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
 -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
 CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
-CREATE INDEX record_updated_at ON record(updated_at) WHERE valid_to IS NULL;
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
@@ -151,30 +139,17 @@ CREATE TABLE refusal (
     PRIMARY KEY (record_id, embedder_id)
 ) WITHOUT ROWID;
 
--- Derived: kinds with a number, and the columns of each record that filters and scoring read.
+-- Derived: kinds with a number. Triggers maintain them for every writer of `record`.
 CREATE TABLE kind (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
 );
-CREATE TABLE record_packed (
-    record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
-    value     BLOB NOT NULL
-);
-CREATE TRIGGER record_inserted AFTER INSERT ON record WHEN new.indexed BEGIN
-    INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
-    INSERT INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
+CREATE TRIGGER record_inserted AFTER INSERT ON record WHEN NOT EXISTS (SELECT 1 FROM kind WHERE name = new.kind) BEGIN
+    INSERT INTO kind (name) VALUES (new.kind);
 END;
--- The condition: lowering the importance of 100,000 episodes changes nothing that is packed.
-CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, event_until,
-    event_resolved, valid_from, valid_to, expires_at, superseded_at, held_until, importance, base_importance ON record
-WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.event_at, old.event_until,
-    old.event_resolved, old.valid_from, old.valid_to, old.expires_at, old.superseded_at, old.held_until,
-    coalesce(old.base_importance, old.importance)) IS NOT
-    (new.kind, new.scope_id, new.source_id, new.position, new.created_at, new.event_at, new.event_until,
-    new.event_resolved, new.valid_from, new.valid_to, new.expires_at, new.superseded_at, new.held_until,
-    coalesce(new.base_importance, new.importance)) BEGIN
-    INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
-    UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
+CREATE TRIGGER record_updated AFTER UPDATE OF kind ON record
+WHEN NOT EXISTS (SELECT 1 FROM kind WHERE name = new.kind) BEGIN
+    INSERT INTO kind (name) VALUES (new.kind);
 END;
 -- Derived: for late interaction, 1 bit per component of the vector of each token, in order; may be absent.
 CREATE TABLE token_code (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.records import SqlRecords
 from recallite.store.sql.transaction import SqlTransaction
 from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
@@ -15,7 +16,6 @@ from recallite.store.sqlite.conditions import SqliteConditions
 from recallite.store.sqlite.connection import sqlite_vec_version
 from recallite.store.sqlite.copying import SqliteCopying
 from recallite.store.sqlite.erasing import SqliteErasure
-from recallite.store.sqlite.records import SqliteRecords
 from recallite.store.sqlite.sessions import SqliteSessions
 from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
 from recallite.store.sqlite.vectors import SqliteVectors
@@ -33,7 +33,7 @@ class SqliteTransaction(SqlTransaction):
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
         if sqlite_vec_version(connection) is not None:
             self.vectors = SqliteVectors(self)
-        self.records = SqliteRecords(self)
+        self.records = SqlRecords(self)
         self.sessions = SqliteSessions(self)
         self.blocks = SqliteBlocks(self)
         self.changes = SqliteChanges(self)

@@ -12,18 +12,11 @@ from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
-from recallite.store.sqlite.schema import PACKED_SQL
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
 _CHECKS = (
-    Check(
-        "record whose packed columns are not its own",
-        "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
-        f"WHERE p.value IS NOT iif(r.indexed, {PACKED_SQL}, NULL)",
-        REBUILD,
-    ),
     Check(
         "message without words, or words without message",
         "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
