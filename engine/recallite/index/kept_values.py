@@ -1,4 +1,7 @@
-"""Values that are worked out once between two changes of the index: resolved filters, statistics, listings."""
+"""Values that are worked out once between two changes of the index: resolved filters, statistics, listings.
+
+Some outlive a change that adds current records and does nothing else: what supersedes what, for instance.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ class KeptValues:
     """A cache of one version of the index."""
 
     def __init__(self) -> None:
-        self._values: dict[Hashable, tuple[Any, int]] = {}
+        self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
         self._bytes = 0
         self._version = -1
         self._lock = threading.Lock()
 
-    def get(self, version: int, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """The value of this key in this version of the index, made where it is not there."""
+    def get(self, version: int, key: tuple[str, Hashable], make: Callable[[], Kept]) -> Kept:
+        """The value of this kind and key in this version of the index, made where it is not there."""
         if self._version != version:
             self._values, self._bytes, self._version = {}, 0, version
         values = self._values
@@ -41,6 +44,16 @@ class KeptValues:
             self._bytes += size
             values[key] = value, size
         return value
+
+    def carry(self, version: int, outlives: Callable[[str, Any], bool]) -> None:
+        """Begin this version of the index, the one after that of the cache, with those values that outlive the last.
+
+        `outlives` is asked of each by its kind and value.
+        """
+        with self._lock:
+            current = self._version == version - 1
+            kept = {key: held for key, held in self._values.items() if current and outlives(key[0], held[0])}
+            self._values, self._bytes, self._version = kept, sum(held[1] for held in kept.values()), version
 
 
 def _bytes_of(kept: object) -> int:

@@ -40,6 +40,20 @@ class ReadWriteLock:
         finally:
             self.release_reading()
 
+    def try_writing(self) -> bool:
+        """Hold the lock alone, until `release_writing`, if nobody holds it or waits for it."""
+        with self._lock:
+            if self._writing or self._readers or self._waiting:
+                return False
+            self._writing = True
+            return True
+
+    def release_writing(self) -> None:
+        """Let the lock go."""
+        with self._lock:
+            self._writing = False
+            self._changed.notify_all()
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock alone."""
@@ -52,6 +66,4 @@ class ReadWriteLock:
         try:
             yield
         finally:
-            with self._changed:
-                self._writing = False
-                self._changed.notify_all()
+            self.release_writing()

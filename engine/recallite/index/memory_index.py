@@ -27,7 +27,6 @@ from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader
 from recallite.store.values import Change, Commit, EmbedderRow, LinkBlock
-from recallite.text.standing import STANDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,12 +37,19 @@ if TYPE_CHECKING:
 
 _GENERATIONS = itertools.count(1)
 _FRAMES_AT_ONCE = 8192
+# Values that the addition of current records does not change: the embedder, and what supersedes what.
+_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
 
 
 class Selection(NamedTuple):
     """What a filter admits: 1 by record row (n,); None admits all."""
 
     mask: NDArray[np.uint8] | None
+
+
+def _outlives_addition(kind: str, value: object) -> bool:
+    """Whether a kept value is as it was when current records are added, and nothing else changes."""
+    return kind in _OUTLIVE_ADDITION or (isinstance(value, Selection) and value.mask is None)
 
 
 class MemoryIndex:
@@ -69,6 +75,8 @@ class MemoryIndex:
         # which a recall has read the frames.
         self.waiting: list[tuple[int, int]] = []
         self._frames_read: set[int] = set()
+        # Whether a recall has read it since it was last updated.
+        self.recalled = False
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
@@ -182,6 +190,7 @@ class MemoryIndex:
         while True:
             self.lock.acquire_reading()
             if self._matches(reader):
+                self.recalled = True
                 return
             self.lock.release_reading()
             if self._contains(reader):
@@ -254,22 +263,47 @@ class MemoryIndex:
         if self._contains(reader):
             return
         with self.lock.writing():
-            if self._contains(reader):
-                return
-            try:
-                if self.commit is None:
-                    self._map_saved(reader)
-                changes = None if self.commit is None else reader.changes.since(self.commit)
-                if changes is None or not self._apply(reader, changes):
-                    self._load(reader)
-                self.waiting, self._frames_read = reader.uncompared.ranges(), set()
-                self.commit = reader.changes.commit()
-            except BaseException:  # a server that is lost in the middle: half a change is no index
-                self._reset()
-                self.commit = self.embedder_id = None
-                raise
-            finally:
-                self.version += 1
+            if not self._contains(reader):
+                self._update(reader)
+
+    def follow(self, reader: Reader, most: int) -> None:
+        """Update after a write, so that the next recall need not, where that is a few records: at most `most`.
+
+        Only once after a recall: writes that nobody recalls between are cheaper to read together. It waits for nobody.
+        """
+        if not self.recalled or not self.lock.try_writing():
+            return
+        try:
+            changes = None if self.commit is None else reader.changes.since(self.commit)
+            if changes and sum(change.last_id - change.first_id + 1 for change in changes) <= most:
+                self._update(reader, changes)
+        finally:
+            self.lock.release_writing()
+
+    def _update(self, reader: Reader, changes: Sequence[Change] | None = None) -> None:
+        """Update to the commit that `reader` sees, with what changed since, if that is read; call it in the lock."""
+        others = None
+        try:
+            if self.commit is None:
+                self._map_saved(reader)
+            if changes is None and self.commit is not None:
+                changes = reader.changes.since(self.commit)
+            if changes is not None and all(change.operation == "insert" for change in changes):
+                others = self.table.others
+            if changes is None or not self._apply(reader, changes):
+                self._load(reader)
+                others = None
+            self.waiting, self._frames_read = reader.uncompared.ranges(), set()
+            self.commit = reader.changes.commit()
+        except BaseException:  # a server that is lost in the middle: half a change is no index
+            self._reset()
+            self.commit = self.embedder_id = others = None
+            raise
+        finally:
+            self.version += 1
+            self.recalled = False
+            if others is not None and others == self.table.others:
+                self._kept.carry(self.version, _outlives_addition)
 
     def _matches(self, reader: Reader) -> bool:
         return self.commit is not None and reader.changes.matches(self.commit)
@@ -365,7 +399,7 @@ class MemoryIndex:
         if touched["frames"]:
             self._read_frames(reader, np.array(sorted(touched["frames"] & self._held(touched["frames"])), np.int64))
         if new or touched["update"]:
-            self._read_standing(reader)
+            self._read_standing(reader, sorted(new | touched["update"]))
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
@@ -443,8 +477,8 @@ class MemoryIndex:
             self._frames_read.update(new)
         return bool(new)
 
-    def _read_standing(self, reader: Reader) -> None:
-        self.table.put_standing(*map(reader.records.standing_ids, STANDING))
+    def _read_standing(self, reader: Reader, ids: Sequence[int] | None = None) -> None:
+        self.table.put_standing(reader.records.standing_ids(ids), ids)
 
     def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)

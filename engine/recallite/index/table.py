@@ -13,6 +13,7 @@ from recallite.index.growable import Growable, IndexPart, check_lengths, check_w
 from recallite.index.narrow import NarrowColumn
 from recallite.index.sparse import SparseColumn
 from recallite.store.values import NEVER, Columns
+from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
 
 
@@ -52,6 +53,7 @@ class RowFilter(Struct, frozen=True, kw_only=True):
 
 PREFERENCE, INSTRUCTION = 1, 2
 """What `RecordTable.standing` says of a row."""
+_STANDING: dict[Standing, int] = {"preference": PREFERENCE, "instruction": INSTRUCTION}
 # What a change to a record may change: all but its id.
 _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
 # Columns that few records have a value of: of a million records they would take 40 MB.
@@ -255,12 +257,17 @@ class RecordTable(IndexPart):
         rows = self.rows_of(ids)
         self._frames.put(rows[rows >= 0], frames[rows >= 0])
 
-    def put_standing(self, instructions: Sequence[int], preferences: Sequence[int]) -> None:
-        """Replace which records are standing instructions and preferences."""
-        self.standing[:] = 0
-        for value, ids in ((PREFERENCE, preferences), (INSTRUCTION, instructions)):
+    def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
+        """Replace which of these records, by row id, are standing instructions and preferences; None: which of all."""
+        if ids is None:
+            self.standing[:] = 0
+        else:
             rows = self.rows_of(np.array(ids, dtype=np.int64))
-            self.standing[rows[rows >= 0]] = value
+            self.standing[rows[rows >= 0]] = 0
+        if named:
+            rows = self.rows_of(np.array([*named], dtype=np.int64))
+            values = np.array([_STANDING[name] for name in named.values()], dtype=np.uint8)
+            self.standing[rows[rows >= 0]] = values[rows >= 0]
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
@@ -351,6 +358,11 @@ class RecordTable(IndexPart):
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
         return self._expires_at.up_to(moment)
+
+    @property
+    def others(self) -> tuple[int, int]:
+        """How many rows are deleted or closed, and how many are superseded: as before where current ones are added."""
+        return len(self) - self.open_rows, len(self._superseded_at)
 
     @property
     def any_expires(self) -> bool:

@@ -36,8 +36,11 @@ class Records(Protocol):
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
 
-    def standing_ids(self, name: Standing) -> list[int]:
-        """The row ids, ascending, of every version that is a standing instruction or preference."""
+    def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """The row ids, ascending, of every version that is a standing instruction or preference, and which it is.
+
+        Those among the given row ids, where there are any.
+        """
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         """Return the open, current ones of these records by row id, as `insert` was given them, without words."""

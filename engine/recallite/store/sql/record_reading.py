@@ -189,8 +189,8 @@ class SqlRecordReader(Repository):
         names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
         return [names[record_id] for record_id in ids]
 
-    def standing_ids(self, name: Standing) -> list[int]:
-        return self._tx.standing.ids(name)
+    def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        return self._tx.standing.named(among)
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from recallite.store.sql.repository import Repository
+from recallite.store.sql.repository import LISTED, Repository
 from recallite.text.standing import Standing, standing_of
 
 
@@ -30,6 +30,13 @@ class SqlStanding(Repository):
         """Give a record the mark of another."""
         self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, record_id))
 
-    def ids(self, name: Standing) -> list[int]:
-        """The row ids of those of this name, ascending."""
-        return self._column("SELECT record_id FROM standing WHERE name = ? ORDER BY record_id", (name,))
+    def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """The row ids, ascending, with the name of each; of these records alone, where they are given."""
+        if among is None:
+            return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
+        return dict(
+            self._execute(
+                f"SELECT record_id, name FROM standing WHERE record_id {LISTED} ORDER BY record_id",
+                (self._id_array(among),),
+            )
+        )

@@ -18,6 +18,14 @@ _TRIMMED_EVERY = 32
 class SqliteChanges(SqlChanges):
     """The table `feed`."""
 
+    # The newest sequence number that a read transaction sees, read once; None in one that writes, or before it is read.
+    _seen: int | None = None
+    _reads = False
+
+    def begin_reading(self) -> None:
+        """A read transaction begins: it sees one commit."""
+        self._reads, self._seen = True, None
+
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
         self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
         sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
@@ -29,7 +37,12 @@ class SqliteChanges(SqlChanges):
 
     def last(self) -> int:
         """The newest sequence number; 0 for a store without changes."""
-        return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)")
+        if self._seen is not None:
+            return self._seen
+        last = self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)")
+        if self._reads:
+            self._seen = last
+        return last
 
     def matches(self, commit: Commit) -> bool:
         return self.last() == int(commit)
@@ -53,3 +66,4 @@ class SqliteChanges(SqlChanges):
         if self._tx.connection.in_transaction:  # type: ignore[attr-defined]
             self._execute("COMMIT")
             self._execute("BEGIN")
+            self._seen = None

@@ -384,6 +384,7 @@ class _Reading:
         reader = self._reader = self._store.take_reader()
         try:
             reader.connection.execute("BEGIN")
+            reader.changes.begin_reading()
         except BaseException as fault:
             self.__exit__(type(fault), fault, None)
             raise

@@ -25,6 +25,7 @@ class SqliteTransaction(SqlTransaction):
     """The repositories that all databases share, and those of SQLite."""
 
     connection: apsw.Connection
+    changes: SqliteChanges
     sessions: SqliteSessions
     # The writer that was open when a reader was opened.
     beside: SqliteTransaction | None = None
