@@ -64,9 +64,12 @@ class Growable(Generic[Scalar]):
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
         stop = self._size + len(rows)
-        self.reserve(stop)
+        if stop > len(self._data):  # a call less for most appends, of which a record needs thirty
+            self.reserve(stop)
         self._data[self._size : stop] = rows
-        self._size, self._written = stop, max(self._written, stop)
+        self._size = stop
+        if stop > self._written:
+            self._written = stop
 
     def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
         """Replace some rows."""

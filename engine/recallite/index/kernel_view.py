@@ -63,14 +63,14 @@ def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
     if vectors is None:
         return _NO_VECTORS
     n, blocks = len(vectors), len(vectors.sketches)
-    admitted = np.ones(n, dtype=np.uint8) if mask is None else vectors.admitted(mask)
-    visible = n if mask is None else int(np.count_nonzero(admitted))
+    admitted = None if mask is None else vectors.admitted(mask)
+    visible = n if admitted is None else int(np.count_nonzero(admitted))
     places, masks = _NO_PLACES, np.empty(0, dtype=np.uint16)
     if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
-        places = np.flatnonzero(admitted)
+        places = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
     else:
         lanes = np.zeros(blocks * kernels.LANES, dtype=np.uint8)
-        lanes[:n] = admitted
+        lanes[:n] = 1 if admitted is None else admitted
         masks = np.packbits(lanes, bitorder="little").view(np.uint16)
     return kernels.Vectors(
         vectors.sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,

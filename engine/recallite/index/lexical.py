@@ -141,13 +141,13 @@ class LexicalIndex(IndexPart):
 
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows to the tail; they are found when `invert` has been called."""
-        sizes = np.diff(block.offsets)
-        held = np.flatnonzero(sizes)
+        sizes = block.offsets[1:] - block.offsets[:-1]
+        held = sizes.nonzero()[0]
         counts = block.counts & np.uint8(MOST)
         lengths = np.zeros(len(sizes), dtype=np.float32)
         if len(held):
             lengths[held] = np.add.reduceat(counts, block.offsets[held], dtype=np.int64)
-        named = np.flatnonzero(block.counts & NAME)
+        named = (block.counts & NAME).nonzero()[0]
         if len(named) and not len(self._speakers):
             self._speakers.extend_with(-1, len(self))
         if len(named) or len(self._speakers):
@@ -222,7 +222,9 @@ class LexicalIndex(IndexPart):
         """Merge the last two segments in place: they are neighbours in the buffer, and the older has smaller rows."""
         last = len(self._segments) - 2
         start, stop = self._bounds(last - 1)[0], self._bounds(last)[1]
-        terms = np.union1d(self._terms_of(last - 1), self._terms_of(last))
+        # `np.union1d` imports numpy.ma, which takes 40 ms.
+        terms = np.sort(np.concatenate([self._terms_of(last - 1), self._terms_of(last)]))
+        terms = terms[np.append(True, terms[1:] != terms[:-1])]
         sizes = np.zeros((2, len(terms)), dtype=np.int64)
         for segment, size in zip((last - 1, last), sizes, strict=True):
             size[np.searchsorted(terms, self._terms_of(segment))] = np.diff(self._starts_of(segment))

@@ -388,7 +388,7 @@ class MemoryIndex:
         touched["delete"] |= moved_out
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
         new = touched["insert"] | touched["text"] | touched["delete"]
-        gone = self._held(new)
+        gone = self._held(new) if new and min(new) <= self.table.last_id else set()
         self.changed += sum(map(len, touched.values()))
         limit = max(1000, len(self.table) // 2)
         if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:

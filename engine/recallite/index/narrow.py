@@ -11,6 +11,7 @@ from recallite.index.growable import Growable
 from recallite.store.values import NEVER
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
+_GREATEST = {np.dtype(each): int(np.iinfo(each).max) for each in _TYPES}
 
 
 class NarrowColumn(Growable[Any]):
@@ -40,18 +41,20 @@ class NarrowColumn(Growable[Any]):
 
     @property
     def _greatest(self) -> int:
-        return int(np.iinfo(self._data.dtype).max)
+        return _GREATEST[self._data.dtype]
 
     def _fitted(self, values: NDArray[Any]) -> NDArray[Any]:
         """The values with the greatest number for NEVER; the own type is widened where one needs it."""
-        known = values[values != NEVER]
-        least, most = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-        for wider in _TYPES:
-            if -self._greatest <= least and most < self._greatest:
-                break
-            if np.dtype(wider).itemsize > self._data.itemsize:
-                self._widen(wider)
-        return np.where(values == NEVER, self._greatest, values)
+        never = values == NEVER
+        known = values[~never]
+        if len(known):
+            least, most = int(known.min()), int(known.max())
+            for wider in _TYPES:
+                if -self._greatest <= least and most < self._greatest:
+                    break
+                if np.dtype(wider).itemsize > self._data.itemsize:
+                    self._widen(wider)
+        return values if len(known) == len(values) else np.where(never, self._greatest, values)
 
     def _widen(self, wider: type[np.signedinteger[Any]]) -> None:
         room, held = len(self._data) // 2, self.array

@@ -62,7 +62,7 @@ class SparseColumn:
 
     def append(self, first: int, values: NDArray[np.int64], none: Given = NEVER) -> None:
         """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
-        given = np.flatnonzero(values != none)
+        given = (values != none).nonzero()[0]
         if len(given):
             self._rows.extend(first + given)
             self._values.extend(values[given])

@@ -291,11 +291,12 @@ class RecordTable(IndexPart):
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row of each record, -1 where it is not indexed. The row may be deleted."""
         keys = self._keys.array if self._moved else self.ids
-        start = int(np.searchsorted(keys, ids[0])) if len(ids) else 0
+        start = int(keys.searchsorted(ids[0])) if len(ids) else 0
         # A run of all records that are here from one on: a load asks for a million, of which the search takes 50 ms.
-        if not self._moved and np.array_equal(keys[start : start + len(ids)], ids):
+        run = keys[start : start + len(ids)]
+        if not self._moved and len(run) == len(ids) and (run == ids).all():
             return np.arange(start, start + len(ids), dtype=np.int64)
-        rows = np.searchsorted(keys, ids)
+        rows = keys.searchsorted(ids)
         rows[rows == len(keys)] = 0
         rows[keys[rows] != ids if len(keys) else ...] = -1
         if self._moved:
@@ -360,6 +361,12 @@ class RecordTable(IndexPart):
         return self._expires_at.up_to(moment)
 
     @property
+    def last_id(self) -> int:
+        """The largest row id of a record; -1 for none."""
+        ids = self._keys.array if self._moved else self.ids
+        return int(ids[-1]) if len(ids) else -1
+
+    @property
     def others(self) -> tuple[int, int]:
         """How many rows are deleted or closed, and how many are superseded: as before where current ones are added."""
         return len(self) - self.open_rows, len(self._superseded_at)
@@ -391,6 +398,8 @@ class RecordTable(IndexPart):
         """Before the ids are appended: note those that are not in order."""
         before = self._keys.array if self._moved else self.ids
         last = before[-1] if len(before) else -1
+        if not self._moved and (not len(ids) or ids[0] > last):
+            return
         again = ids <= last
         if again.any() and not self._moved:
             self._keys.extend(self.ids)
