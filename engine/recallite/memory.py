@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from msgspec import structs
 
-from recallite.engine import Engine
 from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.checks import check_flag
@@ -34,21 +33,11 @@ from recallite.model.reports import (
     Verification,
 )
 from recallite.model.settings import Settings
-from recallite.recall import explain as explaining
-from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request
-from recallite.remember import change
-from recallite.remember import links as linking
-from recallite.remember import supersession as superseding
-from recallite.remember.catching_up import catch_up, start_comparing
 from recallite.remember.fields import check_ids
-from recallite.remember.model_judging import judge_waiting
-from recallite.remember.pending import Progress, drain_pending, reembed
-from recallite.remember.supersession import row_id, row_ids
-from recallite.remember.write import remember_batches, remember_one
 from recallite.system import plugins
+from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
-from recallite.system.numerics import kernels as backend
 from recallite.system.tracing import traced
 
 if TYPE_CHECKING:
@@ -65,7 +54,21 @@ if TYPE_CHECKING:
     from recallite.agents.working import Working
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
+    from recallite.engine import Engine
+    from recallite.recall import explain as explaining
+    from recallite.recall import pipeline
+    from recallite.remember import catching_up, change, model_judging, pending, write
+    from recallite.remember import links as linking
+    from recallite.remember import supersession as superseding
+    from recallite.remember.pending import Progress
     from recallite.remote.model_protocol import LanguageModel
+    from recallite.system import numerics
+else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
+    explaining, pipeline = Deferred("recallite.recall.explain"), Deferred("recallite.recall.pipeline")
+    catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
+    linking, model_judging = Deferred("recallite.remember.links"), Deferred("recallite.remember.model_judging")
+    pending, write = Deferred("recallite.remember.pending"), Deferred("recallite.remember.write")
+    superseding, numerics = Deferred("recallite.remember.supersession"), Deferred("recallite.system.numerics")
 
 
 _REFUSED_SHOWN = 5
@@ -129,6 +132,8 @@ class Memory:
         opened = default_path() if path is None else path
         chosen = settings or Settings()
         secret = named_key(chosen.key_file) if key is None else key
+        from recallite.engine import Engine
+
         engine = Engine(opened, embedder, chosen, language_model, key=secret)
         self._bind(engine, engine.store.confined_to or "/", owner=True)
 
@@ -227,7 +232,7 @@ class Memory:
             expires_after=expires_after,
         )  # fmt: skip
         chosen = _check_on_existing(on_existing)
-        return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
+        return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
 
     def remember_many(
         self,
@@ -248,7 +253,7 @@ class Memory:
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
-        return remember_batches(
+        return write.remember_batches(
             self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy,
             on_existing=_check_on_existing(on_existing),
         )  # fmt: skip
@@ -259,7 +264,7 @@ class Memory:
         It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
         how many wait, recall finds all of them, and may show a memory beside what it replaces.
         """
-        return catch_up(self._engine)
+        return catching_up.catch_up(self._engine)
 
     def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
@@ -447,7 +452,7 @@ class Memory:
         """
         request = build_request(self._scope, self.settings.profile, limit=limit, **options)
         with self._engine.store.read() as reader:
-            record_id = row_id(reader, id, self._scope)
+            record_id = superseding.row_id(reader, id, self._scope)
         return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
     def _recall(
@@ -455,12 +460,12 @@ class Memory:
     ) -> list[Hits]:
         request = build_request(self._scope, self.settings.profile, limit=limit, **options)
         try:
-            found = recall_queries(self._engine, queries, vectors, request)
-        except backend.KernelError as refused:
+            found = pipeline.recall_queries(self._engine, queries, vectors, request)
+        except numerics.kernels.KernelError as refused:
             raise KernelError(str(refused)) from refused
         if self._engine.index.waiting and self._engine.comparing.failure is None:
             self._engine.may_have_uncompared = True
-            start_comparing(self._engine)
+            catching_up.start_comparing(self._engine)
         if self._scope != "/":
             for hits in found:
                 hits[:] = map(self._seen, hits)
@@ -485,13 +490,13 @@ class Memory:
     def get(self, id: str) -> Record:
         """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
         with self._engine.store.read() as reader:
-            return self._seen(reader.records.get(row_id(reader, id, self._scope)))
+            return self._seen(reader.records.get(superseding.row_id(reader, id, self._scope)))
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
         """The memories with these ids, by id, in the order of the ids; those that are not visible here are absent."""
         names = checks.listed(ids, "ids")
         with self._engine.store.read() as reader:
-            found = row_ids(reader, names, self._scope)
+            found = superseding.row_ids(reader, names, self._scope)
             records = reader.records.by_row_ids([*found.values()])
             return {name: self._seen(records[found[name]]) for name in found}
 
@@ -555,7 +560,7 @@ class Memory:
         supersede it, directly or through others.
         """
         with self._engine.store.read() as reader:
-            row_id(reader, id, self._scope)
+            superseding.row_id(reader, id, self._scope)
             return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
 
     def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
@@ -597,7 +602,7 @@ class Memory:
 
         names = checks.listed(ids, "ids")
         with self._engine.store.read() as reader:
-            found = row_ids(reader, names, self._scope)
+            found = superseding.row_ids(reader, names, self._scope)
             active = reader.vectors.active_embedder()
             parts = {} if active is None else reader.vectors.values_of([*found.values()], active)
         return {
@@ -665,7 +670,7 @@ class Memory:
         """
         self._whole("judge_changes")
         most = None if limit is None else checks.check_count(limit, "limit")
-        return judge_waiting(self._engine, limit=most)
+        return model_judging.judge_waiting(self._engine, limit=most)
 
     def evaluate(
         self,
@@ -815,7 +820,7 @@ class Memory:
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
             index = engine.describe_index(reader) if self._scope == "/" else {}
-        kernels = backend.status()
+        kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
         if kernels.active != kernels.chosen or kernels.chosen == "python":
@@ -851,7 +856,7 @@ class Memory:
         self._whole("rebuild")
         self._engine.store.rebuild(on_progress)
         if self._engine.embedder.enabled:
-            drain_pending(self._engine, limit=None)
+            pending.drain_pending(self._engine, limit=None)
         return self.verify()
 
     @traced("vacuum", lambda count: {"bytes": count})
@@ -883,7 +888,7 @@ class Memory:
         It can be interrupted and resumed.
         """
         self._whole("reembed")
-        return reembed(self._engine, on_progress=on_progress)
+        return pending.reembed(self._engine, on_progress=on_progress)
 
     def warmup(self, *, on_progress: Progress | None = None) -> dict[str, float]:
         """Load the embedder and the index and load or compile the JIT kernels; returns the seconds each took.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import recallite
+from recallite import Memory, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,6 +29,47 @@ def test_import_recallite_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def loaded_by(code, folder, *arguments):
+    """The modules that a program has loaded when it ends."""
+    watched = f"import atexit, sys; atexit.register(lambda: print('loaded', *sys.modules))\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", watched, *map(str, arguments)], capture_output=True, text=True, check=True, cwd=folder
+    )
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+def test_naming_memory_loads_neither_numpy_nor_a_database(tmp_path):
+    loaded = loaded_by("from recallite import Memory", tmp_path)
+    assert "recallite.memory" in loaded
+    assert not {"numpy", "apsw", "recallite_kernels", "recallite.engine"} & loaded
+
+
+def test_a_program_that_only_reads_loads_nothing_that_writes(tmp_path):
+    with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
+        memory.remember("Ada likes tea")
+    opened = "from recallite import Memory, Settings\nmemory = Memory('m.db', settings=Settings(embedder='none'))\n"
+    listing = loaded_by(f"{opened}assert len(memory.list()) == 1; memory.close()", tmp_path)
+    assert not {name for name in listing if name.startswith(("recallite.remember", "recallite.recall.pipeline"))}
+
+
+COMMAND = "import sys; from recallite.doors.cli import main; sys.exit(main())"
+HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
+
+
+def test_help_loads_no_store_and_no_numbers(tmp_path):
+    loaded = loaded_by(COMMAND, tmp_path, "--help")
+    assert not (HEAVY | {"numpy", "apsw", "pydantic", "recallite.memory"}) & loaded
+
+
+def test_stats_loads_no_model_and_no_compiler(tmp_path):
+    with Memory(tmp_path / "m.db") as memory:
+        memory.remember("Ada likes tea")
+    loaded = loaded_by(COMMAND, tmp_path, "--db", tmp_path / "m.db", "stats")
+    assert "recallite.engine" in loaded
+    assert not HEAVY & loaded
+    assert not {name for name in loaded if name.startswith("recallite.remember")}
 
 
 @pytest.mark.parametrize("path", ["m.db", ":memory:"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.system.messages import fault_text, shown
@@ -16,6 +16,13 @@ _OWN = "recallite"
 
 class PluginWarning(RuntimeWarning):
     """Something that a package registers is left out; the message names the package and the reason."""
+
+
+class Registered(NamedTuple):
+    """An entry point, and the name of the package that it is of."""
+
+    entry: Any
+    package: str
 
 
 def names(kind: Kind) -> list[str]:
@@ -31,7 +38,7 @@ def registered_name(kind: Kind, given: str) -> str | None:
 
 def is_foreign(kind: Kind, name: str) -> bool:
     """Whether a registered name belongs to another package."""
-    return _package(_registered()[kind][name][0]) != _OWN
+    return _registered()[kind][name][0].package != _OWN
 
 
 def load(kind: Kind, name: str) -> Any:
@@ -60,40 +67,42 @@ def load_all(kind: Kind) -> dict[str, Any]:
 
 @cache
 def _load(kind: Kind, name: str) -> Any:
-    entries = _registered()[kind][name]
-    packages = [_package(entry) for entry in entries]
+    registered = _registered()[kind][name]
+    packages, entry = [each.package for each in registered], registered[0].entry
     what = f"the {kind.removesuffix('s')} {name!r}"
-    if len(entries) > 1:
+    if len(packages) > 1:
         raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
     try:
-        return entries[0].load()
+        return entry.load()
     except Exception as fault:
         if packages[0] == _OWN and isinstance(fault, ImportError):
             raise  # an extra is missing, or this is a defect of ours: the module says which
         raise InvalidInput(
-            f"{what} of {packages[0]} ({entries[0].value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
+            f"{what} of {packages[0]} ({entry.value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
             "the package"
         ) from fault
 
 
 @cache
-def _registered() -> dict[str, dict[str, list[Any]]]:
+def _registered() -> dict[str, dict[str, list[Registered]]]:
     """Entry points by kind and name. A name of Recallite's own belongs to it alone."""
     from importlib.metadata import entry_points  # here: it takes 20 ms, and most programs never ask
 
-    own: dict[str, dict[str, list[Any]]] = {}
-    others: dict[str, dict[str, list[Any]]] = {}
+    own: dict[str, dict[str, list[Registered]]] = {}
+    others: dict[str, dict[str, list[Registered]]] = {}
+    packages: dict[int, str] = {}  # asking a package for its name parses its metadata each time: 1.5 ms
     found = entry_points()
     for group in found.groups:
         if group.startswith(_PREFIX):
             for entry in found.select(group=group):
-                to = own if entry.dist is not None and entry.dist.name == _OWN else others
-                to.setdefault(group.removeprefix(_PREFIX), {}).setdefault(entry.name, []).append(entry)
+                package = packages.get(id(entry.dist)) or packages.setdefault(id(entry.dist), _package(entry))
+                by_name = (own if package == _OWN else others).setdefault(group.removeprefix(_PREFIX), {})
+                by_name.setdefault(entry.name, []).append(Registered(entry, package))
     for kind, by_name in others.items():
         for name in sorted(by_name):
             if own.setdefault(kind, {}).setdefault(name, by_name[name]) is not by_name[name]:
-                packages = " and ".join(_package(entry) for entry in by_name[name])
-                _warn(f"the {kind.removesuffix('s')} {name!r} of {packages}: Recallite has one of this name, rename it")
+                of = " and ".join(each.package for each in by_name[name])
+                _warn(f"the {kind.removesuffix('s')} {name!r} of {of}: Recallite has one of this name, rename it")
     return own
 
 

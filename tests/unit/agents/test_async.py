@@ -102,6 +102,7 @@ def test_each_handle_has_each_service_once():
 
 def test_a_registered_service_is_an_attribute(monkeypatch):
     entry = EntryPoint("greetings", f"{__name__}:Greetings", "recallite.services")
+    entry = plugins.Registered(entry, "greetings")
     monkeypatch.setattr(plugins, "_registered", lambda: {"services": {"greetings": [entry]}})
     with Memory(":memory:", settings=PLAIN) as memory:
         assert memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import Annotated, Any
 
@@ -59,6 +60,11 @@ class Commands(typer.core.TyperGroup):
         """The command of a name; None if no package registers it."""
         return _command(cmd_name) if cmd_name in plugins.names("commands") else None
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the names and the first lines of all commands; their options, which take 50 ms, are not built."""
+        summaries = typer.core.TyperGroup(commands={name: _summary(name) for name in self.list_commands(ctx)})
+        summaries.format_commands(ctx, formatter)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; a usage error that suggests the names closest to an unknown one."""
         from difflib import get_close_matches
@@ -79,6 +85,14 @@ def _command(name: str) -> Any:
     else:
         group.command(name=name)(registered)
     return typer.main.get_group(group).commands[name]
+
+
+def _summary(name: str) -> Any:
+    """A command without its options."""
+    registered = plugins.load("commands", name)
+    if isinstance(registered, typer.Typer):
+        return _command(name)
+    return typer.core.TyperCommand(name, help=inspect.getdoc(registered))
 
 
 app = typer.Typer(
