@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput
@@ -21,6 +20,7 @@ from recallite.index.kept_values import Kept, KeptValues
 from recallite.index.lexical import LexicalIndex
 from recallite.index.loading import aligned
 from recallite.index.locks import ReadWriteLock
+from recallite.index.snapshot_manager import UNFIT
 from recallite.index.table import RecordTable, RowFilter
 from recallite.index.threshold_search import VectorBlock
 from recallite.index.token_table import TokenIndex
@@ -316,8 +316,9 @@ class MemoryIndex:
         return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
-        """Replace all parts by those of a snapshot; raises where they do not fit together."""
+        """Replace all parts by those of a snapshot. Where they do not fit together it raises, and nothing is loaded."""
         self._reset()
+        self.commit = None
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
         self.embedder_id = embedder_id
         for name, part in self._parts():
@@ -327,7 +328,6 @@ class MemoryIndex:
             part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
         self._keep_in_folder()
         self.commit = saved.header.commit
-        self.origin, self.changed = "snapshot", 0
 
     def _parts(self) -> list[tuple[str, IndexPart]]:
         parts: list[tuple[str, IndexPart]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
@@ -340,9 +340,9 @@ class MemoryIndex:
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
             self._count_load()
-        except (LookupError, TypeError, ValueError, msgspec.DecodeError):
+            self.origin, self.changed = "snapshot", 0
+        except UNFIT:
             self._reset()
-            self.commit = None
             self._snapshots.refused()
 
     def _load(self, reader: Reader) -> None:

@@ -3,10 +3,10 @@
 The file is `<database>-index`, derived and private to its owner (mode 0600). It can be deleted at any time, and it is
 ignored where anything does not match: format, size, checksums, or the store's token, lexicon and embedder.
 
-The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is read into
-memory, or, with low memory, copied into an unlinked file that nobody else can open and mapped from there. Either way
-loading 100,000 records (80 MB) takes 60 ms of processor time more than mapping the file would: 0.2 s, against 0.8 s
-from the store.
+The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is copied into
+an unlinked file beside it that nobody else can open, and mapped from there, so that it takes no memory of the process's
+own; where there is no room for the copy it is read into memory. Either way loading 100,000 records (80 MB) takes 60 ms
+of processor time more than mapping the file would: 0.2 s, against 0.8 s from the store.
 
 Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
 of 4096, each followed by room to append (a hole in the file).
@@ -110,18 +110,18 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
         os.fsync(file.fileno())
 
 
-def read(path: str, *, folder: str | None = None) -> Snapshot | None:
+def read(path: str) -> Snapshot | None:
     """The snapshot at `path`; None where there is none or it is damaged.
 
-    With a `folder` the arrays are mapped from an unlinked copy there, if there is space for one, and take memory only
-    where they are written to.
+    The arrays are mapped from an unlinked copy in its folder, and take memory only where they are written to; without
+    space there for a copy they are in memory.
     """
     try:
         with open(path, "rb", buffering=0) as file:
             contents = _contents(file.fileno())
             if contents is None:
                 return None
-            mapped = None if folder is None else _copied(file.fileno(), contents, folder)
+            mapped = _copied(file.fileno(), contents, os.path.dirname(path))
             source = file.fileno() if mapped is None else None
             if mapped is None:
                 mapped = np.frombuffer(zeros(contents.size), np.uint8)

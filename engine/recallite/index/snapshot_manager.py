@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from recallite.errors import RecalliteError
 from recallite.index import snapshot
@@ -27,14 +29,23 @@ _SMALLEST = 20_000
 # Updating a snapshot by this many changes takes a tenth of the time of loading from the store.
 _FAR_BEHIND = 2_000
 _ATTEMPTS = 3
+UNFIT = LookupError, TypeError, ValueError, msgspec.DecodeError
+"""What `MemoryIndex.adopt` raises for arrays that do not fit together."""
+
+
+class _Written(NamedTuple):
+    """The token of a snapshot, and the version of the index that it holds."""
+
+    token: str
+    version: int
 
 
 class SnapshotManager:
     """Reads and writes the index snapshot of one open store.
 
     A snapshot is written after a load from the store, by a background thread that blocks no recall, and at close where
-    much has changed. A failed write loses nothing: the file is derived. With `low_memory` the codes of vectors stay in
-    files, and the index moves onto its own snapshot once that is written.
+    much has changed. A failed write loses nothing: the file is derived. Once it is written, the index moves onto it and
+    gives its memory back. With `low_memory` arrays that grow do so in files.
     """
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
@@ -50,7 +61,7 @@ class SnapshotManager:
 
     @property
     def folder(self) -> str | None:
-        """The folder for arrays that are mapped from files instead of taking memory; None maps nothing."""
+        """The folder for arrays that grow in files instead of taking memory; None lets them grow in memory."""
         return os.path.dirname(self._path) if self._low_memory else None
 
     @property
@@ -70,7 +81,7 @@ class SnapshotManager:
         if not self._enabled or not expected.token:
             return None
         began = perf_counter()
-        found = snapshot.read(self._path, folder=self.folder)
+        found = snapshot.read(self._path)
         if found is None:
             if os.path.exists(self._path):
                 self.refused()
@@ -97,7 +108,8 @@ class SnapshotManager:
     def loaded(self, index: MemoryIndex) -> None:
         """Write a snapshot in the background, if the index is large enough."""
         if self._enabled and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._save, args=(index,), name="recallite-snapshot", daemon=True)
+            work = self._save_and_move
+            self._thread = threading.Thread(target=work, args=(index,), name="recallite-snapshot", daemon=True)
             self._thread.start()
 
     def close(self, index: MemoryIndex) -> None:
@@ -118,27 +130,42 @@ class SnapshotManager:
         except RecalliteError:
             return False
 
-    def _save(self, index: MemoryIndex) -> None:
+    def _save_and_move(self, index: MemoryIndex) -> None:
+        """Write the snapshot and map the index from it, which gives its memory back."""
+        written = self._save(index)
+        found = None if written is None else snapshot.read(self._path)
+        if written is None or found is None or found.header.token != written.token:
+            return
+        with index.lock.writing():
+            if index.version == written.version:
+                try:
+                    index.adopt(found, index.embedder_id)
+                except UNFIT:
+                    self.refused()
+
+    def _save(self, index: MemoryIndex) -> _Written | None:
         # A concurrent write makes an attempt fail; close() tries again. RuntimeError: the process ends without close(),
         # and its thread pool takes no more tasks.
         began, why = perf_counter(), "the store changes meanwhile"
         for _ in range(_ATTEMPTS):
             try:
-                if self._attempt(index):
+                written = self._attempt(index)
+                if written is not None:
                     taken_ms = (perf_counter() - began) * 1e3
                     _log.info("index snapshot written in %.0f ms, records: %d", taken_ms, len(index.table))
-                    return
+                    return written
             except (OSError, RecalliteError, RuntimeError) as fault:
                 why = type(fault).__name__
         _log.warning("index snapshot not written (%s): the index is loaded from the store next time", why)
+        return None
 
-    def _attempt(self, index: MemoryIndex) -> bool:
+    def _attempt(self, index: MemoryIndex) -> _Written | None:
         with self._store.read() as reader:
             expected = reader.snapshot.identity()
         with index.lock.reading():
             version, commit, changed = index.version, index.commit, index.changed
             if commit is None or index.embedder_id != expected.embedder_id:
-                return False
+                return None
             header = snapshot.Header(
                 token=uuid.uuid4().hex,
                 commit=commit,
@@ -156,20 +183,12 @@ class SnapshotManager:
         finally:
             with suppress(OSError):
                 os.unlink(part)
-        if done:
-            index.changed -= changed
-            if self._low_memory:
-                self._move(index, whole, version, expected.embedder_id)
-        return done
+        if not done:
+            return None
+        index.changed -= changed
+        return _Written(header.token, version)
 
     def _publish(self, expected: SnapshotIdentity, header: snapshot.Header, move: Callable[[], None]) -> bool:
         with self._store.atomic(wait=False) as writer:
             # The store may have been encrypted while the file was written.
             return self._enabled and writer.snapshot.publish(expected, header.token, header.commit, move)
-
-    def _move(self, index: MemoryIndex, path: str, version: int, embedder_id: int | None) -> None:
-        """Map the index from its snapshot, so that it takes no memory."""
-        found = snapshot.read(path, folder=self.folder)
-        with index.lock.writing():
-            if found is not None and index.version == version:
-                index.adopt(found, embedder_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -16,6 +17,7 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.index import growable, lexical, snapshot, snapshot_manager
 from recallite.index.growable import Growable
+from recallite.index.table import RecordTable
 from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
 
@@ -324,16 +326,55 @@ def test_none_for_a_store_in_memory_or_by_setting(path):
             Settings(**{name: "yes"})
 
 
-def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored):
+def owners(memory: Memory) -> set[int]:
+    """What the arrays of the index are views of; all that hold a record are views of one file if they are mapped."""
+    found = set()
+    for array in memory._engine.index.arrays().values():
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if array.nbytes > 100:
+            found.add(id(array.base) if array.base is not None else id(array))
+    return found
+
+
+@pytest.mark.parametrize("settings", [FAST, LOW], ids=["fast", "low_memory"])
+def test_it_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored, settings):
     Path(f"{stored}-index").unlink()
-    with Memory(stored, settings=LOW) as memory:
+    with Memory(stored, settings=settings) as memory:
         assert answers(memory) == expected(stored)
         memory._engine._snapshots._thread.join()
-        assert origin(memory) == "snapshot"
+        assert len(owners(memory)) == 1
+        assert origin(memory) == "store"
         assert answers(memory) == expected(stored)
         memory.remember_many([item(number) for number in range(200, 260)])
         assert answers(memory) == expected(stored)
-    with Memory(stored, settings=LOW) as memory:
+    with Memory(stored, settings=settings) as memory:
+        assert answers(memory) == expected(stored)
+        assert origin(memory) == "snapshot"
+
+
+def test_arrays_that_do_not_fit_together_are_loaded_from_the_store_instead(stored, monkeypatch):
+    """Also if that is found when the index moves onto what it has just written."""
+    Path(f"{stored}-index").unlink()
+
+    def refused(*_):
+        raise ValueError("rows")
+
+    with Memory(stored, settings=FAST) as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr(RecordTable, "check", refused)
+            memory.recall("apple")
+            memory._engine._snapshots._thread.join()
+            assert memory._engine.index.commit is None
+        assert answers(memory) == expected(stored)
+
+
+def test_without_room_for_a_copy_it_is_read_into_memory(stored, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshot, "copy_at", full)
+    with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "snapshot"
 
