@@ -139,6 +139,9 @@ class Detection:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
         return self._policy.compares and row.kind not in _UNCHANGING and row.position is None
 
+    def _is_compared(self, place: int) -> bool:
+        return self._compares(self._rows[place])
+
     def superseded(self, public_id: str) -> None:
         """Compare no row with this record any more."""
         self._superseded.add(public_id)
@@ -219,7 +222,7 @@ class Detection:
         if place >= self._read_to:
             self._read_to = place + _AT_ONCE
             ahead = range(place, min(self._read_to, len(self._rows)))
-            places = [each for each in ahead if self._compares(self._rows[each])]
+            places = [each for each in ahead if self._is_compared(each)]
             self._ahead = dict(zip(places, self._read(places, _MOST), strict=True))
         found = self._ahead.pop(place, None)
         if found is None or any(each.public_id in self._superseded for each in found):
@@ -273,7 +276,7 @@ class TextDetection(Detection):
 
     def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
         super().__init__(writer, rows, policy)
-        self._columns = rows
+        self._columns, self._alone = rows, [False] * len(rows)
 
     def alone(self) -> list[bool]:
         """Which rows are compared with no other: none in this batch or in the store has the same text."""
@@ -288,10 +291,14 @@ class TextDetection(Detection):
         once = [key for key, count in times.items() if count == 1]
         stored = self._writer.statements.of_text(once, self._now)
         new = {key for key, candidates in zip(once, stored, strict=True) if not candidates}
-        return [
+        self._alone = [
             key in new or not indexed or position is not None or kind in _UNCHANGING
             for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
         ]
+        return self._alone
+
+    def _is_compared(self, place: int) -> bool:
+        return not self._alone[place] and super()._is_compared(place)
 
     def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[place] for place in places]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
 
-from recallite.errors import InvalidInput, InvalidItem, RecalliteError
+from recallite.errors import InvalidInput, InvalidItem, InvalidText, RecalliteError
 from recallite.model.checks import (
     check_count,
     check_flag,
@@ -19,6 +20,7 @@ from recallite.model.checks import (
     check_text,
     check_time,
     check_unit,
+    encodable,
     join_scopes,
     now_us,
     optional_datetime,
@@ -185,12 +187,12 @@ def prepare_all(
 
 
 def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
-    """Checked texts: at once if nothing in them has to be looked at closely."""
-    if texts and all(type(text) is str for text in texts):
-        joined = "".join(texts)
-        plain = joined.isascii() and "\0" not in joined
-        if plain and max(map(len, texts)) <= max_chars and all(map(str.strip, texts)):
-            return [*texts]
+    """Checked texts: all at once, and one by one if one may be bad."""
+    if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
+        with suppress(InvalidText):
+            encodable("".join(texts), "text")
+            if all(map(str.strip, texts)):
+                return [*texts]
     return [check_text(text, max_chars) for text in texts]
 
 

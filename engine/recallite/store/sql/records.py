@@ -335,7 +335,11 @@ def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, by
     return [
         part
         for record_id, vectors, codes in zip(ids, rows.vectors, rows.codes, strict=True)
-        for part in Parts(vectors, codes).rows(record_id)
+        for part in (
+            ((record_id, 0, vectors[0], None),)
+            if len(vectors) == 1 and not codes
+            else Parts(vectors, codes).rows(record_id)
+        )
     ]
 
 
