@@ -19,6 +19,8 @@ from recallite_kernels.arguments import Statements as Statements
 from recallite_kernels.arguments import Tokens as Tokens
 from recallite_kernels.arguments import Weighed as Weighed
 from recallite_kernels.arguments import WordSlices as WordSlices
+from recallite_kernels.ascending import pack_ascending as pack_ascending
+from recallite_kernels.ascending import unpack_ascending as unpack_ascending
 from recallite_kernels.changes import order_changes as order_changes
 from recallite_kernels.composition import postings_of as postings_of
 from recallite_kernels.composition import smoothed_idf as smoothed_idf
@@ -80,3 +82,6 @@ from recallite_kernels.view import View as View
 from recallite_kernels.view import Workspace as Workspace
 from recallite_kernels.view import hits as hits
 from recallite_kernels.view import workspace as workspace
+from recallite_kernels.words import count_words as count_words
+from recallite_kernels.words import distinct_chunks as distinct_chunks
+from recallite_kernels.words import find_strings as find_strings

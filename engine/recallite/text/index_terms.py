@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 
 import Stemmer
@@ -66,22 +66,34 @@ _english = _PerThread()
 
 def tokenize(text: str) -> list[str]:
     """The index terms of `text`, in order, repeats kept. Never raises; a text without words gives []."""
+    text = foldable(text)
     if not text.isascii():
-        text = _plain(text)
-        if not text.isascii():
-            return list(chain.from_iterable(map(_chunk_terms, _fold(text).split())))
+        return list(chain.from_iterable(map(_chunk_terms, text.split())))
     # Ends of clauses are removed first, so that the cache has each word once, not once per punctuation mark.
     # Translating bytes takes a third of the time of translating a str.
-    plain = text.encode().translate(_ASCII).decode()
+    plain = text.encode().translate(ASCII_FOLDS).decode()
     chunks = plain.replace(", ", " ").replace(". ", " ").split()
     return list(chain.from_iterable(map(_chunk_terms, chunks)))
+
+
+def foldable(text: str) -> str:
+    """A text of the same terms as `text` whose chunks are those that `ASCII_FOLDS` separates."""
+    if text.isascii():
+        return text
+    text = _plain(text)
+    return text if text.isascii() else _fold(text)
+
+
+def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:
+    """The terms of each chunk: what stands between separators, in lower case."""
+    return list(map(_chunk_terms, chunks))
 
 
 def placed_terms(text: str) -> list[tuple[int, Sequence[str]]]:
     """The words of `text` between spaces: the character at which each begins, and its terms."""
     if not text.isascii():
         return [(word.start(), tokenize(word[0])) for word in _WORD.finditer(text)]
-    plain = text.encode().translate(_ASCII).decode()
+    plain = text.encode().translate(ASCII_FOLDS).decode()
     return [(word.start(), _chunk_terms(word[0].rstrip(",."))) for word in _WORD.finditer(plain)]
 
 
@@ -96,11 +108,11 @@ def stem_of(word: str) -> str:
 
 
 def _terms_of(chunk: str) -> tuple[str, ...]:
-    """The terms of one chunk: lower case, no spaces."""
-    if chunk.isalnum() and chunk.isascii():
-        return (_stem(chunk),)
+    """The terms of one chunk: lower case, no spaces. A comma or full stop behind it makes no difference."""
     if not chunk.isascii():
         return tuple(chain.from_iterable(map(_terms_of_run, _SCRIPT_RUNS.split(chunk))))
+    if chunk.rstrip(",.").isalnum():
+        return (_stem(chunk.rstrip(",.")),)
     if match := _LANGUAGE.fullmatch(chunk.strip(_EDGES)):
         letter, sign, version = match.groups()
         return (letter + ("sharp" if sign == "#" else "plusplus"), *([version] if version else ()))
@@ -164,9 +176,10 @@ class _ChunkCache(dict[str, tuple[str, ...]]):
 
 _chunk_terms = _ChunkCache().__getitem__
 
-_ASCII = "".join(
+ASCII_FOLDS = "".join(
     char.lower() if char.isalnum() or char in _INNER else " " for char in map(chr, range(128))
-).encode() + bytes(128)
+).encode() + bytes(range(128, 256))
+"""What each byte of a text is read as: lower case, and a space for what separates chunks."""
 
 _LATIN_LETTERS = {
     "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i", "ŧ": "t"
@@ -204,7 +217,7 @@ class _Folds(dict[int, str]):
 
 def _folded(char: str) -> str:
     if char.isascii():
-        return chr(_ASCII[ord(char)])
+        return chr(ASCII_FOLDS[ord(char)])
     if char in _APOSTROPHES:
         return "'"
     if char in _HYPHENS:

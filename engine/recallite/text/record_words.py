@@ -8,14 +8,15 @@ last word of a context that is a name, such as "Anna" or "Anna Smith".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
-
-MOST, TAG_ONLY, NAME = 63, 64, 128
+from recallite_kernels.words import MOST as MOST
+from recallite_kernels.words import NAME as NAME
+from recallite_kernels.words import TAG_ONLY as TAG_ONLY
 
 # One to three words of letters. Longer contexts are headings.
 _NAME = lazily(r"[^\W\d_][\w.'\u2019-]*(?:[ \t]+[^\W\d_][\w.'\u2019-]*){0,2}")
@@ -45,7 +46,7 @@ class RecordWords(NamedTuple):
         return counts | {word: counts[word] | NAME for word in self.names}
 
 
-def record_words(written: Sequence[str], context: str | None, tags: Sequence[str]) -> RecordWords:
+def record_words(written: Sequence[str], context: str | None, tags: Iterable[str]) -> RecordWords:
     """The words of a record whose context and text have the terms `written`."""
     names = () if context is None else name_words(context)
     return RecordWords(written, [term for tag in tags for term in _of_tag(tag)] if tags else (), names)

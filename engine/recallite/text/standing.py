@@ -7,10 +7,15 @@ to do something has to follow "always", so that "Always here for you" and "Never
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from recallite.text.lazy_patterns import lazily
 from recallite.text.unwanted import addresses_model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Standing = Literal["instruction", "preference"]
 STANDING: tuple[Standing, ...] = ("instruction", "preference")
@@ -20,7 +25,7 @@ ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "
 # Kinds of records that no person has said.
 _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
-_MOST_CHARS = 1_000
+MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.
 _DONE = """
     add address answer append ask assume attach avoid base begin book bring call capitalise capitalize check choose
@@ -124,8 +129,11 @@ _PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
     ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
 )  # fmt: skip
+# Where something is quoted, what is left may have a cue that the text has not.
+_QUOTES = ('"', "`", ">", "\u201c")
 _QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
 _QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
+_EVERY_SECOND = np.uint64(0x5555_5555_5555_5555)
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
@@ -133,10 +141,10 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
     What an assistant says, what is quoted, questions, and texts that address the model are none.
     """
-    if len(text) > _MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
+    if len(text) > MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
         return None
     instructing = preferring = asking = True
-    said = _QUOTED.sub(" ", text) if '"' in text or "`" in text or ">" in text or "“" in text else text
+    said = _QUOTED.sub(" ", text) if any(map(text.__contains__, _QUOTES)) else text
     if text.isascii() or not any(map(text.__contains__, _VARIANTS)):
         lower = said.lower()
         instructing, preferring, asking = _has(lower, _INSTRUCTING), _has(lower, _PREFERRING), "please" in lower
@@ -146,6 +154,25 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
     if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
         return None if addresses_model(text) else "instruction"
     return "preference" if preferring and _PREFERENCE.search(said) else None
+
+
+def gate_strings() -> dict[str, int]:
+    """Strings in lower case with a mark each, a power of two, of which `may_be_standing` tells what may be standing."""
+    strings = dict.fromkeys(("please", *_QUOTES, *_VARIANTS), 1)
+    pairs = 0
+    for cue, words in (*_INSTRUCTING, *_PREFERRING):
+        if all(cue.strip() in word for word in words):
+            strings |= dict.fromkeys(words or (cue,), 1)
+        else:
+            strings |= {cue: 2 << 2 * pairs, **dict.fromkeys(words, 4 << 2 * pairs)}
+            pairs += 1
+    return strings
+
+
+def may_be_standing(marks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; it says no only if not."""
+    firsts = (marks >> np.uint64(1)) & _EVERY_SECOND
+    return (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
 
 
 def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:

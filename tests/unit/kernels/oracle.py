@@ -469,3 +469,65 @@ def score(query, rows, cosine, bm25, rerank, alike, parts, graph, records, menti
         )
     order = sorted(range(len(rows)), key=lambda i: (-columns[i][-1], records.keys[rows[i]]))
     return [list(row) for row in zip(*columns, strict=True)], order
+
+
+def distinct_chunks(texts, folds):
+    """Bytes of the distinct chunks with a space behind each, the numbers of those of each text, and offsets."""
+    known, numbers, offsets = [], [], [0]
+    for text in texts:
+        read = [folds[byte] for byte in text]
+        chunk = []
+        for place, byte in enumerate([*read, 32]):
+            if byte != 32:
+                chunk.append(byte)
+                continue
+            if place < len(read) and chunk[-1:] == [ord(",")]:
+                chunk.pop()
+            if place < len(read) and chunk[-1:] == [ord(".")]:
+                chunk.pop()
+            if chunk:
+                if chunk not in known:
+                    known.append(chunk)
+                numbers.append(known.index(chunk))
+            chunk = []
+        offsets.append(len(numbers))
+    return [byte for chunk in known for byte in [*chunk, 32]], numbers, offsets
+
+
+def find_strings(texts, strings, marks):
+    found = []
+    for text in texts:
+        own = 0
+        for string, mark in zip(strings, marks, strict=True):
+            if any(text[at : at + len(string)] == string for at in range(len(text) + 1)):
+                own |= mark
+        found.append(own)
+    return found
+
+
+def count_words(records, entries, flags):
+    """A dict for each record: the byte of each of its words, in order of first occurrence."""
+    every = []
+    for record in records:
+        listed = [(word, flags[entry]) for entry in record for word in entries[entry]]
+        own = {}
+        for word, _ in listed:
+            kinds = [flag for other, flag in listed if other == word]
+            count = min(sum(flag != 128 for flag in kinds), 63)
+            only_tags = 64 in kinds and 0 not in kinds
+            own[word] = count + 64 * only_tags + 128 * (128 in kinds)
+        every.append(own)
+    return every
+
+
+def pack_ascending(numbers):
+    """The bytes of one list."""
+    out, before = [], 0
+    for number in numbers:
+        left = number - before
+        while left >= 128:
+            out.append(left % 128 + 128)
+            left //= 128
+        out.append(left)
+        before = number
+    return out

@@ -157,6 +157,40 @@ def changing(generator):
     return {"statements": statements(generator, [6, 3], 2, 4), "asked": asked}
 
 
+def some_texts(generator):
+    """A few texts of letters and marks, and where each begins."""
+    texts = generator.choice(np.frombuffer(b"ab., AB", np.uint8), 60)
+    return texts, np.sort([0, 60, *generator.integers(0, 61, 4)])
+
+
+def sought(generator):
+    texts, offsets = some_texts(generator)
+    return {
+        "texts": texts, "offsets": offsets, "strings": np.frombuffer(b"ababab, ", np.uint8).copy(),
+        "string_offsets": np.array([0, 2, 5, 6, 6, 8]), "marks": (1 << np.arange(5)).astype(np.uint64),
+    }  # fmt: skip
+
+
+def counted(generator):
+    return {
+        "entries": generator.integers(0, 4, 20).astype(np.int32), "offsets": np.array([0, 9, 9, 20]),
+        "words": generator.integers(0, 6, 7).astype(np.int32), "word_offsets": np.array([0, 2, 2, 5, 7]),
+        "flags": np.array([0, 0, 64, 128], np.uint8), "vocabulary": 6,
+    }  # fmt: skip
+
+
+def ascending(generator):
+    """Lists of ascending numbers, of which one is empty."""
+    numbers = np.cumsum(generator.integers(0, [100, 2**16, 2**25] * 4)).astype(np.int32)
+    numbers[5:] -= numbers[5]
+    return {"numbers": numbers, "offsets": np.array([0, 5, 5, 12])}
+
+
+def packed(generator):
+    lists = ascending(generator)
+    return {"packed": kernels.pack_ascending(**lists)[0], "offsets": lists["offsets"]}
+
+
 CASES: dict[str, Any] = {
     "sketch": lambda generator: {"vectors": vectors(generator, 5, 70)},
     "sketch_blocks": lambda generator: {"sketches": generator.integers(0, 2**63, (20, 2)).astype(np.uint64)},
@@ -193,6 +227,14 @@ CASES: dict[str, Any] = {
     "rank_by_forest": by_forest,
     "assess": assessed,
     "order_changes": changing,
+    "distinct_chunks": lambda generator: {
+        **dict(zip(("texts", "offsets"), some_texts(generator), strict=True)),
+        "folds": np.frombuffer(bytes(range(256)).lower(), np.uint8).copy(),
+    },
+    "find_strings": sought,
+    "count_words": counted,
+    "pack_ascending": ascending,
+    "unpack_ascending": packed,
     "recall": recalled,
 }  # fmt: skip
 

@@ -169,3 +169,9 @@ def test_threads_agree_with_one_thread() -> None:
     for thread in threads:
         thread.join()
     assert found == [[tokenize(text) for text in texts]] * 8
+
+
+@pytest.mark.parametrize("word", ["v12", "12", "U.S.A", "c++", "café", "日本v2", "e-mail", "don't"])
+def test_a_comma_or_full_stop_behind_a_word_changes_no_term(word):
+    for mark in (",", ".", ".,"):
+        assert tokenize(word + mark) == tokenize(word + mark + " ") == tokenize(word)

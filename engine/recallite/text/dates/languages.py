@@ -22,13 +22,15 @@ _WORDS = lazily(r"[^\W\d_]+")
 
 
 # Index terms take 7.5.2023 for a version.
+DOTTED_CENTURIES = (".19", ".20")
+"""Strings of which every text with a time but without `time_terms` has one."""
 _DOTTED = lazily(r"\.((?:19|20)\d\d)(?!\w)")
 
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """Those index terms of a text that tell of a time, with the year of 7.5.2023; None where no time can be in it."""
     found = _gates().intersection(terms)
-    if (".19" in text or ".20" in text) and (dotted := _DOTTED.search(text)) is not None:
+    if any(map(text.__contains__, DOTTED_CENTURIES)) and (dotted := _DOTTED.search(text)) is not None:
         return {*found, dotted[1]}
     return None if found.isdisjoint(time_terms()) else found
 

@@ -19,7 +19,7 @@ from recallite.text.lazy_patterns import lazily
 
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
-_LONGEST_TEXT = 400
+LONGEST_TEXT = 400
 _LIMIT_CHARS = 24
 _SENTENCE_END = lazily(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:mr|ms|dr|st)\.)(?<!\d\.)\s+|\n+")
 _CLAUSE_END = lazily(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|which|who|when|while|then)\b")
@@ -42,7 +42,7 @@ class Interval(NamedTuple):
 
 def stated_interval(text: str, terms: Collection[str], written_us: int) -> Interval | None:
     """The time that a text with these index terms is about, seen from the moment it is of; None where none is clear."""
-    named = terms_of_times(text, terms) if len(text) <= _LONGEST_TEXT else None
+    named = terms_of_times(text, terms) if len(text) <= LONGEST_TEXT else None
     if named is None:
         return None
     folded = fold(text)

@@ -1,0 +1,193 @@
+"""What is read in the texts of a batch, once for all of them: their words, and what they cannot be.
+
+`read_texts` finds the words by kernels over the bytes of the batch, in a fifth of the time that they take one by one.
+Python folds what is not ASCII, and reads each distinct chunk.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import recallite_kernels as kernels
+from recallite.text import standing
+from recallite.text.dates.languages import DOTTED_CENTURIES, time_terms
+from recallite.text.dates.stated import LONGEST_TEXT
+from recallite.text.index_terms import ASCII_FOLDS, foldable, terms_of_chunks, tokenize
+from recallite.text.record_words import NAME, TAG_ONLY, name_words, record_words, written_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FOLDS = np.frombuffer(ASCII_FOLDS, np.uint8)
+_DOTTED = 1 << 63
+_FEWEST = 16
+"""Fewer texts are read in less time one by one: 12 us each, against 200 us for the kernels."""
+
+
+class Reading(NamedTuple):
+    """What `read_texts` has read in n texts.
+
+    Text i has the words vocabulary[p] for p in places[offsets[i]:offsets[i + 1]], each once, in order of first
+    occurrence, with `counts` as `text.record_words` defines them: places int32 (m,), counts uint8 (m,), offsets int64
+    (n + 1,). `may_be_standing` and `may_have_dates` bool (n,) are False only where `standing_of` and `stated_interval`
+    find nothing.
+    """
+
+    vocabulary: Sequence[str]
+    places: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    may_be_standing: NDArray[np.bool_]
+    may_have_dates: NDArray[np.bool_]
+
+    def words(self, text: int) -> list[str]:
+        """The distinct words of a text and its context, as `stated_interval` takes them."""
+        own = slice(self.offsets[text], self.offsets[text + 1])
+        written = self.places[own][self.counts[own] & TAG_ONLY == 0]
+        return list(map(self.vocabulary.__getitem__, written.tolist()))
+
+    def words_of(self, texts: Sequence[int] | None) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """`places`, `counts` and `offsets` of these texts only; of all for None."""
+        if texts is None:
+            return self.places, self.counts, self.offsets
+        chosen = np.asarray(texts, np.int64)
+        begins, lengths = self.offsets[chosen], np.diff(self.offsets)[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
+        return self.places[at], self.counts[at], offsets
+
+
+def read_texts(
+    texts: Sequence[str],
+    contexts: Sequence[str | None] | None = None,
+    tags: Sequence[Collection[str]] | None = None,
+) -> Reading:
+    """Read texts with the context and the tags of each; None where no text has any."""
+    if len(texts) < _FEWEST:
+        return _read_few(texts, contexts or repeat(None), tags or repeat(()))
+    folded = [*map(foldable, texts)]
+    if contexts is not None:
+        folded = [
+            text if context is None else f"{foldable(context)} {text}"
+            for context, text in zip(contexts, folded, strict=True)
+        ]
+    data, offsets = _bytes_of(folded)
+    chunks, entries, ends = kernels.distinct_chunks(data, offsets, _FOLDS)
+    terms = terms_of_chunks(chunks.tobytes().decode("utf-8", "surrogatepass").split(" ")[:-1])
+    flags = np.zeros(len(terms), np.uint8)
+    beside = _beside(contexts, tags)
+    if beside:
+        entries, ends, flags = _with_lists(entries, ends, terms, beside)
+    vocabulary: defaultdict[str, int] = defaultdict()
+    vocabulary.default_factory = vocabulary.__len__
+    words = np.fromiter(map(vocabulary.__getitem__, chain.from_iterable(terms)), np.int32)
+    places, counts, offsets = kernels.count_words(
+        entries, ends, words, _ends_of(map(len, terms), len(terms)), flags, len(vocabulary)
+    )
+    marks, lengths = _marks_of(texts), np.fromiter(map(len, texts), np.int64, len(texts))
+    timely = np.zeros(len(vocabulary), np.bool_)
+    timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
+    passed = np.concatenate([[0], np.cumsum(timely[places])])
+    named = (passed[offsets[1:]] > passed[offsets[:-1]]) | (marks & np.uint64(_DOTTED) != 0)
+    return Reading(
+        [*vocabulary], places, counts, offsets,
+        standing.may_be_standing(marks) & (lengths <= standing.MOST_CHARS), named & (lengths <= LONGEST_TEXT),
+    )  # fmt: skip
+
+
+def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterable[Collection[str]]) -> Reading:
+    """Read a few texts one by one, whatever they may be."""
+    vocabulary: dict[str, int] = {}
+    places: list[int] = []
+    counts: list[int] = []
+    ends = [0]
+    for text, context, own in zip(texts, contexts, tags, strict=False):
+        counted = record_words(written_words(text, context), context, own).counts()
+        places += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
+        counts += counted.values()
+        ends.append(len(places))
+    unknown = np.ones(len(texts), np.bool_)
+    return Reading(
+        [*vocabulary],
+        np.array(places, np.int32),
+        np.array(counts, np.uint8),
+        np.array(ends, np.int64),
+        unknown,
+        unknown,
+    )
+
+
+class _Beside(NamedTuple):
+    """Words of a text that is not read in its chunks, with their flag."""
+
+    text: int
+    terms: tuple[str, ...]
+    flag: int
+
+
+def _beside(contexts: Sequence[str | None] | None, tags: Sequence[Collection[str]] | None) -> list[_Beside]:
+    """The words of tags, and the names that contexts are."""
+    listed = []
+    if tags is not None:
+        listed += [
+            _Beside(place, tuple(chain.from_iterable(map(tokenize, own))), TAG_ONLY)
+            for place, own in enumerate(tags)
+            if own
+        ]
+    if contexts is not None:
+        listed += [
+            _Beside(place, names, NAME)
+            for place, context in enumerate(contexts)
+            if context is not None and (names := name_words(context))
+        ]
+    return listed
+
+
+def _with_lists(
+    entries: NDArray[np.int32], ends: NDArray[np.int64], terms: list[tuple[str, ...]], beside: list[_Beside]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
+    """Entries and their ends with those of `beside`, whose terms are added to `terms`; and the flags of all."""
+    first = len(terms)
+    numbers: dict[tuple[tuple[str, ...], int], int] = {}
+    added = [numbers.setdefault((each.terms, each.flag), first + len(numbers)) for each in beside]
+    terms += [listed for listed, _ in numbers]
+    flags = np.zeros(len(terms), np.uint8)
+    flags[first:] = [flag for _, flag in numbers]
+    owners = np.array([each.text for each in beside])
+    entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
+    ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
+    return entries, ends, flags
+
+
+def _marks_of(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """The marks of `standing.gate_strings` that texts have, and `_DOTTED`."""
+    data, offsets = _bytes_of(texts)
+    return kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), offsets, *_gate_strings())
+
+
+@cache
+def _gate_strings() -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
+    marks = {**standing.gate_strings(), **dict.fromkeys(DOTTED_CENTURIES, _DOTTED)}
+    return *_bytes_of([*marks]), np.array([*marks.values()], np.uint64)
+
+
+def _bytes_of(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts in UTF-8, one behind the other, and where each begins."""
+    joined = "".join(texts)
+    if joined.isascii():
+        return np.frombuffer(joined.encode(), np.uint8), _ends_of(map(len, texts), len(texts))
+    encoded = list(map(str.encode, texts, repeat("utf-8"), repeat("surrogatepass")))
+    return np.frombuffer(b"".join(encoded), np.uint8), _ends_of(map(len, encoded), len(encoded))
+
+
+def _ends_of(lengths: map[int], count: int) -> NDArray[np.int64]:
+    """Offsets of lists of these lengths."""
+    ends = np.zeros(count + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, count), out=ends[1:])
+    return ends
