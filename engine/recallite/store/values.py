@@ -175,13 +175,6 @@ class Step(NamedTuple):
     strength: float
 
 
-class TermList(NamedTuple):
-    """The distinct words of a record: int32 term numbers, ascending, and a byte for each; see `text.record_words`."""
-
-    terms: bytes
-    counts: bytes
-
-
 NEVER = 2**63 - 1
 
 

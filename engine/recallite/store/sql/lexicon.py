@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recallite.store.sql.repository import Repository
-from recallite.store.values import TermList
-from recallite.text.record_words import MOST, NAME, TAG_ONLY, RecordWords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recallite.text.reading import Reading
 
 _CACHE_WORDS = 250_000
 
@@ -64,40 +62,34 @@ class SqlLexicon(Repository):
             asked.update(self.lookup(missing))
         return {word: asked[word] for word in words if word in asked}
 
-    def put(self, ids: Sequence[int], documents: Sequence[RecordWords]) -> None:
-        """Store the term lists of records, new words added."""
+    def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
+        """Store the words of records, new words added: of record ids[i] those of text i of the reading, or texts[i]."""
+        places, counts, offsets = reading.words_of(texts)
         self._check_epoch()
-        words = set().union(*(document.written for document in documents), *(document.tags for document in documents))
-        self._add_missing(words.difference(self._tx.numbers.written))
-        if len(documents) == 1:  # in 0.6 of the time that arrays take
-            term_lists = [self._term_list(documents[0])]
-        else:
-            keys = self._keys([document.written for document in documents])
-            tagged, named = (
-                self._keys(words) if any(words) else None
-                for words in ([document.tags for document in documents], [document.names for document in documents])
-            )
-            term_lists = _term_lists(len(documents), keys, tagged, named)
+        numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
+        # By record, then by number; all in one sort.
+        keys = np.repeat(np.arange(len(ids), dtype=np.int64) << 40, np.diff(offsets))
+        keys |= numbers.astype(np.int64) << 8 | counts
+        keys.sort()
+        terms, values = (keys >> 8 & 0xFFFFFFFF).astype("<i4").tobytes(), keys.astype(np.uint8).tobytes()
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
-            [(record_id, *term_list) for record_id, term_list in zip(ids, term_lists, strict=True)],
+            [
+                (record_id, terms[4 * start : 4 * stop], values[start:stop])
+                for record_id, (start, stop) in zip(ids, itertools.pairwise(offsets.tolist()), strict=True)
+            ],
         )
 
-    def _term_list(self, document: RecordWords) -> TermList:
-        number_of = self._tx.numbers.written
-        counts = sorted([(number_of[word], count) for word, count in document.counts().items()])
-        return TermList(
-            struct.pack(f"<{len(counts)}i", *[number for number, _ in counts]), bytes([count for _, count in counts])
-        )
-
-    def _keys(self, documents: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-        """Each word's number, with the place of its document above the lower 32 bits."""
-        number_of = self._tx.numbers.written
-        lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        words = itertools.chain.from_iterable(documents)
-        numbers = np.fromiter(map(number_of.__getitem__, words), dtype=np.int64, count=int(lengths.sum()))
-        keys: NDArray[np.int64] = (np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) << 32) | numbers
-        return keys
+    def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
+        """The number of each word, those that are not known added; 0 for words whose places are not `used`."""
+        numbers = list(map(self._tx.numbers.written.get, words))
+        wanted = range(len(words)) if used is None else used.tolist()
+        missing = [place for place in wanted if numbers[place] is None]
+        if missing:
+            self._add_missing([words[place] for place in missing])
+            for place in missing:
+                numbers[place] = self._tx.numbers.written[words[place]]
+        return np.array([number or 0 for number in numbers], np.int32)
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
@@ -131,21 +123,3 @@ class SqlLexicon(Repository):
             self._tx.add_names("term", "text", new)
             known.update(self.lookup(new))
         cache.written.update(known)
-
-
-def _term_lists(
-    documents: int, written: NDArray[np.int64], tagged: NDArray[np.int64] | None, named: NDArray[np.int64] | None
-) -> list[TermList]:
-    """Count equal keys, which are words of documents; one sort serves the whole batch."""
-    every = written if tagged is None else np.concatenate([written, tagged])
-    keys, counts = np.unique(every, return_counts=True)
-    marked = np.minimum(counts, MOST).astype(np.uint8)
-    if tagged is not None:
-        tags, times = np.unique(tagged, return_counts=True)
-        at = np.searchsorted(keys, tags)
-        marked[at[counts[at] == times]] |= TAG_ONLY
-    if named is not None:
-        marked[np.searchsorted(keys, named)] |= NAME
-    terms, values = (keys & 0xFFFFFFFF).astype("<i4").tobytes(), marked.tobytes()
-    bounds = np.searchsorted(keys >> 32, np.arange(documents + 1)).tolist()
-    return [TermList(terms[4 * start : 4 * stop], values[start:stop]) for start, stop in itertools.pairwise(bounds)]

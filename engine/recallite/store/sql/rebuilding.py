@@ -10,7 +10,7 @@ from recallite.store.protocol import Progress
 from recallite.store.rows import read_rows
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.text.normalise import content_hash
-from recallite.text.record_words import record_words, written_words
+from recallite.text.reading import read_texts
 
 if TYPE_CHECKING:
     from recallite.store.sql.transaction import SqlTransaction
@@ -41,12 +41,13 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
     while rows := _texts(tx, last):
         ids = [row[0] for row in rows]
         shown = [row for row in rows if row.indexed]
-        words = [
-            record_words(written_words(row.text, row.context), row.context, msgspec.json.decode(row.tags))
-            for row in shown
-        ]
         if shown:
-            tx.lexicon.put([row.id for row in shown], words)
+            reading = read_texts(
+                [row.text for row in shown],
+                [row.context for row in shown],
+                [msgspec.json.decode(row.tags) for row in shown],
+            )
+            tx.lexicon.put_reading([row.id for row in shown], reading)
         tx.standing.derive(ids)
         tx.statements.derive(ids)
         tx.connection.executemany(

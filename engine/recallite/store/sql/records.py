@@ -12,7 +12,7 @@ from recallite.store.sql.record_reading import SqlRecordReader
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
-from recallite.text.record_words import record_words, written_words
+from recallite.text.reading import read_texts
 
 _OWN = (
     "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
@@ -83,8 +83,8 @@ class SqlRecords(SqlRecordReader):
             rows = rows.select(places)
         if not rows:
             return
-        words = [record_words(*read) for read in zip(rows.words, rows.context, rows.tags, strict=True)]
-        self._tx.lexicon.put(ids, words)
+        reading = rows.reading or read_texts(rows.text, rows.context, rows.tags)
+        self._tx.lexicon.put_reading(ids, reading, rows.read_at)
         self._tx.standing.put(_having(ids, rows.standing))
         if compared_by is None:
             stated = zip(ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.valid_to, strict=True)
@@ -125,13 +125,10 @@ class SqlRecords(SqlRecordReader):
             "AND r.id IN (SELECT value FROM carray(?))",
             (self._id_array(ids),),
         )
-        words = [
-            record_words(written_words(text, context), context, msgspec.json.decode(tags))
-            for _, text, context, tags in rows
-        ]
         self._tx.lexicon.drop(ids)
         if rows:
-            self._tx.lexicon.put([row[0] for row in rows], words)
+            listed, texts, contexts, tags = zip(*rows, strict=True)
+            self._tx.lexicon.put_reading(listed, read_texts(texts, contexts, [*map(msgspec.json.decode, tags)]))
         after = self._term_lists(ids)
         return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
 
@@ -164,7 +161,9 @@ class SqlRecords(SqlRecordReader):
         tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
         self._tx.lexicon.drop([record_id])
         if row.indexed:
-            self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
+            self._tx.lexicon.put_reading(
+                [record_id], read_texts([row.text], [row.context], [msgspec.json.decode(tags)])
+            )
         self._tx.standing.derive([record_id])
         self._tx.statements.derive([record_id])
         if embedder is not None:
