@@ -49,13 +49,13 @@ class _Written(NamedTuple):
 
 
 def write_one(
-    engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
+    engine: Engine, rows: RowColumns, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
 ) -> Record:
-    """Write a row as the policy says; the `outcome` of the record says what was done."""
-    with _transaction(engine, RowColumns.of([row]), identity, policy, on_existing, report=True) as batch:
+    """Write one row as the policy says; the `outcome` of the record says what was done."""
+    with _transaction(engine, rows, identity, policy, on_existing, report=True) as batch:
         done = batch.write(0)
         batch.finish()
-        record = batch.record(row, done)
+        record = batch.record(rows[0], done)
     if batch.undecided:
         start_judging(engine)
     return record

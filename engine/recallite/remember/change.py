@@ -322,7 +322,7 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
         return {}
     created = checks.check_time(now.created_at, "created_at")
     assert created is not None
-    named = read_times(now.kind, row.text, row.words, created, policy)
+    named = read_times(now.kind, row.text, written_words(row.text, row.context), created, policy)
     if named is None and not now.event_resolved:
         return {}
     at, until = named or (None, None)
@@ -335,6 +335,5 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
     return Row(
         public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
         source=None, position=None, created_at=now, event_at=None, updated_at=now, expires_at=None, valid_from=now,
-        metadata=None, content_hash=content_hash(text, context), words=written_words(text, context),
-        indexed=indexed,
+        metadata=None, content_hash=content_hash(text, context), indexed=indexed,
     )  # fmt: skip

@@ -229,7 +229,7 @@ def _accept_arrays(rows: RowColumns, given: Sequence[object], dimension: int) ->
     vectors = _stacked(given, dimension)
     if vectors is None:
         return False
-    rows.vectors, rows.vectors_given = [*zip(vectors, strict=True)], [True] * len(vectors)
+    rows.give_vectors(vectors)
     return True
 
 

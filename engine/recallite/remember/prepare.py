@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from recallite.errors import InvalidInput, InvalidItem, InvalidText, RecalliteError
 from recallite.model.checks import (
@@ -35,7 +36,7 @@ from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.text.normalise import content_hash
-from recallite.text.record_words import written_words
+from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
@@ -161,7 +162,6 @@ def prepare_all(
         metadata=arguments.checked("metadata", lambda value: _json(policy.clean_json(check_metadata(value)))),
         content_hash=[*map(content_hash, texts, contexts)],
         indexed=arguments.checked("indexed", lambda value: check_flag(value, "indexed")),
-        words=[*map(written_words, texts, contexts)],
         standing=[None] * count,
         tags=arguments.checked("tags", lambda value: _NO_TAGS if value is None else check_tags(value)),
         vectors=[()] * count,
@@ -176,13 +176,15 @@ def prepare_all(
         supersedes=arguments.checked("supersedes", lambda value: check_ids(value, "supersedes"), unset=()),
         base=[base] * count,
     )
+    rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
     _set_names(rows, arguments)
     _set_times(rows, arguments, now, exported=exported)
     if not all(rows.indexed):
         _check_left_out(rows, arguments["vector"])
     if not exported:
-        _read_times(rows, policy)
-    rows.standing = [*map(standing_of, rows.kind, texts, contexts)]
+        _read_times(rows, rows.reading, policy)
+    for place in np.flatnonzero(rows.reading.may_be_standing).tolist():
+        rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
     return rows
 
 
@@ -239,11 +241,12 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
             raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
 
 
-def _read_times(rows: RowColumns, policy: WritePolicy) -> None:
-    """Set the event times that texts name; never where one is arguments."""
-    for place in range(len(rows)):
+def _read_times(rows: RowColumns, reading: Reading, policy: WritePolicy) -> None:
+    """Set the event times that texts name; never where one is given."""
+    for place in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.event_at[place] is None and rows.event_until[place] is None:
-            named = read_times(rows.kind[place], rows.text[place], rows.words[place], rows.created_at[place], policy)
+            kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
+            named = read_times(kind, text, reading.words(place), created, policy)
             if named is not None:
                 rows.event_at[place], rows.event_until[place] = named
                 rows.event_resolved[place] = True

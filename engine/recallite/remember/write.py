@@ -22,7 +22,7 @@ from recallite.remember.catching_up import MANY, start_comparing
 from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import Progress, drain_pending
-from recallite.remember.prepare import as_record, prepare, prepare_batch
+from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.values import Row
@@ -50,16 +50,17 @@ def remember_one(
     Call it outside a transaction: the text is embedded first.
     """
     policy = check_policy(engine, policy)
-    row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
-    if is_skipped(row, policy):
-        return structs.replace(as_record(row), id="", outcome="skipped")
+    max_chars = engine.settings.max_text_chars
+    rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
+    if is_skipped(rows[0], policy):
+        return structs.replace(as_record(rows[0]), id="", outcome="skipped")
     identity = identity_for(engine, item.vector)
-    embed_rows(engine.embedder, [row], [item.vector], identity)
+    embed_rows(engine.embedder, rows, [item.vector], identity)
     try:
-        record = write_one(engine, row, identity, policy, on_existing)
+        record = write_one(engine, rows, identity, policy, on_existing)
     except RowRefused as refused:
         raise refused.reason from None
-    embed_some_pending(engine, [row])
+    embed_some_pending(engine, rows)
     start_comparing(engine)
     return record
 

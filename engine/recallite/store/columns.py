@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Self, overload
+from typing import TYPE_CHECKING, Self, overload
 
 from recallite.model.records import EmbeddingState
 from recallite.store.values import Row
 from recallite.text.standing import Standing
+
+if TYPE_CHECKING:
+    from recallite.text.reading import Reading
 
 _FIELDS = Row.__struct_fields__
 _values = attrgetter(*_FIELDS)
@@ -47,7 +50,6 @@ class RowColumns(Sequence[Row]):
     metadata: list[str | None]
     content_hash: list[bytes]
     indexed: list[bool]
-    words: list[Sequence[str]]
     standing: list[Standing | None]
     tags: list[tuple[str, ...]]
     vectors: list[tuple[bytes, ...]]
@@ -61,6 +63,9 @@ class RowColumns(Sequence[Row]):
     vectors_given: list[bool]
     supersedes: list[tuple[str, ...]]
     base: list[str]
+    # What was read in the texts, and which of its texts are those of the rows; None for all, in order.
+    reading: Reading | None = field(init=False, default=None, repr=False)
+    read_at: list[int] | None = field(init=False, default=None, repr=False)
     _made: dict[int, Row] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
@@ -98,7 +103,17 @@ class RowColumns(Sequence[Row]):
             return self
         self._take_back(places)
         columns = ((name, getattr(self, name)) for name in _FIELDS)
-        return type(self)(**{name: [column[place] for place in places] for name, column in columns})
+        chosen = type(self)(**{name: [column[place] for place in places] for name, column in columns})
+        if self.reading is not None:
+            chosen.reading = self.reading
+            chosen.read_at = [*places] if self.read_at is None else [self.read_at[place] for place in places]
+        return chosen
+
+    def give_vectors(self, vectors: Sequence[bytes]) -> None:
+        """Set one vector a row, which the caller gave."""
+        self.vectors, self.vectors_given = [(vector,) for vector in vectors], [True] * len(self)
+        for place, row in self._made.items():
+            row.vectors, row.vectors_given = self.vectors[place], True
 
     def _take_back(self, places: Iterable[int]) -> None:
         """Copy what was decided of rows that were made into the columns."""

@@ -43,7 +43,6 @@ class Row(Struct, kw_only=True, gc=False):
     metadata: str | None
     content_hash: bytes
     indexed: bool = True
-    words: Sequence[str]
     # What the text asks for from now on, if it does.
     standing: Standing | None = None
     tags: tuple[str, ...] = ()

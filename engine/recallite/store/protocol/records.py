@@ -43,7 +43,7 @@ class Records(Protocol):
         """
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
-        """Return the open, current ones of these records by row id, as `insert` was given them, without words."""
+        """Return the open, current ones of these records by row id, as `insert` was given them."""
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         """The contexts of these records, in their order; None where there is none or no such record."""

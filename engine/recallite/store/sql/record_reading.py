@@ -202,7 +202,7 @@ class SqlRecordReader(Repository):
         ):
             found[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), event_resolved=bool(resolved),
-                words=(), tags=tuple(_decode(tags)), vectors=tuple(vectors.get(row_id, ())),
+                tags=tuple(_decode(tags)), vectors=tuple(vectors.get(row_id, ())),
             )  # fmt: skip
         return found
 

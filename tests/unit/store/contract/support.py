@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from recallite.store.values import Parts, Row
-from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash
 from recallite.text.standing import standing_of
 from tests.unit.memory.support import DIMENSION, unit
@@ -27,7 +26,6 @@ def row(public_id: str, text: str | None = None, **values: Any) -> Row:
     } | values  # fmt: skip
     return Row(
         public_id=public_id, text=text, content_hash=content_hash(text, given["context"]),
-        words=tokenize(given["context"] or "") + tokenize(text),
         standing=standing_of(given["kind"], text, given["context"]), **given,
     )  # fmt: skip
 
