@@ -1,10 +1,13 @@
-"""Many rows that are inserted by one statement are the same as those inserted one by one."""
+"""Many rows that are inserted at once are the same as those inserted one by one, and are all there or none."""
 
 from __future__ import annotations
 
 import pytest
 
+from recallite.errors import AlreadyExists, ConnectionLost, StoreError
 from recallite.store.opening import open_store
+from tests.limits import LAST_RESORT_SECONDS
+from tests.system.postgres.proxy import Proxy
 from tests.unit.store.contract.support import EMBEDDER, row, vector
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
@@ -12,12 +15,25 @@ pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the e
 
 from recallite.store.postgres import inserting
 
+COUNT = 4 * inserting.FEWEST_ROWS
+
 
 @pytest.fixture
 def store(postgres_address):
     opened = open_store(postgres_address)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def stores(store, postgres_server, postgres_address, role):
+    """The store as its owner has it, and as a tenant of the whole of it does."""
+    name, password = role()
+    store.grant_tenant(name, "/")
+    schema = postgres_address.rpartition("schema=")[2]
+    tenant = open_store(postgres_server.address(user=name, password=password, schema=schema))
+    yield {"owner": store, "tenant": tenant}
+    tenant.close()
 
 
 def rows(count, prefix):
@@ -35,6 +51,20 @@ def rows(count, prefix):
         )
 
 
+def insert(writer, every):
+    return writer.records.insert(every, writer.vectors.register_embedder(**EMBEDDER))
+
+
+def sizes(store):
+    """How many rows each table has, but for words and tags, which are added in a transaction of their own."""
+    with store.read() as reader:
+        tables = reader.connection.execute(
+            "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() "
+            "AND tablename NOT IN ('term', 'tag', 'kind', 'scope')"
+        ).fetchall()
+        return {name: reader.connection.execute(f"SELECT count(*) FROM {name}").get for (name,) in tables}
+
+
 SELECTS = (
     "SELECT kind, text, context, importance, pinned, position, content_hash, indexed, valid_to FROM record WHERE id {}",
     "SELECT place, tag_id FROM record_tag WHERE record_id {}",
@@ -44,17 +74,80 @@ SELECTS = (
 )
 
 
-def test_many_rows_are_as_single_ones_are(store, monkeypatch):
+def test_many_rows_are_as_single_ones_are(stores, monkeypatch):
     monkeypatch.setattr(inserting, "_ROWS_A_STATEMENT", 7)
-    count = 4 * inserting.FEWEST_ROWS
     found = {}
-    for prefix, batch in (("many", count), ("single", 1)):
-        with store.atomic() as writer:
-            embedder = writer.vectors.register_embedder(**EMBEDDER)
-            every, ids = [*rows(count, prefix)], []
-            for start in range(0, count, batch):
-                ids += writer.records.insert(every[start : start + batch], embedder)
+    for who, prefix, batch in (("owner", "many", COUNT), ("tenant", "of a tenant", COUNT), ("owner", "single", 1)):
+        with stores[who].atomic() as writer:
+            every, ids = [*rows(COUNT, prefix)], []
+            for start in range(0, COUNT, batch):
+                ids += insert(writer, every[start : start + batch])
             within = f"BETWEEN {ids[0]} AND {ids[-1]}"
             found[prefix] = [sorted(map(repr, writer.connection.execute(sql.format(within)))) for sql in SELECTS]
-    assert found["many"] == found["single"]
-    assert [len(each) for each in found["many"][:4]] == [count, 2 * count, count, count]
+            # PostgreSQL refuses COPY to whom row-level security confines.
+            assert writer.connection.inserter._table("record").confined == (who == "tenant")
+    assert found["many"] == found["of a tenant"] == found["single"]
+    assert [len(each) for each in found["many"][:4]] == [COUNT, 2 * COUNT, COUNT, COUNT]
+
+
+@pytest.mark.parametrize("who", ["owner", "tenant"])
+def test_many_rows_that_the_server_refuses_leave_nothing(stores, who, postgres_server):
+    store, schema = stores[who], stores["owner"].path.rpartition("schema=")[2]
+    with stores["owner"].atomic() as writer:
+        insert(writer, [*rows(COUNT, "before")])
+    before = sizes(stores["owner"])
+    with pytest.raises(AlreadyExists), store.atomic() as writer:
+        insert(writer, [*rows(COUNT, "new"), row("before3")])
+    assert sizes(stores["owner"]) == before
+    postgres_server.execute(
+        f"CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"'BEGIN RAISE division_by_zero; END'; CREATE TRIGGER refuse BEFORE INSERT ON {schema}.vector_packed "
+        f"FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()"
+    )
+    with pytest.raises(StoreError, match="SQLSTATE 22012"), store.atomic() as writer:
+        insert(writer, [*rows(COUNT, "new")])
+    assert sizes(stores["owner"]) == before
+
+
+def test_of_a_transaction_the_refused_part_alone_is_undone(store):
+    with store.atomic() as writer:
+        insert(writer, [*rows(COUNT, "first")])
+        with pytest.raises(AlreadyExists), store.atomic() as inner:
+            insert(inner, [*rows(COUNT, "second"), row("first3")])
+        insert(writer, [*rows(COUNT, "third")])
+    with store.read() as reader:
+        kept = reader.connection.execute("SELECT public_id FROM record").fetchall()
+    assert sorted(kept) == sorted((each.public_id,) for prefix in ("first", "third") for each in rows(COUNT, prefix))
+
+
+@pytest.mark.parametrize("when", ["before", "during", "after"])
+@pytest.mark.parametrize("at", [b"COPY record (", b"the last of many", b"COPY vector_packed ("])
+def test_many_rows_whose_connection_ends_leave_nothing(store, postgres_server, postgres_address, at, when):
+    with store.atomic() as writer:
+        insert(writer, [*rows(COUNT, "before")])
+    before = sizes(store)
+    with Proxy(postgres_server.socket) as proxy:
+        other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]))
+        try:
+            cut = proxy.cut_at(at, when=when)
+            with pytest.raises(ConnectionLost, match="nothing was written"), other.atomic() as writer:
+                insert(writer, [*rows(COUNT, "new"), row("last", "the last of many")])
+            assert cut.wait(LAST_RESORT_SECONDS)
+            assert sizes(store) == before
+            with other.atomic() as writer:
+                insert(writer, [*rows(COUNT, "new")])
+        finally:
+            other.close()
+    assert sizes(store)["record"] == before["record"] + COUNT
+
+
+def test_equal_texts_are_found_by_their_index(store):
+    with store.atomic() as writer:
+        insert(writer, [*rows(64 * COUNT, "row")])
+    store.compact()
+    with store.read() as reader:
+        plan = reader.connection.execute(
+            f"EXPLAIN SELECT r.id FROM record r WHERE {reader.has_text} AND r.valid_to IS NULL",
+            (reader.byte_array([bytes([place] * 8) for place in range(20)]),),
+        ).fetchall()
+    assert any("Index Cond: (text_key = ANY" in line for (line,) in plan), plan

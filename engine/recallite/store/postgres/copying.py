@@ -1,4 +1,4 @@
-"""Rows that arrive by COPY, and the sequences from which PostgreSQL goes on after a copy."""
+"""The tags of scopes that a copy brings, and the sequences from which PostgreSQL goes on after a copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from recallite.store.protocol.copying import CopiedPart, CopiedRow
 from recallite.store.sql.copied_tables import TABLES, CopiedTable
 from recallite.store.sql.copying import SqlCopying, SqlPart
 
-_TYPES = {"i": "int8", "f": "float8", "t": "text", "x": "bytea", "b": "bool"}
 _NUMBERED = [table.name for table in TABLES if table.names[0] == "id"]
 
 
@@ -45,8 +44,6 @@ class PostgresCopying(SqlCopying):
                 self._execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), ?)", (last,))
 
     def _insert(self, table: CopiedTable, rows: Sequence[CopiedRow]) -> None:
-        self._tx.connection.copy_rows(  # type: ignore[attr-defined]
-            table.name, table.names, [_TYPES[type] for _, type, _ in table.columns], rows
-        )
+        super()._insert(table, rows)
         if table.name == "record_tag":
             self._execute("SELECT note_tags(?)", (self._id_array([row[0] for row in rows]),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -10,7 +10,6 @@ import psycopg
 from recallite.errors import AlreadyExists
 from recallite.store.columns import RowColumns
 from recallite.store.sql.records import SqlRecords
-from recallite.store.values import CurrentRecord
 from recallite.system.messages import shown
 
 
@@ -38,9 +37,6 @@ class PostgresRecords(SqlRecords):
         """Note of the scopes of records which tags are in them."""
         if record_ids:
             self._execute("SELECT note_tags(?)", (self._id_array(record_ids),))
-
-    def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        return self._current("r.text_key IN (SELECT value FROM carray(?2)) ORDER BY r.id", now, self._byte_array(keys))
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         if "kind" in columns:

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import RawCursor
 
+from recallite.store.postgres.encoding import COPY_HEADER, COPY_TRAILER
 from recallite.store.postgres.inserting import Inserter
 
 _PLACEHOLDER = re.compile(r"'[^']*'|\?(\d*)")
@@ -59,7 +60,7 @@ class PostgresConnection:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.raw = connection
         self._changes = 0
-        self._inserter = Inserter(self)
+        self.inserter = Inserter(self)
 
     def execute(self, sql: str, bindings: Sequence[Any] = ()) -> PostgresRows:
         """Run a statement."""
@@ -71,7 +72,7 @@ class PostgresConnection:
     def executemany(self, sql: str, rows: Iterable[Any]) -> None:
         """Run a statement for each row of values; psycopg sends them without waiting for each answer."""
         rows = rows if isinstance(rows, list) else list(rows)
-        if self._inserter.insert(sql, rows):
+        if self.inserter.insert(sql, rows):
             self._changes = len(rows)
             return
         cursor: RawCursor[tuple[Any, ...]] = RawCursor(self.raw)
@@ -82,19 +83,12 @@ class PostgresConnection:
         """How many rows the last statement inserted, updated or deleted."""
         return self._changes
 
-    def copy_rows(self, table: str, names: Sequence[str], types: Sequence[str], rows: Iterable[Any]) -> None:
-        """Insert rows by COPY, whose columns have these types."""
-        cursor = self.raw.cursor()
-        with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)".encode()) as copy:
-            copy.set_types(types)
-            for row in rows:
-                copy.write_row(row)
+    def copy(self, statement: str, rows: bytes) -> None:
+        """Run COPY ... FROM STDIN with these rows."""
+        with self.raw.cursor().copy(statement.encode()) as copy:
+            copy.write(rows)
 
     def copied(self, query: str) -> bytes:
         """The rows of a query in the binary format of COPY, without its header and trailer."""
         with self.raw.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
-            return b"".join(copy)[_COPY_HEADER_BYTES:-_COPY_TRAILER_BYTES]
-
-
-# https://www.postgresql.org/docs/current/sql-copy.html, Binary Format
-_COPY_HEADER_BYTES, _COPY_TRAILER_BYTES = 19, 2
+            return b"".join(copy)[len(COPY_HEADER) : -len(COPY_TRAILER)]

@@ -48,6 +48,8 @@ class PostgresTransaction(SqlTransaction):
     sessions: PostgresSessions
     changes: PostgresChanges
     candidates: PostgresCandidates | None
+    # As a join with the array, a table without statistics is read whole.
+    has_text = "r.text_key = ANY (?)"
     id_array = IdArray
     array = TextArray
     byte_array = BytesArray
@@ -153,10 +155,9 @@ class PostgresTransaction(SqlTransaction):
             self.begin_reading()
 
     def new_ids(self, table: str, count: int) -> list[int]:
-        rows = self.connection.execute(
-            f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, ?)", (count,)
-        )
-        return sorted(row[0] for row in rows)
+        # The name is looked up once, as the statement is planned; by pg_get_serial_sequence() for each number.
+        numbers = f"SELECT array_agg(nextval('{table}_id_seq')) FROM generate_series(1, ?)"
+        return sorted(self.connection.execute(numbers, (count,)).get)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         missing = names if self._confined and table == "term" else self._missing(table, column, names)

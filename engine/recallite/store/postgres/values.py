@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INT8, _INT8_ARRAY, _TEXT, _TEXT_ARRAY, _BYTEA, _BYTEA_ARRAY = 20, 1016, 25, 1009, 17, 1001
+_size = struct.Struct(">i").pack
 _ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
@@ -68,7 +69,7 @@ class _BytesArrayDumper(Dumper):
 
 
 def _of_bytes(type: int, values: Sequence[bytes]) -> bytes:
-    return _head(type, len(values)) + b"".join(struct.pack(">i", len(value)) + value for value in values)
+    return _head(type, len(values)) + b"".join([_size(len(value)) + value for value in values])
 
 
 def _head(type: int, count: int) -> bytes:

@@ -326,8 +326,7 @@ class SqlRecordReader(Repository):
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        chosen = "substr(r.content_hash, 1, 8) IN (SELECT value FROM carray(?2)) ORDER BY r.id"
-        return self._current(chosen, now, self._byte_array(keys))
+        return self._current(f"{self._tx.has_text} ORDER BY r.id", now, self._byte_array(keys))
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"

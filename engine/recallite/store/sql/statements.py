@@ -150,8 +150,8 @@ class SqlStatements(Repository):
             return []
         alike = dict(
             self._execute(
-                "SELECT id, substr(content_hash, 1, 8) FROM record WHERE substr(content_hash, 1, 8) "
-                f"{LISTED} AND valid_to IS NULL",
+                f"SELECT r.id, substr(r.content_hash, 1, 8) FROM record r WHERE {self._tx.has_text} "
+                "AND r.valid_to IS NULL",
                 (self._byte_array([*keys]),),
             )
         )

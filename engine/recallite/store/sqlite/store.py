@@ -186,6 +186,7 @@ class SqliteStore(Store):
 
     def _open_again(self) -> None:
         """Open all connections anew; no page of the WAL that is gone is copied, as others may have written since."""
+        self.check_usable()  # that of a store that was closed is gone too
         with self._checkpoints.paused():
             for each in [self._writer, *self._idle]:
                 each.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
