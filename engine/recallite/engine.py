@@ -87,6 +87,8 @@ class Engine:
         self.figures = CorpusFigures()
         # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
         self.queried_embedder: EmbedderRow | None = None
+        # The embedder of the stored vectors when it was last read; another process may have changed it since.
+        self.last_embedder: EmbedderRow | None = None
         # Whether records may wait for vectors; not known at open, so the first write checks.
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
@@ -161,7 +163,8 @@ class Engine:
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder of the stored vectors; None before the first vector."""
         with self.store.read() as reader:
-            return reader.vectors.active_embedder()
+            self.last_embedder = reader.vectors.active_embedder()
+        return self.last_embedder
 
     def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
         """The embedder's identity. Raises EmbedderMissing, and EmbedderMismatch if `active` is another embedder."""

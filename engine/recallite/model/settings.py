@@ -19,6 +19,7 @@ _WRITE_POLICIES = {
     "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
     "hermes": WritePolicy(supersede_confidence=None, recognise_recalled=True),
 }
+_PLAIN_POLICY = WritePolicy()
 
 
 def _check_profile(value: object, name: str) -> object:
@@ -140,4 +141,4 @@ class Settings(Section, frozen=True, kw_only=True):
 
 
 def _implied(profile: str | Profile) -> WritePolicy:
-    return _WRITE_POLICIES.get(resolve_profile(profile).name, WritePolicy())
+    return _WRITE_POLICIES.get(resolve_profile(profile).name, _PLAIN_POLICY)

@@ -27,15 +27,15 @@ EXTERNAL = "external"
 _PLAIN = "memory"
 
 
-def identity_for(engine: Engine, given: object) -> Identity | None:
+def identity_for(engine: Engine, given: object, active: EmbedderRow | None = None) -> Identity | None:
     """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
 
-    None where there is neither an embedder nor a given vector.
+    None where there is neither an embedder nor a given vector. `active` is the store's own, read if it is not given.
     """
     made_by = given.embedder if isinstance(given, EmbeddedText) else None
-    store, embedder = engine.store, engine.embedder
-    with store.read() as reader:
-        active = reader.vectors.active_embedder()
+    embedder = engine.embedder
+    if active is None:
+        active = engine.active_embedder()
     if not embedder.enabled:
         if active is not None:
             return Identity(active.fingerprint, active.name, active.dimension)

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError, StoreError
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector, RecalliteError, StoreError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
@@ -25,7 +25,7 @@ from recallite.remember.pending import Progress, drain_pending
 from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import RowRefused
 from recallite.store.columns import RowColumns
-from recallite.store.values import Row
+from recallite.store.values import EmbedderRow, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
 from recallite.text.junk import is_junk
@@ -50,19 +50,38 @@ def remember_one(
     Call it outside a transaction: the text is embedded first.
     """
     policy = check_policy(engine, policy)
-    max_chars = engine.settings.max_text_chars
+    max_chars, last = engine.settings.max_text_chars, engine.last_embedder
     rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
     if is_skipped(rows[0], policy):
         return structs.replace(as_record(rows[0]), id="", outcome="skipped")
-    identity = identity_for(engine, item.vector)
-    embed_rows(engine.embedder, rows, [item.vector], identity)
     try:
-        record = write_one(engine, rows, identity, policy, on_existing)
-    except RowRefused as refused:
-        raise refused.reason from None
+        record = _write_one(engine, rows, item.vector, policy, on_existing, last)
+    except (EmbedderMismatch, InvalidVector):
+        # By now another process may have moved the store to another embedder.
+        if last is None or last == engine.active_embedder():
+            raise
+        rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
+        record = _write_one(engine, rows, item.vector, policy, on_existing, None)
     embed_some_pending(engine, rows)
     start_comparing(engine)
     return record
+
+
+def _write_one(
+    engine: Engine,
+    rows: RowColumns,
+    vector: object,
+    policy: WritePolicy,
+    on_existing: OnExisting,
+    active: EmbedderRow | None,
+) -> Record:
+    """Embed and write one row. `active` is the store's embedder as it was last read; the transaction checks it."""
+    identity = identity_for(engine, vector, active)
+    embed_rows(engine.embedder, rows, [vector], identity)
+    try:
+        return write_one(engine, rows, identity, policy, on_existing)
+    except RowRefused as refused:
+        raise refused.reason from None
 
 
 def is_skipped(row: Row, policy: WritePolicy) -> bool:

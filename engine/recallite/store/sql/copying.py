@@ -129,6 +129,7 @@ class SqlCopying(Repository):
             elif table.name != "access_token" or part.access_tokens:
                 self._execute(f"DELETE FROM {table.name}")
         self._tx.numbers.forget()
+        self._tx.forget_known()
 
     def set_mark(self, mark: CopyMark | None) -> None:
         if mark is None:

@@ -104,8 +104,11 @@ class SqlLexicon(Repository):
             "DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),)
         )
 
+    def _read_epoch(self) -> int:
+        return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+
     def _check_epoch(self) -> None:
-        epoch = int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
         cache = self._tx.numbers
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()

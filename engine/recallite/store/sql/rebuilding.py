@@ -89,6 +89,7 @@ def open_epoch(tx: SqlTransaction) -> None:
         "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
         "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)"
     )
+    tx.forget_known()
 
 
 def _mend_vectors(tx: SqlTransaction) -> None:
@@ -100,6 +101,7 @@ def _mend_vectors(tx: SqlTransaction) -> None:
         "UPDATE embedder SET active = false WHERE id != (SELECT e.id FROM embedder e WHERE e.active "
         "ORDER BY (SELECT count(*) FROM vector v WHERE v.embedder_id = e.id) DESC, e.id LIMIT 1)"
     )
+    tx.forget_known()
     tx.connection.execute(
         "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN "
         "(SELECT id FROM embedder) OR length(value) != (SELECT 4 * dimension FROM embedder e WHERE e.id = embedder_id)"

@@ -67,6 +67,12 @@ class SqlScopes(Repository):
         )
 
     def ids(self, paths: Sequence[str]) -> dict[str, int]:
+        if len(paths) == 1:
+            scope_id = self._tx.known(("scope", paths[0]), lambda: self._read_ids(paths).get(paths[0]))
+            return {} if scope_id is None else {paths[0]: scope_id}
+        return self._read_ids(paths)
+
+    def _read_ids(self, paths: Sequence[str]) -> dict[str, int]:
         rows = self._rows(
             "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (self._array(paths),)
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recallite.store.protocol import Writer
 from recallite.store.sql.access_tokens import SqlAccessTokens
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from recallite.store.sql.sessions import SqlSessions
     from recallite.store.sql.snapshot import SqlIndexSnapshot
     from recallite.store.values import Commit
+
+
+Known = TypeVar("Known")
 
 
 class SqlTransaction(Writer):
@@ -100,6 +103,16 @@ class SqlTransaction(Writer):
     @abstractmethod
     def byte_array(values: Sequence[bytes]) -> Any:
         """Byte sequences for `carray(?)`."""
+
+    def known(self, key: Hashable, read: Callable[[], Known]) -> Known:
+        """What `read` returns; a database that can tell whether anybody else has written may keep it for later writes.
+
+        It has to stay as it is until a `reload` is told to the feed.
+        """
+        return read()
+
+    def forget_known(self) -> None:
+        """Read what is `known` again."""
 
     @abstractmethod
     def new_ids(self, table: str, count: int) -> list[int]:

@@ -84,6 +84,9 @@ class SqlVectors(Repository):
             self._tx.changes.append_ids("text", list(parts))
 
     def active_embedder(self) -> EmbedderRow | None:
+        return self._tx.known("embedder", self._read_active)
+
+    def _read_active(self) -> EmbedderRow | None:
         row = self._execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
         return None if row is None else EmbedderRow(*row)
 

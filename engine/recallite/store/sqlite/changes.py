@@ -28,6 +28,8 @@ class SqliteChanges(SqlChanges):
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
         self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+        if any(operation == "reload" for *_, operation in rows):
+            self._tx.forget_known()
         sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))

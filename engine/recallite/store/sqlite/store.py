@@ -108,6 +108,7 @@ class SqliteStore(Store):
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             connection.execute("BEGIN IMMEDIATE")
+            self._writer.begin_writing()
             self._wal = self._wal or files.wal_of(self._database)
             self._depth = 1
             try:
@@ -120,6 +121,7 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth = 0
+                self._writer.end_writing()
             if self._wal_is_gone():
                 self._check_stored()
             self._checkpoints.after_commit(connection)
@@ -147,6 +149,7 @@ class SqliteStore(Store):
             yield
         except BaseException:
             self._numbers.forget()  # before another thread may write
+            self._writer.forget_known()
             raise
 
     def read(self) -> AbstractContextManager[SqliteTransaction]:

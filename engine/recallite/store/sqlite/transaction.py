@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import apsw
 
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sql.records import SqlRecords
-from recallite.store.sql.transaction import SqlTransaction
+from recallite.store.sql.transaction import Known, SqlTransaction
 from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
 from recallite.store.sqlite.changes import SqliteChanges
@@ -19,6 +20,9 @@ from recallite.store.sqlite.erasing import SqliteErasure
 from recallite.store.sqlite.sessions import SqliteSessions
 from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
 from recallite.store.sqlite.vectors import SqliteVectors
+
+# Scopes among them, of which a store may have very many.
+_MOST_KNOWN = 1024
 
 
 class SqliteTransaction(SqlTransaction):
@@ -41,6 +45,38 @@ class SqliteTransaction(SqlTransaction):
         self.snapshot = SqliteIndexSnapshot(self)
         self.copying = SqliteCopying(self)
         self.erasure = SqliteErasure(self)
+        # What was read in this transaction, or in an earlier one where nobody else has written since; None outside one.
+        self._known: dict[Hashable, Any] | None = None
+        self._known_before: dict[Hashable, Any] = {}
+        self._version_before: int | None = None
+        # The last row id of each table that numbers its rows, read once a transaction.
+        self._last_ids: dict[str, int] = {}
+
+    def begin_writing(self) -> None:
+        """A write transaction has begun: what earlier ones know holds if no other connection has written since."""
+        if self.connection.data_version() != self._version_before:
+            self._known_before = {}
+        self._known, self._last_ids = self._known_before, {}
+
+    def end_writing(self) -> None:
+        """The write transaction has ended: what was rolled back has been forgotten."""
+        self._known, self._version_before = None, self.connection.data_version()
+
+    def forget_known(self) -> None:
+        self._known_before.clear()
+        self._last_ids.clear()
+
+    def known(self, key: Hashable, read: Callable[[], Known]) -> Known:
+        if self._known is None:
+            return read()
+        if key in self._known:
+            return self._known[key]  # type: ignore[no-any-return]
+        value = read()
+        if value is not None:  # what is not there may be added
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = value
+        return value
 
     id_array = staticmethod(id_array)
     array = byte_array = staticmethod(value_array)
@@ -50,10 +86,11 @@ class SqliteTransaction(SqlTransaction):
         return True
 
     def new_ids(self, table: str, count: int) -> list[int]:
-        first: int = self.connection.execute(
-            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0) + 1", (table,)
-        ).get
-        return list(range(first, first + count))
+        if not self._last_ids:
+            self._last_ids.update(self.connection.execute("SELECT name, seq FROM sqlite_sequence"))
+        last = self._last_ids.get(table, 0)
+        self._last_ids[table] = last + count
+        return list(range(last + 1, last + 1 + count))
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         self.connection.execute(
