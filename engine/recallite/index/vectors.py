@@ -34,12 +34,16 @@ _STEPS = 100
 _SMALLEST_BLOCK = 100_000
 
 
+ALIKE = 100_000
+"""For up to so many visible vectors the shortlist is of one size."""
+
+
 def shortlist_size(vectors: int, wanted: int) -> int:
     """How many sketches to rescore to find the best `wanted` of this many visible vectors.
 
     On 100,000 real MiniLM vectors recall@10 is 0.995 with 400 and 0.998 with 800; it falls slowly with n.
     """
-    return max(4 * wanted, 800, int(800 * (vectors / 100_000) ** 0.5))
+    return max(4 * wanted, 800, int(800 * (vectors / ALIKE) ** 0.5))
 
 
 @lru_cache(maxsize=4)

@@ -141,9 +141,12 @@ def _memory(
 ) -> tuple[kernels.Workspace, kernels.Hits]:
     """The memory of this thread, made again where it does not fit."""
     longest, tokens, words = -(-asked.longest // 16) * 16, -(-asked.tokens // 64) * 64, -(-words // 16) * 16
+    rows, visible = len(view.terms.lengths), view.vectors.visible
+    if visible > kernels.SCAN_ALL:  # from so many on `workspace` makes the same
+        visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
     key = (
-        questions, longest, tokens, words, room, bound, len(view.terms.lengths), len(view.terms.segments),
-        view.vectors.sketches.shape[1], view.vectors.visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
+        questions, longest, tokens, words, room, bound, min(rows, plan.wanted), len(view.terms.segments),
+        view.vectors.sketches.shape[1], visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
         plan.shortlist, plan.bounded, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
         plan.limit, plan.standing, view.stated.frames.shape[1],
     )  # fmt: skip
@@ -156,6 +159,9 @@ def _memory(
             del held[next(iter(held))]
         work = kernels.workspace(view, plan, questions, longest, tokens, room, bound)
         found = held[key] = work, kernels.hits(plan, work, questions, words, longest)
+    elif len(found[0].scratch) != rows:  # a record more: two arrays have its row, the other eighty are as they were
+        scratch, bounds = np.zeros(rows, dtype=np.float32), np.empty(rows if plan.bounded else 0, dtype=np.int64)
+        found = held[key] = found[0]._replace(scratch=scratch, bound=bounds), found[1]
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.index.lexical import K1, B
-from recallite.index.vectors import shortlist_size
+from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.recall.confidence import SIGNAL_SETS, load_calibration
 from recallite.recall.learned_ranking import DEPTH, ranking_for
 from recallite.system.numerics import kernels
@@ -33,7 +33,8 @@ class Wanted(NamedTuple):
     """What makes a plan besides the profile.
 
     - by_vector, by_tokens: whether the questions have vectors, and token codes
-    - visible: how many vectors the filter admits; factor: how many times as many places as rows are looked at
+    - visible: how many vectors the filter admits, `ALIKE` for fewer; factor: how many times as many places as rows are
+      looked at
     - limit: hits; mmr_pool: those that MMR chooses among; wanted: candidates by each signal
     """
 
@@ -62,8 +63,9 @@ def wanted_of(
     factor = 1 if places <= len(view.terms.lengths) else 4
     return Wanted(
         by_vector and request.profile.vector_weight > 0 and places > 0, by_tokens, request.mode != "vector", embedder,
-        vectors.visible, factor, request.limit, request.mmr_pool, request.wanted, request.group_by is not None,
-        request.spread_over is not None, request.about_past, request.filter.include_superseded, shared,
+        max(vectors.visible, ALIKE), factor, request.limit, request.mmr_pool, request.wanted,
+        request.group_by is not None, request.spread_over is not None, request.about_past,
+        request.filter.include_superseded, shared,
     )  # fmt: skip
 
 
