@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,16 +16,17 @@ from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.kept_values import Kept, KeptValues
+from recallite.index.late_records import LateVectors
 from recallite.index.lexical import LexicalIndex
 from recallite.index.loading import aligned
 from recallite.index.locks import ReadWriteLock
+from recallite.index.row_filter import RowFilter
 from recallite.index.snapshot_manager import UNFIT
-from recallite.index.table import RecordTable, RowFilter
-from recallite.index.threshold_search import VectorBlock
+from recallite.index.table import RecordTable
 from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.protocol import Reader
-from recallite.store.values import Change, Commit, EmbedderRow, LinkBlock
+from recallite.store.values import Change, Commit, LinkBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,9 +81,7 @@ class MemoryIndex:
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
         self._kept = KeptValues()
-        self._reading_late = threading.Lock()
-        self._late_block, self._late_version = VectorBlock(0), -1
-        self._late_seen: set[int] = set()
+        self.late = LateVectors()
         self._reset()
 
     def _reset(self) -> None:
@@ -189,7 +187,7 @@ class MemoryIndex:
         """
         while True:
             self.lock.acquire_reading()
-            if self._matches(reader):
+            if self.matches(reader):
                 self.recalled = True
                 return
             self.lock.release_reading()
@@ -206,52 +204,6 @@ class MemoryIndex:
             yield
         finally:
             self.lock.release_reading()
-
-    @contextmanager
-    def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
-        """Hold the index where it lacks at most `most` new records of what `reader` sees.
-
-        Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record
-        and hardly more for a hundred.
-        """
-        while True:
-            embedder = reader.vectors.active_embedder()
-            with self.lock.reading():
-                late = self._late(reader, embedder, most)
-                if late is not None:
-                    yield embedder, self._block_of(reader, embedder, late)
-                    return
-            self.catch_up(reader)
-            with self.lock.reading():
-                if self._matches(reader):
-                    yield embedder, None
-                    return
-            reader.changes.refresh()
-
-    def _block_of(self, reader: Reader, embedder: EmbedderRow | None, late: list[int]) -> VectorBlock | None:
-        """The vectors of the records that the index lacks; those already read are cached until the index changes."""
-        if not late or embedder is None:
-            return None
-        with self._reading_late:
-            if self._late_version != self.version:
-                self._late_block, self._late_version = VectorBlock(embedder.dimension), self.version
-                self._late_seen = set()
-            new = [record_id for record_id in late if record_id not in self._late_seen]
-            if new:
-                self._late_block.extend(reader.vectors.of_current(new, embedder))
-                self._late_seen.update(new)
-            return self._late_block
-
-    def _late(self, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
-        """The row ids of the records that the index lacks; None where there are other changes than new records."""
-        changes = None if self.commit is None else reader.changes.since(self.commit)
-        if changes is None or any(change.operation not in ("insert", "link") for change in changes):
-            return None
-        count = sum(change.last_id - change.first_id + 1 for change in changes)
-        if count > most or (None if embedder is None else embedder.id) != self.embedder_id:
-            return None
-        new = (change for change in changes if change.operation == "insert")
-        return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
 
     def catch_up(self, reader: Reader) -> None:
         """Update to the commit that `reader` sees."""
@@ -305,7 +257,8 @@ class MemoryIndex:
             if others is not None and others == self.table.others:
                 self._kept.carry(self.version, _outlives_addition)
 
-    def _matches(self, reader: Reader) -> bool:
+    def matches(self, reader: Reader) -> bool:
+        """Whether it is at exactly the commit that `reader` sees."""
         return self.commit is not None and reader.changes.matches(self.commit)
 
     def _contains(self, reader: Reader) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.index.table import RowFilter
+from recallite.index.row_filter import RowFilter
 from recallite.index.vectors import Shortlist, farthest_sketch
 from recallite.system.parallel import run_tasks
 

@@ -11,7 +11,8 @@ import numpy as np
 from recallite.engine import Engine
 from recallite.index.kernel_view import view_of
 from recallite.index.memory_index import MemoryIndex, Selection
-from recallite.index.table import INSTRUCTION, RowFilter
+from recallite.index.row_filter import RowFilter
+from recallite.index.table import INSTRUCTION
 from recallite.model.filters import Versions
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.engine import Engine
+from recallite.index.late_records import nearly_current
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.threshold_search import Likely, ThresholdQuery, VectorBlock, likely_in_index
 from recallite.model.checks import now_us
@@ -74,7 +75,7 @@ def threshold_search(
         indexed = indexed and not engine.server_finds(reader)
         if indexed:
             index = index_of(engine, rows)
-            embedder, late = held.enter_context(index.nearly_current(reader, _LATE))
+            embedder, late = held.enter_context(nearly_current(index, reader, _LATE))
         else:
             embedder = reader.vectors.active_embedder()
         commit = reader.changes.commit()

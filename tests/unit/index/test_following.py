@@ -24,7 +24,7 @@ def index_of(memory):
 def is_current(memory):
     """Whether the index has all that was written, without a recall."""
     with memory._engine.store.read() as reader:
-        return index_of(memory)._matches(reader)
+        return index_of(memory).matches(reader)
 
 
 def arrays_of(memory):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite.index.table import RecordTable, RowFilter
+from recallite.index.row_filter import RowFilter
+from recallite.index.table import RecordTable
 from recallite.store.values import NEVER, Columns
 from tests.limits import examples
 from tests.unit.index.support import told

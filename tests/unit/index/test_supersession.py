@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.index.table import RowFilter
+from recallite.index.row_filter import RowFilter
 from recallite.store.sql.supersessions import SqlSupersessions
 from tests.unit.memory.support import PLAIN
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import apsw
@@ -24,8 +23,9 @@ from recallite.store.sqlite import erasing, files, rebuilding
 from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
 from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
-from recallite.store.sqlite.faults import raise_translated, translated
+from recallite.store.sqlite.faults import translated
 from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.reading import Reading
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import SqliteTransaction
@@ -156,7 +156,7 @@ class SqliteStore(Store):
         self.check_usable()
         if self.in_memory or self._inside == threading.get_ident():
             return self._read_as_writer()
-        return _Reading(self)
+        return Reading(self)
 
     @contextmanager
     def _read_as_writer(self) -> Iterator[SqliteTransaction]:
@@ -374,32 +374,3 @@ class SqliteStore(Store):
             readonly=readonly,
             key=self.key,
         )
-
-
-class _Reading:
-    """A read transaction. A class: recalls are short, and a generator takes three times as long."""
-
-    __slots__ = ("_reader", "_store")
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> SqliteTransaction:
-        reader = self._reader = self._store.take_reader()
-        try:
-            reader.connection.execute("BEGIN")
-            reader.changes.begin_reading()
-        except BaseException as fault:
-            self.__exit__(type(fault), fault, None)
-            raise
-        return reader
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        store, reader = self._store, self._reader
-        try:
-            if fault is not None:
-                raise_translated(fault, store.path, reader.connection, encrypted=store.key is not None)
-        finally:
-            store.give_back(reader, sound=fault is None)
