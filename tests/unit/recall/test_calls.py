@@ -12,7 +12,7 @@ from tests.conftest import PLAIN
 
 MOST_CALLS, MOST_FILES = 175, 45
 # The view of the index is made again; nothing is read of what was written.
-MOST_CALLS_AFTER_A_WRITE = 350
+MOST_CALLS_AFTER_A_WRITE = 250
 
 
 def calls_of(memory, vector):
