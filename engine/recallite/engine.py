@@ -72,6 +72,7 @@ class Engine:
             path,
             busy_timeout_ms=settings.busy_timeout_ms,
             durability=settings.durability,
+            vector_type=settings.vectors,
             key=key,
             pool_size=settings.pool_size,
             statement_timeout_ms=settings.statement_timeout_ms,

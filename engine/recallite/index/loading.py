@@ -123,7 +123,7 @@ def _vectors(
     ends: list[int] = []
 
     def read(own: Reader, bounds: Range) -> PackedVectors:
-        return own.blocks.within(scope).vector_range(embedder.id, embedder.dimension, bounds)
+        return own.blocks.within(scope).vector_range(embedder, bounds)
 
     def append(block: PackedVectors, _: int) -> None:
         vectors.extend(block, parts.table.rows_of)

@@ -242,6 +242,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     behind_ms: float | None
     embedder: str | None
     dimension: int | None
+    vector_type: str | None
     kernels: str
     mode: str
     services: dict[str, int] = field(default_factory=dict)

@@ -64,6 +64,9 @@ class Settings(Section, frozen=True, kw_only=True):
     - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:
       about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Models over HTTP
       give none.
+    - vectors: How the vectors of a new store are kept. `float16` takes half of the space, 0.8 KB less of a memory with
+      384 components, and changes cosines by about 0.0001. A store of the other type refuses to be written; `rebuild`
+      converts it, to `float16` for good.
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
       a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
@@ -91,6 +94,7 @@ class Settings(Section, frozen=True, kw_only=True):
     query_cache_size: int = 512
     key_file: Annotated[str | None, Setting(environment="RECALLITE_KEY_FILE")] = None
     token_codes: bool = True
+    vectors: Literal["float32", "float16"] = "float32"
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
 

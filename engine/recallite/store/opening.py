@@ -42,6 +42,7 @@ class StoreOptions(TypedDict, total=False):
     statement_timeout_ms: int
     server_wait_ms: int
     standby_lag_ms: int
+    vector_type: str
     unfinished: bool
 
 
@@ -69,6 +70,7 @@ def open_store(path: str | os.PathLike[str], *, key: str | None = None, **option
             path,
             busy_timeout_ms=options.get("busy_timeout_ms", 10_000),
             durability=options.get("durability", "full"),
+            vector_type=options.get("vector_type", "float32"),
             key=key,
             unfinished=options.get("unfinished", False),
         )

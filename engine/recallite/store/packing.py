@@ -5,6 +5,7 @@ They are derived from the stored vectors whenever an index reads these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,15 @@ class PackedVectors(NamedTuple):
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
     residuals: NDArray[np.int8]
+
+
+def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    """Stored vectors (n, dimension): float32, or float16 where they have half the bytes."""
+    sizes = {len(value) for value in values}
+    if len(sizes) > 1:
+        return np.concatenate([as_float32([value], dimension) for value in values])
+    kept = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
+    return kept.reshape(-1, dimension).astype(np.float32, copy=False)
 
 
 def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:

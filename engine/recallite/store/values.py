@@ -245,12 +245,23 @@ class Parts(NamedTuple):
 
 
 class EmbedderRow(NamedTuple):
-    """An embedder that made vectors of this store."""
+    """An embedder that made vectors of this store, which keeps them as `vector_type`: float32 or float16."""
 
     id: int
     fingerprint: str
     name: str
     dimension: int
+    vector_type: str = "float32"
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a stored vector."""
+        return self.dimension * (2 if self.vector_type == "float16" else 4)
+
+    @property
+    def dtype(self) -> str:
+        """The type of a stored component, as NumPy names it."""
+        return "<f2" if self.vector_type == "float16" else "<f4"
 
 
 CHUNK_KIND = "chunk"

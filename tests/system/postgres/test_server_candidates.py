@@ -106,6 +106,26 @@ def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(bo
                 assert len(expected) > 0
 
 
+def test_vectors_kept_as_float16_are_searched_alike(filled):
+    with Memory(filled, settings=settings("server", vectors="float16")) as memory:
+        assert memory.rebuild().ok
+        assert memory.stats().vector_type == "float16"
+        expected = memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5)
+    with Memory(filled, settings=settings("memory", vectors="float16")) as memory:
+        assert_same(memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5), expected)
+        memory.remember("another", vector=unit(301, DIMENSION))
+        assert memory.verify().ok
+
+
+@pytest.mark.parametrize("type", ["<f4", "<f2"])
+def test_the_server_reads_components_as_they_are_stored(filled, connected, type):
+    values = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 1 / 3, 6e-5, -3e-6, 0.99], dtype=type)
+    with connected(filled).connect() as connection:
+        row = connection.execute("SELECT halves(%s, 10)::text", (values.tobytes(),)).fetchone()
+    found = np.array(row[0][1:-1].split(","), dtype=np.float64)
+    assert found == pytest.approx(values.astype(np.float16).astype(np.float64), rel=1.1e-3, abs=1e-7)
+
+
 def test_questions_that_are_asked_together_have_the_hits_of_each(both):
     _, server = both
     questions = [f"{WORDS[place]} rare" for place in range(5)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from recallite.store.packing import PackedVectors, pack
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, term_block
-from recallite.store.values import Columns, LinkBlock, TermBlock, TokenBlock
+from recallite.store.values import Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,15 +98,16 @@ class PostgresBlocks(SqlBlocks):
         last: int = self._execute(f"SELECT coalesce(max(id), 0) FROM ({rows}) found").get
         return [*pairwise([0, *ends, *([last] if last > ([0, *ends])[-1] else [])])]
 
-    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+    def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
         numbers, values = self._execute(
             "SELECT string_agg(int8send(id) || int8send(record_id), ''::bytea), string_agg(value, ''::bytea) "
             f"FROM (SELECT t.id, t.record_id, t.value FROM vector t {self._of_record('vectors')} AND t.id > ? "
             "AND t.id <= ? AND t.embedder_id = ? AND length(t.value) = ? ORDER BY t.id) found",
-            (*bounds, embedder_id, 4 * dimension),
+            (*bounds, embedder.id, embedder.vector_bytes),
         ).fetchone()
         ids, owners = np.frombuffer(numbers or b"", dtype=">i8").astype(np.int64).reshape(-1, 2).T
-        return pack(ids, owners, np.frombuffer(values or b"", dtype="<f4").reshape(-1, dimension))
+        kept = np.frombuffer(values or b"", dtype=embedder.dtype).reshape(-1, embedder.dimension)
+        return pack(ids, owners, kept.astype(np.float32, copy=False))
 
     def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
         ids, sizes, codes = self._execute(

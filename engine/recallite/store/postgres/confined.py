@@ -28,7 +28,9 @@ class ConfinedVectors(SqlVectors):
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         if self.active_embedder() is None:
             self._tx.lock(["the first embedder"], wait=True)  # type: ignore[attr-defined]
-            self._execute("SELECT name_first_embedder(?, ?, ?)", (fingerprint, name, dimension))
+            self._execute(
+                "SELECT name_first_embedder(?, ?, ?, ?)", (fingerprint, name, dimension, self._tx.vector_type)
+            )
         return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
 
 

@@ -56,6 +56,7 @@ class PostgresStore(Store):
         *,
         busy_timeout_ms: int = 10_000,
         durability: str = "full",
+        vector_type: str = "float32",
         pool_size: int = 8,
         statement_timeout_ms: int = 60_000,
         server_wait_ms: int = 30_000,
@@ -72,6 +73,7 @@ class PostgresStore(Store):
             wait_seconds=server_wait_ms / 1000,
             durable=durability == "full",
         )
+        self._vector_type = vector_type
         self._process = os.getpid()
         self._closed = False
         self._inside = _Inside()
@@ -315,6 +317,7 @@ class PostgresStore(Store):
         if found is None:
             confined = self.confined_to is not None
             found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
+            found.vector_type = self._vector_type
             raw.transaction_on_it = found
         return found
 

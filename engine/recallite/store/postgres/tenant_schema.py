@@ -63,9 +63,10 @@ CREATE FUNCTION add_tag_names(names TEXT[]) RETURNS void {_OWNER} BEGIN ATOMIC
         ON CONFLICT DO NOTHING;
 END;
 -- The first who stores a vector names the embedder of the memory.
-CREATE FUNCTION name_first_embedder(fingerprint TEXT, name TEXT, dimension BIGINT) RETURNS void {_OWNER} BEGIN ATOMIC
-    INSERT INTO embedder (fingerprint, name, dimension, active)
-        SELECT fingerprint, name, dimension, true WHERE NOT EXISTS (SELECT FROM embedder e WHERE e.active)
+CREATE FUNCTION name_first_embedder(fingerprint TEXT, name TEXT, dimension BIGINT, vector_type TEXT)
+    RETURNS void {_OWNER} BEGIN ATOMIC
+    INSERT INTO embedder (fingerprint, name, dimension, vector_type, active)
+        SELECT fingerprint, name, dimension, vector_type, true WHERE NOT EXISTS (SELECT FROM embedder e WHERE e.active)
         ON CONFLICT DO NOTHING;
 END;
 CREATE FUNCTION trim_feed() RETURNS void {_OWNER} BEGIN ATOMIC
@@ -175,7 +176,7 @@ FUNCTIONS = (
     "add_kind_names(TEXT[])",
     "add_scope_names(TEXT[])",
     "add_tag_names(TEXT[])",
-    "name_first_embedder(TEXT, TEXT, BIGINT)",
+    "name_first_embedder(TEXT, TEXT, BIGINT, TEXT)",
     "trim_feed()",
 )
 """The functions that run with the rights of the owner."""

@@ -46,7 +46,7 @@ class Blocks(Protocol):
     def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
         """Ranges (after, up to) that cover the blocks of a sort, each small enough to be read at once."""
 
-    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+    def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
         """The packed vectors of one embedder in a range, by vector id."""
 
     def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.store.packing import PackedVectors, pack
+from recallite.store.packing import PackedVectors, as_float32, pack
 from recallite.store.sql.repository import Repository
 from recallite.store.values import NEVER, LinkBlock, TermBlock, TokenBlock
 
@@ -103,10 +103,9 @@ class SqlBlocks(Repository):
 
 def packed_rows(rows: list[tuple[int, int, Any]], dimension: int) -> PackedVectors:
     """The packed form of (id, record id, value) rows, without values of another size or type: `verify` names them."""
-    whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) == 4 * dimension]
+    whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) in (2 * dimension, 4 * dimension)]
     numbers = np.array([row[:2] for row in whole], dtype=np.int64).reshape(-1, 2)
-    values = np.frombuffer(b"".join([row[2] for row in whole]), dtype="<f4").reshape(-1, dimension)
-    return pack(numbers[:, 0], numbers[:, 1], values)
+    return pack(numbers[:, 0], numbers[:, 1], as_float32([row[2] for row in whole], dimension))
 
 
 def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:

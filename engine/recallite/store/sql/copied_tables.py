@@ -76,7 +76,7 @@ TABLES = (
     _table("scope", "id i, path t", chosen=_PATH),
     _table("kind", "id i, name t", chosen=f"EXISTS (SELECT 1 FROM record r WHERE r.kind = kind.name AND r.{_SCOPED})"),
     _table("source", "id i, scope_id i, name t, metadata t?", chosen=_SCOPED),
-    _table("embedder", "id i, fingerprint t, name t, dimension i, active b", chosen="true"),
+    _table("embedder", "id i, fingerprint t, name t, dimension i, vector_type t, active b", chosen="true"),
     # Which words a scope has is not for SQL to say: they are in arrays.
     _table(TERM, "id i, text t", chosen="id IN (SELECT value FROM carray(?))"),
     _table(

@@ -9,6 +9,7 @@ import msgspec
 from recallite.store.protocol import Progress
 from recallite.store.rows import read_rows
 from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
 
@@ -28,7 +29,7 @@ class _Text(NamedTuple):
 
 
 def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
-    """Words and hashes from the records. Unsound vectors are removed.
+    """Words and hashes from the records. Unsound vectors are removed, the others kept as the settings say.
 
     A database has emptied the derived tables before, and filled those that it alone has.
     """
@@ -59,6 +60,7 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
         if on_progress is not None:
             on_progress(done, total)
     _mend_vectors(tx)
+    tx.vectors.convert()
     tx.changes.append("reload", 0)
 
 
@@ -103,8 +105,8 @@ def _mend_vectors(tx: SqlTransaction) -> None:
     )
     tx.forget_known()
     tx.connection.execute(
-        "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN "
-        "(SELECT id FROM embedder) OR length(value) != (SELECT 4 * dimension FROM embedder e WHERE e.id = embedder_id)"
+        "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN (SELECT id "
+        f"FROM embedder) OR length(value) != (SELECT {VECTOR_BYTES} FROM embedder e WHERE e.id = embedder_id)"
     )
     tx.connection.execute(
         "DELETE FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector) OR length(codes) % 8 != 0"

@@ -46,6 +46,7 @@ def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
         "sequence": tx.changes.last() if scope == "/" else None,
         "embedder": None if embedder is None else embedder.name,
         "dimension": None if embedder is None else embedder.dimension,
+        "vector_type": None if embedder is None else embedder.vector_type,
     }
 
 

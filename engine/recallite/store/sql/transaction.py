@@ -58,6 +58,8 @@ class SqlTransaction(Writer):
     def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
         self.connection = connection
         self.path = path
+        # As what new embedders' vectors are kept: float32 or float16.
+        self.vector_type = "float32"
         self.numbers = numbers
         self.conditions = conditions
         # The commit at which the transaction of a caller began, inside it.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recallite.errors import EmbedderMismatch
+from recallite.store.packing import as_float32
 from recallite.store.sql.repository import Repository
 from recallite.store.values import NEVER, EmbedderRow, Parts
 
@@ -21,6 +22,10 @@ _WITHOUT = (
 )
 
 _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
+
+_EMBEDDER = "id, fingerprint, name, dimension, vector_type"
+VECTOR_BYTES = "CASE e.vector_type WHEN 'float16' THEN 2 ELSE 4 END * e.dimension"
+"""The size of a stored vector of an embedder `e`."""
 
 
 class SqlVectors(Repository):
@@ -39,10 +44,7 @@ class SqlVectors(Repository):
         found: dict[tuple[int, int, str, int], list[bytes]] = {}
         for *record, value in rows:
             found.setdefault(tuple(record), []).append(value)
-        return [
-            (*record, np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, embedder.dimension))
-            for record, values in found.items()
-        ]
+        return [(*record, as_float32(values, embedder.dimension)) for record, values in found.items()]
 
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
         """The float32 bytes of the parts of records, by row id."""
@@ -52,7 +54,7 @@ class SqlVectors(Repository):
             "ORDER BY record_id, part",
             (embedder.id, self._id_array(ids)),
         ):
-            found.setdefault(record_id, []).append(value)
+            found.setdefault(record_id, []).append(_float32_bytes(value, embedder.dimension))
         return found
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
@@ -87,7 +89,7 @@ class SqlVectors(Repository):
         return self._tx.known("embedder", self._read_active)
 
     def _read_active(self) -> EmbedderRow | None:
-        row = self._execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
+        row = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE active").fetchone()
         return None if row is None else EmbedderRow(*row)
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
@@ -101,26 +103,31 @@ class SqlVectors(Repository):
                 f"{self._tx.path} holds vectors of {active.name} ({active.dimension}); this embedder is {name} "
                 f"({dimension}, {fingerprint}). Run: recallite --db {self._tx.path} reembed"
             )
+        if active.vector_type != self._tx.vector_type:
+            raise EmbedderMismatch(
+                f"{self._tx.path} keeps vectors as {active.vector_type}, and "
+                f"Settings(vectors={self._tx.vector_type!r}) asks for others. Open it with "
+                f"vectors={active.vector_type!r}, or run rebuild, which converts them"
+            )
         return active
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         self._execute(
-            "INSERT INTO embedder (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING",
-            (fingerprint, name, dimension),
+            "INSERT INTO embedder (fingerprint, name, dimension, vector_type) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (fingerprint) DO NOTHING",
+            (fingerprint, name, dimension, self._tx.vector_type),
         )
-        row: Any = self._execute(
-            "SELECT id, fingerprint, name, dimension FROM embedder WHERE fingerprint = ?", (fingerprint,)
-        ).fetchone()
+        row: Any = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE fingerprint = ?", (fingerprint,)).fetchone()
         return EmbedderRow(*row)
 
     def of_record(self, record_id: int) -> Parts:
         rows = self._rows(
-            "SELECT v.value, c.codes FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
+            "SELECT v.value, c.codes, e.dimension FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
             "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
             (record_id,),
         )
         codes = tuple(row[1] for row in rows)
-        return Parts(tuple(row[0] for row in rows), () if None in codes else codes)
+        return Parts(tuple(_float32_bytes(row[0], row[2]) for row in rows), () if None in codes else codes)
 
     def count_waiting(self) -> int:
         return self._number(
@@ -185,12 +192,12 @@ class SqlVectors(Repository):
             rows = self._rows(
                 "SELECT record_id, value FROM vector "
                 "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
-                (start, start + 8192, active.id, 4 * active.dimension),
+                (start, start + 8192, active.id, active.vector_bytes),
             )
             bad.update(row[0] for row in rows if not isinstance(row[1], bytes))
             rows = [row for row in rows if isinstance(row[1], bytes)]
             if rows:
-                values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
+                values = as_float32([row[1] for row in rows], active.dimension)
                 norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
                 bad.update(rows[place][0] for place in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
         return sorted(bad)
@@ -203,13 +210,28 @@ class SqlVectors(Repository):
         self._execute_many(
             "INSERT INTO vector (id, record_id, part, embedder_id, value) VALUES (?, ?, ?, ?, ?)",
             [
-                (vector_id, record_id, part, embedder.id, value)
+                (vector_id, record_id, part, embedder.id, _kept(value, embedder))
                 for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )
         self.insert_token_codes(
             [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
         )
+
+    def convert(self) -> None:
+        """Keep the vectors of all embedders as the settings say."""
+        for row in self._rows(f"SELECT {_EMBEDDER} FROM embedder WHERE vector_type != ?", (self._tx.vector_type,)):
+            last, embedder = 0, EmbedderRow(*row)._replace(vector_type=self._tx.vector_type)
+            while rows := self._rows(
+                "SELECT id, value FROM vector WHERE id > ? AND embedder_id = ? ORDER BY id LIMIT 2048",
+                (last, embedder.id),
+            ):
+                self._execute_many(
+                    "UPDATE vector SET value = ? WHERE id = ?",
+                    [(_kept(_float32_bytes(value, embedder.dimension), embedder), row_id) for row_id, value in rows],
+                )
+                last = rows[-1][0]
+            self._execute("UPDATE embedder SET vector_type = ? WHERE id = ?", (embedder.vector_type, embedder.id))
 
     def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Store (vector id, codes) rows."""
@@ -291,3 +313,17 @@ class SqlVectors(Repository):
             f"WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
             (*visible.values, limit),
         )
+
+
+def _float32_bytes(value: bytes, dimension: int) -> bytes:
+    """A stored vector as float32; what is no vector, as it is."""
+    if not isinstance(value, bytes) or len(value) != 2 * dimension:
+        return value
+    return np.frombuffer(value, dtype="<f2").astype("<f4").tobytes()
+
+
+def _kept(value: bytes, embedder: EmbedderRow) -> bytes:
+    """Float32 bytes as an embedder's vectors are stored."""
+    if embedder.vector_type == "float32":
+        return value
+    return np.frombuffer(value, dtype="<f4").astype(embedder.dtype).tobytes()

@@ -15,6 +15,7 @@ from recallite.store.protocol import Progress
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import Stated, listed_keys, stored_form
 from recallite.store.sql.supersessions import DERIVED_SQL
+from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.text.normalise import content_hash
 from recallite.text.record_words import record_words, written_words
 from recallite.text.standing import standing_of
@@ -66,7 +67,7 @@ _CHECKS = (
     Check(
         "vector of the wrong size",
         "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
-        "WHERE length(v.value) != 4 * e.dimension",
+        f"WHERE length(v.value) != {VECTOR_BYTES}",
         REBUILD,
     ),
     Check(

@@ -18,7 +18,7 @@ from recallite.store.rows import read_rows
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, packed_rows, term_block
 from recallite.store.sqlite.arrays import id_array
 from recallite.store.sqlite.connection import CACHE_KIB
-from recallite.store.values import Columns, TermBlock
+from recallite.store.values import Columns, EmbedderRow, TermBlock
 
 # Of pages that are read once: with the cache that recall uses, reading a million vectors took 1.25 times as long, and
 # left 64 MB behind.
@@ -83,14 +83,14 @@ class SqliteBlocks(SqlBlocks):
         chunk = ROWS_A_BLOCK[blocks]
         return [(start, start + chunk) for start in range(0, last, chunk)]
 
-    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+    def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
         # A range of row ids is walked in their order. Values and ids concatenated by SQLite take as long.
         return packed_rows(
             self._rows(
                 "SELECT id, record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id",
-                (*bounds, embedder_id),
+                (*bounds, embedder.id),
             ),
-            dimension,
+            embedder.dimension,
         )
 
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:

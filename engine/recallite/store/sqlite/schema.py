@@ -117,11 +117,12 @@ CREATE TABLE embedder (
     fingerprint TEXT NOT NULL UNIQUE,
     name        TEXT NOT NULL,
     dimension   INTEGER NOT NULL,
+    vector_type TEXT NOT NULL DEFAULT 'float32' CHECK (vector_type IN ('float32', 'float16')),
     active      INTEGER NOT NULL DEFAULT 0
 );
 
--- The original vectors, float32 little-endian as sqlite-vec reads them. A text longer than the embedder's window has
--- several parts.
+-- The original vectors, little-endian: float32, as sqlite-vec reads them, or float16 where the embedder's row says so.
+-- A text longer than the embedder's window has several parts.
 CREATE TABLE vector (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     record_id   INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
@@ -204,7 +205,8 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   LEFT JOIN access a ON a.record_id = r.id
  WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- chunks have a view of their own
 
--- With sqlite-vec loaded: SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
+-- With sqlite-vec loaded, of vectors that are kept as float32:
+-- SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
 CREATE VIEW memory_vectors AS
 SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at,

@@ -45,14 +45,14 @@ class SqliteStore(Store):
         *,
         busy_timeout_ms: int = 10_000,
         durability: str = "full",
+        vector_type: str = "float32",
         key: str | None = None,
         unfinished: bool = False,
     ) -> None:
         self.path = resolve(path)
         given = None if key is None else Key(key)
         self.key = None if self.in_memory else given
-        self._busy_timeout_ms = busy_timeout_ms
-        self._durability = durability
+        self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._numbers = WordNumbers()
@@ -357,7 +357,7 @@ class SqliteStore(Store):
         connection = connect()
         if not self.in_memory:
             self._checkpoints.watch(connection, connect)
-        return SqliteTransaction(connection, self.path, self._numbers)
+        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
 
     def _open_reader(self) -> SqliteTransaction:
         reader = SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)

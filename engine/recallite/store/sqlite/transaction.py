@@ -34,8 +34,11 @@ class SqliteTransaction(SqlTransaction):
     # The writer that was open when a reader was opened.
     beside: SqliteTransaction | None = None
 
-    def __init__(self, connection: apsw.Connection, path: str, numbers: WordNumbers) -> None:
+    def __init__(
+        self, connection: apsw.Connection, path: str, numbers: WordNumbers, vector_type: str = "float32"
+    ) -> None:
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
+        self.vector_type = vector_type
         if sqlite_vec_version(connection) is not None:
             self.vectors = SqliteVectors(self)
         self.records = SqlRecords(self)

@@ -26,6 +26,8 @@ class SqliteVectors(SqlVectors):
     """The tables of vectors on a connection with sqlite-vec; without it, SqlVectors computes the same in Python."""
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
+        if embedder.vector_type != "float32":  # sqlite-vec reads no other
+            return super().cosines(embedder, query, ids)
         # Of unit vectors 1 - d * d / 2 is the cosine: at 0.9 and above to 6e-8, where vec_distance_cosine, which adds
         # up in float32, is out by 1.2e-6. In the order of the array: joined and grouped, SQLite would sort the rows.
         distances = self._rows(
@@ -37,6 +39,9 @@ class SqliteVectors(SqlVectors):
         return np.array(nearest[: len(ids)], dtype=np.float32)
 
     def unsound(self) -> list[int]:
+        active = self.active_embedder()
+        if active is None or active.vector_type != "float32":
+            return super().unsound()
         return self._column(
             "SELECT DISTINCT v.record_id FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
             f"WHERE length(v.value) = 4 * e.dimension AND ({_SOUND.format(bytes='4 * e.dimension')}) IS NOT TRUE "

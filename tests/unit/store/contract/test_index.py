@@ -117,10 +117,7 @@ def test_vectors_come_back_packed(store):
         )
     with store.read() as reader:
         packed = reader.blocks.vectors(embedder.id, embedder.dimension, ids)
-        ranges = [
-            reader.blocks.vector_range(embedder.id, embedder.dimension, bounds)
-            for bounds in reader.blocks.ranges("vectors")
-        ]
+        ranges = [reader.blocks.vector_range(embedder, bounds) for bounds in reader.blocks.ranges("vectors")]
         current = reader.vectors.of_current(ids, embedder)
         assert reader.vectors.of_record(ids[0]) == parts(1, 2)
     assert packed.owners.tolist() == [ids[0], ids[0], ids[1]]
