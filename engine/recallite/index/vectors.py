@@ -1,6 +1,6 @@
 """Vectors in memory: a 1-bit sketch for the shortlist by Hamming distance, and int8 codes to rescore it.
 
-Residuals of the codes give the exact cosines of the best. A vector of 384 dimensions takes about 830 bytes. The float32
+Residuals of the codes give the exact cosines of the best. A vector of 384 dimensions takes about 830 bytes. The
 originals stay in the store.
 """
 

@@ -65,7 +65,7 @@ class Settings(Section, frozen=True, kw_only=True):
       about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Models over HTTP
       give none.
     - vectors: How the vectors of a new store are kept. `float16` takes half of the space, 0.8 KB less of a memory with
-      384 components, and changes cosines by about 0.0001. A store of the other type refuses to be written; `rebuild`
+      384 components, and changes cosines by less than 0.001. A store of the other type refuses to be written; `rebuild`
       converts it, to `float16` for good.
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
       a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.

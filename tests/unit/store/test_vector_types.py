@@ -1,4 +1,4 @@
-"""Vectors kept as float16: half of the bytes, cosines that differ by about 0.0001, and never two types at once."""
+"""Vectors kept as float16: half of the bytes, cosines that differ by less than 0.001, and never two types at once."""
 
 from __future__ import annotations
 
