@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from recallite import Workspace, WorkspaceConfig
+from recallite.store.sql.term_lists import unpacked
 from recallite.store.sqlite.verifying import verify
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
@@ -60,7 +61,7 @@ def dump(workspace: Workspace) -> dict[str, Any]:
         texts = dict(reader.connection.execute("SELECT id, text FROM term"))
         words = {}
         for record, terms, numbers in reader.connection.execute("SELECT record_id, terms, counts FROM record_terms"):
-            ids = np.frombuffer(terms, "<i4").tolist()
+            ids = unpacked(terms, np.array([0, len(numbers)])).tolist()
             words[place[record]] = sorted(zip((texts[each] for each in ids), list(numbers), strict=False))
         rows = reader.connection.execute("SELECT count(*) FROM record").get
         sources = reader.connection.execute("SELECT name FROM source ORDER BY 1").fetchall()

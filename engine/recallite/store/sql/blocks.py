@@ -10,6 +10,7 @@ import numpy as np
 from recallite.errors import StoreCorrupt
 from recallite.store.packing import PackedVectors, as_float32, pack
 from recallite.store.sql.repository import Repository
+from recallite.store.sql.term_lists import CHANGED, unpacked
 from recallite.store.values import NEVER, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
@@ -119,16 +120,13 @@ def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
 
 
 def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
-    """The term lists of records: numbers, and counts with a zero byte behind those of each record."""
+    """The term lists of records: packed numbers, and counts with a zero byte behind those of each record."""
     marked = np.frombuffer(counts, dtype=np.uint8)
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)
-    if len(ends) != len(ids) or len(numbers) != 4 * (len(counts) - len(ends)):
-        raise StoreCorrupt(
-            "the words of a record are not what was stored: another program, or the disk, changed them. "
-            "Run: recallite rebuild"
-        )
+    if len(ends) != len(ids):
+        raise StoreCorrupt(CHANGED)
     offsets[1:] = ends - np.arange(len(ids))
     # In 60 % of the time of a selection by mask.
     kept = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
-    return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), kept, offsets)
+    return TermBlock(ids, unpacked(numbers, offsets), kept, offsets)

@@ -14,6 +14,7 @@ from recallite.store.rows import stored_json
 from recallite.store.sql.copied_tables import MESSAGE, META_KEYS, OWN_CONTENT, TABLES, TERM, CopiedTable
 from recallite.store.sql.rebuilding import open_epoch
 from recallite.store.sql.repository import Repository
+from recallite.store.sql.term_lists import numbers_in
 
 if TYPE_CHECKING:
     from recallite.store.sql.transaction import SqlTransaction
@@ -73,8 +74,7 @@ class SqlPart(Repository):
             (last, *bound, table.rows_a_block),
         ):
             last = rows[-1][0]
-            for _, terms in rows:
-                used.update(memoryview(terms).cast("i"))
+            used.update(numbers_in([terms for _, terms in rows]).tolist())
         return sorted(used)
 
     def _checked(self, table: CopiedTable, rows: list[Any]) -> list[CopiedRow]:

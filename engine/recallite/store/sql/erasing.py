@@ -9,6 +9,7 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.store.byte_search import LEAST_BYTES
 from recallite.store.sql.repository import INSIDE, Repository, within
+from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import Erased
 
 # Pieces of a longer value, one every so many bytes.
@@ -132,13 +133,11 @@ class SqlErasure(Repository):
 
     def _terms(self, record_ids: Sequence[int]) -> list[int]:
         """The numbers of the words of these records."""
-        terms: set[int] = set()
-        for (blob,) in self._execute(
+        lists = self._column(
             "SELECT terms FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
             (self._id_array(record_ids),),
-        ):
-            terms.update(memoryview(blob).cast("i"))
-        return sorted(terms)
+        )
+        return numbers_in(lists).tolist()
 
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recallite.store.sql.repository import Repository
+from recallite.store.sql.term_lists import packed_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,17 +67,10 @@ class SqlLexicon(Repository):
         places, counts, offsets = reading.words_of(texts)
         self._check_epoch()
         numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
-        # By record, then by number; all in one sort.
-        keys = np.repeat(np.arange(len(ids), dtype=np.int64) << 40, np.diff(offsets))
-        keys |= numbers.astype(np.int64) << 8 | counts
-        keys.sort()
-        terms, values = (keys >> 8 & 0xFFFFFFFF).astype("<i4").tobytes(), keys.astype(np.uint8).tobytes()
+        lists = packed_lists(numbers, counts, offsets)
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
-            [
-                (record_id, terms[4 * start : 4 * stop], values[start:stop])
-                for record_id, (start, stop) in zip(ids, itertools.pairwise(offsets.tolist()), strict=True)
-            ],
+            [(record_id, *each) for record_id, each in zip(ids, lists, strict=True)],
         )
 
     def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from recallite.store.protocol import Progress
 from recallite.store.rows import read_rows
 from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.term_lists import numbers_in
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
@@ -67,8 +69,9 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
 def drop_unused(tx: SqlTransaction) -> None:
     """Drop words and tags that no record has."""
     used: set[int] = set()
-    for (blob,) in tx.connection.execute("SELECT terms FROM record_terms"):
-        used.update(memoryview(blob).cast("i"))
+    rows = iter(tx.connection.execute("SELECT terms FROM record_terms"))
+    while lists := [row[0] for row in islice(rows, _BATCH)]:
+        used.update(numbers_in(lists).tolist())
     unused = [row[0] for row in tx.connection.execute("SELECT id FROM term") if row[0] not in used]
     if unused:
         open_epoch(tx)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,9 +16,10 @@ from recallite.store.protocol import Progress
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import Stated, listed_keys, stored_form
 from recallite.store.sql.supersessions import DERIVED_SQL
+from recallite.store.sql.term_lists import packed_lists
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.text.normalise import content_hash
-from recallite.text.record_words import record_words, written_words
+from recallite.text.reading import read_texts
 from recallite.text.standing import standing_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
+_BLOCK = 1000
 REBUILD = "recallite rebuild"
 RESTORE = "restore a backup, or export what can be read and import it into a new file"
 
@@ -207,27 +210,25 @@ def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iter
         "r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
         "LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
     )
-    for done, row in enumerate(rows, 1):
-        public_id, text, context, stored_hash, terms, counts, tags, kind, standing, indexed = row
-        if not isinstance(text, str) or not isinstance(context, str | None):
-            edited.append(public_id)
-            continue
-        if content_hash(text, context) != stored_hash:
-            edited.append(public_id)
-        if (standing_of(kind, text, context) if indexed else None) != standing:
-            misjudged.append(public_id)
-        if not indexed:
-            wrong += [public_id] * (terms is not None)
-        elif terms is None:
-            missing.append(public_id)
-        elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
-            wrong.append(public_id)
-        else:
-            words = record_words(written_words(text, context), context, msgspec.json.decode(tags)).counts()
-            expected = sorted((numbers.get(word, -1), count) for word, count in words.items())
-            if expected != list(zip(np.frombuffer(terms, dtype="<i4").tolist(), counts, strict=False)):
+    done = 0
+    stream = iter(rows)
+    while block := list(islice(stream, _BLOCK)):
+        readable = [row for row in block if isinstance(row[1], str) and isinstance(row[2], str | None)]
+        edited += [row[0] for row in block if not (isinstance(row[1], str) and isinstance(row[2], str | None))]
+        for row, words in zip(readable, _expected(readable, numbers), strict=True):
+            public_id, text, context, stored_hash, terms, counts, _, kind, standing, indexed = row
+            if content_hash(text, context) != stored_hash:
+                edited.append(public_id)
+            if (standing_of(kind, text, context) if indexed else None) != standing:
+                misjudged.append(public_id)
+            if not indexed:
+                wrong += [public_id] * (terms is not None)
+            elif terms is None:
+                missing.append(public_id)
+            elif (terms, counts) != words:
                 wrong.append(public_id)
-        if on_progress is not None and done % 1000 == 0:
+        done += len(block)
+        if on_progress is not None:
             on_progress(done, total)
     for name, examples in (
         ("record without words", missing),
@@ -241,3 +242,12 @@ def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iter
     ).get
     if orphans:
         yield Problem(name="words without record", count=orphans)
+
+
+def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
+    """The values `terms` and `counts` of rows of `_words`; a word without a number is 0."""
+    reading = read_texts(
+        [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
+    )
+    known = np.array([numbers.get(word, 0) for word in reading.vocabulary], np.int32)
+    return packed_lists(known[reading.places], reading.counts, reading.offsets)

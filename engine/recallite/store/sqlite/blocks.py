@@ -106,8 +106,7 @@ class SqliteBlocks(SqlBlocks):
             "(SELECT max(record_id) FROM record_terms WHERE record_id <= ?)",
             bounds,
         ).fetchone()
-        # A byte for each word, and one for each record.
-        count = len(counts) - len(numbers) // 4
+        count = counts.count(b"\0")
         if count and ends[1] - ends[0] + 1 == count:
             ids = np.arange(ends[0], ends[1] + 1, dtype=np.int64)
         else:

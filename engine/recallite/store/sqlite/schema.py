@@ -160,8 +160,8 @@ CREATE TABLE token_code (
 -- For counts and sizes without reading the codes.
 CREATE INDEX token_code_size ON token_code(length(codes));
 
--- Derived: numbered words, and for each record its words (int32, ascending) with their counts and flags (uint8), as
--- `text/record_words.py` has them.
+-- Derived: numbered words, and for each record its words (ascending, packed as `store/sql/term_lists.py` does) with
+-- their counts and flags (uint8), as `text/record_words.py` has them.
 CREATE TABLE term (
     id   INTEGER PRIMARY KEY AUTOINCREMENT,
     text TEXT NOT NULL UNIQUE

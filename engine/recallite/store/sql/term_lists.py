@@ -1,0 +1,55 @@
+"""Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
+
+Packed numbers take 1.4 bytes each, of four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import recallite_kernels as kernels
+from recallite.errors import StoreCorrupt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHANGED = (
+    "the words of a record are not what was stored: another program, or the disk, changed them. Run: recallite rebuild"
+)
+
+
+def packed_lists(
+    numbers: NDArray[np.int32], counts: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> list[tuple[bytes, bytes]]:
+    """The values `terms` and `counts` of records: record i has numbers[offsets[i]:offsets[i + 1]] in any order."""
+    # By record, then by number, in one sort.
+    keys = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64) << 40, np.diff(offsets))
+    keys |= numbers.astype(np.int64) << 8 | counts
+    keys.sort()
+    packed, ends = kernels.pack_ascending((keys >> 8 & 0x7FFFFFFF).astype(np.int32), offsets)
+    terms, sorted_counts = packed.tobytes(), keys.astype(np.uint8).tobytes()
+    return [
+        (terms[begin:end], sorted_counts[start:stop])
+        for (begin, end), (start, stop) in zip(pairwise(ends.tolist()), pairwise(offsets.tolist()), strict=True)
+    ]
+
+
+def unpacked(terms: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The numbers of term lists that stand one behind the other, given their offsets."""
+    try:
+        return kernels.unpack_ascending(np.frombuffer(terms, np.uint8), offsets)
+    except kernels.KernelError:
+        raise StoreCorrupt(CHANGED) from None
+
+
+def numbers_in(lists: Sequence[bytes]) -> NDArray[np.int32]:
+    """The numbers in values of `terms`, each once."""
+    packed = np.frombuffer(b"".join(lists), np.uint8)
+    ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
+    # The last byte of each number is below 128.
+    ended = np.concatenate([[0], np.cumsum(packed < 128)])
+    return np.unique(unpacked(packed.tobytes(), np.concatenate([[0], ended[ends]])))
