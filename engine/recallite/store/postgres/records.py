@@ -38,6 +38,13 @@ class PostgresRecords(SqlRecords):
         if record_ids:
             self._execute("SELECT note_tags(?)", (self._id_array(record_ids),))
 
+    def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        # As a join, a table without statistics was read whole.
+        rows = self._rows(
+            "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND valid_to IS NULL", (self._byte_array(keys),)
+        )
+        return {record_id: bytes(key) for record_id, key in rows}
+
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         if "kind" in columns:
             self._tx.add_names("kind", "name", [columns["kind"]])

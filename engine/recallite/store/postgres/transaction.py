@@ -48,8 +48,6 @@ class PostgresTransaction(SqlTransaction):
     sessions: PostgresSessions
     changes: PostgresChanges
     candidates: PostgresCandidates | None
-    # As a join with the array, a table without statistics is read whole.
-    has_text = "r.text_key = ANY (?)"
     id_array = IdArray
     array = TextArray
     byte_array = BytesArray

@@ -42,7 +42,7 @@ _DERIVED = (
 
 def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:
     """Compare everything derived with the records. Nothing is changed."""
-    return verifying.verify(tx, _CHECKS, lambda: _invalid_indexes(tx), _problem_of, on_progress)
+    return verifying.verify(tx, _CHECKS, (lambda: _invalid_indexes(tx),), _problem_of, on_progress)
 
 
 def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:

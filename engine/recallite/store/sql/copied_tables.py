@@ -71,6 +71,7 @@ def _of_vector(column: str) -> str:
 
 TERM = "term"
 MESSAGE = "session_message"
+STATEMENT = "statement"
 TABLES = (
     _table("meta", "key t, value t", key="key", chosen=None),
     _table("scope", "id i, path t", chosen=_PATH),
@@ -98,8 +99,7 @@ TABLES = (
     _table("access", "record_id i, count i, accessed_at i", key="record_id", chosen=_of("access.record_id")),
     _table("record_terms", "record_id i, terms x, counts x", key="record_id", chosen=_of("record_terms.record_id")),
     _table("standing", "record_id i, name t", key="record_id", chosen=_of("standing.record_id")),
-    _table("statement", "record_id i, keys x, frames x", key="record_id", chosen=_of("statement.record_id")),
-    _table("statement_key", "key i, record_id i", key="key record_id", chosen=_of("statement_key.record_id")),
+    _table(STATEMENT, "record_id i, keys x, frames x", key="record_id", chosen=_of("statement.record_id")),
     _table("occurrence", "id i, record_id i, at i, text t?", chosen=_of("occurrence.record_id"), large=True),
     _table(
         "link",

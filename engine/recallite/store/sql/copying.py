@@ -11,7 +11,7 @@ import msgspec
 from recallite.errors import StoreCorrupt, StoreError
 from recallite.store.protocol.copying import CopiedPart, CopiedRow, CopyMark
 from recallite.store.rows import stored_json
-from recallite.store.sql.copied_tables import MESSAGE, META_KEYS, OWN_CONTENT, TABLES, TERM, CopiedTable
+from recallite.store.sql.copied_tables import MESSAGE, META_KEYS, OWN_CONTENT, STATEMENT, TABLES, TERM, CopiedTable
 from recallite.store.sql.rebuilding import open_epoch
 from recallite.store.sql.repository import Repository
 from recallite.store.sql.term_lists import numbers_in
@@ -118,11 +118,14 @@ class SqlCopying(Repository):
         if table == MESSAGE:
             content = each.names.index("content")
             self._tx.sessions.add_words([(row[0], row[content]) for row in rows])
+        elif table == STATEMENT:
+            self._tx.statements.list_keys([row[0] for row in rows])
 
     def clear(self, part: CopiedPart) -> None:
         self._tx.snapshot.discard()
         self._tx.snapshot.erase_points()
         self._tx.sessions.drop_all_words()
+        self._tx.statements.clear()
         for table in reversed(TABLES):
             if table.name == "meta":
                 self._execute(f"DELETE FROM meta WHERE {_META}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -326,7 +327,12 @@ class SqlRecordReader(Repository):
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        return self._current(f"{self._tx.has_text} ORDER BY r.id", now, self._byte_array(keys))
+        chosen = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
+        return self._current(chosen, now, self._id_array([*self.ids_by_text(keys)]))
+
+    @abstractmethod
+    def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        """The open records whose text has one of these keys: by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"

@@ -40,8 +40,12 @@ _FRAME = Struct("<II")
 _STATED = "SELECT id, kind, scope_id, position, text, context, valid_to, superseded_at FROM record"
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
-_OF_A_KEY = 32
+NEWEST_OF_A_KEY = 32
 _SPARE = 8
+
+
+KeysOf = tuple[int, bytes]
+"""The row id of a record and its keys, as `statement` has them."""
 
 
 class Stated(NamedTuple):
@@ -62,17 +66,16 @@ class SqlStatements(Repository):
 
     def put(self, stated: Iterable[Stated]) -> None:
         """Store the keys and frames of versions; most texts have few, long ones none."""
-        rows = []
-        listed: list[tuple[int, int]] = []
+        rows, listed = [], []
         for each in stated:
             made = stored_form(each)
             if made is not None:
                 rows.append((each.record_id, *made))
-                if each.superseded_at is None:
-                    listed += listed_keys(each.record_id, made[0])
+                if each.superseded_at is None and made[0]:
+                    listed.append((each.record_id, made[0]))
         if rows:
             self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
-            self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", listed)
+            self._list(listed)
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a closed version the frames of its record; keys are of open ones."""
@@ -83,7 +86,7 @@ class SqlStatements(Repository):
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
-        self._drop_keys(ids)
+        self._unlist(self._keys(ids), erase=True)
         self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
@@ -94,23 +97,38 @@ class SqlStatements(Repository):
 
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records, or no longer, by whether they are superseded."""
-        self._drop_keys(ids)
-        rows = self._rows(
-            "SELECT s.record_id, s.keys FROM statement s JOIN record r ON r.id = s.record_id "
-            f"WHERE r.superseded_at IS NULL AND s.record_id {LISTED}",
+        rows = self._keys(ids)
+        self._unlist(rows, erase=False)
+        superseded = set(
+            self._column(
+                f"SELECT id FROM record WHERE superseded_at IS NOT NULL AND id {LISTED}", (self._id_array(ids),)
+            )
+        )
+        self._list([row for row in rows if row[0] not in superseded])
+
+    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The record and the key of all that is listed, ordered by both: for `verify`."""
+        rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
+        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def clear(self) -> None:
+        """List no keys any more."""
+        self._execute("DELETE FROM statement_key")
+
+    def _keys(self, ids: Sequence[int]) -> list[KeysOf]:
+        return self._rows(
+            f"SELECT record_id, keys FROM statement WHERE length(keys) > 0 AND record_id {LISTED}",
             (self._id_array(ids),),
         )
-        self._execute_many(
-            "INSERT INTO statement_key (key, record_id) VALUES (?, ?)",
-            [each for row in rows for each in listed_keys(*row)],
-        )
 
-    def _drop_keys(self, ids: Sequence[int]) -> None:
-        rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
-        self._execute_many(
-            "DELETE FROM statement_key WHERE key = ? AND record_id = ?",
-            [each for row in rows for each in listed_keys(*row)],
-        )
+    def _list(self, rows: Sequence[KeysOf]) -> None:
+        """Have records, none of which is listed, be found by their keys."""
+        self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", pairs_of(rows))
+
+    def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
+        """Have records be found by their keys no longer; `erase` leaves nothing of the keys in the file."""
+        self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
 
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
         if not sought:
@@ -148,17 +166,11 @@ class SqlStatements(Repository):
         keys = {each.key for each in sought}
         if not keys:
             return []
-        alike = dict(
-            self._execute(
-                f"SELECT r.id, substr(r.content_hash, 1, 8) FROM record r WHERE {self._tx.has_text} "
-                "AND r.valid_to IS NULL",
-                (self._byte_array([*keys]),),
-            )
-        )
+        alike = self._tx.records.ids_by_text([*keys])
         scopes = self._tx.scopes.ids([*{each.scope for each in sought}]) if alike else {}
         found: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
-            own = bytes(alike[record_id]), kind, scope_id
+            own = alike[record_id], kind, scope_id
             found.setdefault(own, []).append(StatementCandidate._make((*fields, 1)))
         return [found.get((each.key, each.kind, scopes.get(each.scope)), []) if found else [] for each in sought]
 
@@ -171,7 +183,7 @@ class SqlStatements(Repository):
             "SELECT wanted.value, (SELECT json_group_array(newest.record_id) FROM (SELECT k.record_id "
             "FROM statement_key k WHERE k.key = wanted.value ORDER BY k.record_id DESC LIMIT ?) newest) "
             "FROM carray(?) wanted",
-            (_OF_A_KEY, self._id_array([*keys])),
+            (NEWEST_OF_A_KEY, self._id_array([*keys])),
         )
         return {key: msgspec.json.decode(listed) for key, listed in rows}
 
@@ -323,9 +335,14 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)
 
 
-def listed_keys(record_id: int, keys: bytes) -> list[tuple[int, int]]:
-    """The rows of `statement_key`."""
-    return [(key, record_id) for (key,) in _KEY.iter_unpack(keys)]
+def key_array(keys: bytes) -> NDArray[np.int64]:
+    """The keys of a record, or of several, ascending."""
+    return np.sort(np.frombuffer(keys, dtype="<i8"))
+
+
+def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
+    """The keys of records, each with its record."""
+    return [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)]
 
 
 def _within(keys: Sequence[int], scope_id: int) -> list[int]:

@@ -15,7 +15,7 @@ from recallite.store.sql.lexicon import SqlLexicon, WordNumbers
 from recallite.store.sql.links import SqlLinks
 from recallite.store.sql.meta import SqlMeta
 from recallite.store.sql.overview import SqlOverview
-from recallite.store.sql.repository import LISTED, SqlConnection
+from recallite.store.sql.repository import SqlConnection
 from recallite.store.sql.scopes import SqlScopes
 from recallite.store.sql.standing import SqlStanding
 from recallite.store.sql.statements import SqlJudgements, SqlOccurrences, SqlStatements, SqlUncompared
@@ -52,8 +52,6 @@ class SqlTransaction(Writer):
     copying: SqlCopying
     snapshot: SqlIndexSnapshot
     candidates: CandidateSearch | None = None
-    # That record `r` has one of an array of keys of texts, as the index on them takes it.
-    has_text = f"substr(r.content_hash, 1, 8) {LISTED}"
 
     def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
         self.connection = connection

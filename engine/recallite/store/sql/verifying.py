@@ -14,7 +14,7 @@ from recallite.errors import StoreCorrupt
 from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql.repository import TAGS_SQL
-from recallite.store.sql.statements import Stated, listed_keys, stored_form
+from recallite.store.sql.statements import Stated, key_array, stored_form
 from recallite.store.sql.supersessions import DERIVED_SQL
 from recallite.store.sql.term_lists import packed_lists
 from recallite.store.sql.vectors import VECTOR_BYTES
@@ -101,11 +101,6 @@ _CHECKS = (
         REBUILD,
     ),
     Check(
-        "key of no statement",
-        "SELECT 'record ' || record_id FROM statement_key WHERE record_id NOT IN (SELECT record_id FROM statement)",
-        REBUILD,
-    ),
-    Check(
         "record whose kind has no number",
         "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
         REBUILD,
@@ -121,13 +116,13 @@ _CHECKS = (
 def verify(
     tx: SqlTransaction,
     checks: Sequence[Check],
-    integrity: Callable[[], Iterator[Problem]],
+    others: Sequence[Callable[[], Iterator[Problem]]],
     fault_of: Callable[[Exception], Problem | None],
     on_progress: Progress | None = None,
 ) -> Verification:
     """Compare everything derived with the records. Nothing is changed.
 
-    A database adds checks of its own and a check of its integrity, and says which problem an exception of it is.
+    A database adds checks of its own, `others` among them, and says which problem an exception of it is.
     """
     problems: list[Problem] = []
     counts = {"record": 0, "vector": 0}
@@ -149,8 +144,9 @@ def verify(
     for table in counts:
         with reported():
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
-    with reported():
-        problems.extend(integrity())
+    for other in others:
+        with reported():
+            problems.extend(other())
     for check in (*_CHECKS, *checks):
         with reported():
             rows = tx.connection.execute(check.statement)
@@ -175,28 +171,29 @@ def _vector_values(tx: SqlTransaction) -> Iterator[Problem]:
 
 
 def _statements(tx: SqlTransaction) -> Iterator[Problem]:
-    """Keys and frames against the texts; listed keys by their number, the least and the greatest."""
+    """Keys and frames against the texts; those that are listed against the keys."""
     rows = tx.connection.execute(
-        "SELECT r.public_id, q.keys, q.frames, coalesce(k.number, 0), k.least, k.greatest, "
+        "SELECT r.public_id, q.keys, q.frames, "
         "r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
-        "LEFT JOIN statement q ON q.record_id = r.id LEFT JOIN (SELECT record_id, count(*) AS number, "
-        "min(key) AS least, max(key) AS greatest FROM statement_key GROUP BY record_id) k ON k.record_id = r.id "
-        "ORDER BY r.id"
+        "LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"
     )
     wrong = []
     waiting = tx.uncompared.ranges()
-    for public_id, keys, frames, number, least, greatest, indexed, *stated in rows:
+    owners, listed = tx.statements.listed()
+    for public_id, keys, frames, indexed, *stated in rows:
         each = Stated(*stated)
+        start, stop = np.searchsorted(owners, (each.record_id, each.record_id + 1))
         if keys is None and any(first <= each.record_id <= last for first, last in waiting):
             continue
         if not isinstance(each.text, str) or not isinstance(each.context, str | None):
             continue  # another finding
         made = stored_form(each) if indexed else None
-        listed = [] if made is None or each.superseded_at is not None else [key for key, _ in listed_keys(0, made[0])]
-        expected = (len(listed), min(listed, default=None), max(listed, default=None))
-        if (keys, frames) != (made or (None, None)) or (number, least, greatest) != expected:
+        expected = b"" if made is None or each.superseded_at is not None else made[0]
+        if (keys, frames) != (made or (None, None)) or not np.array_equal(listed[start:stop], key_array(expected)):
             wrong.append(public_id)
     yield from found("record whose statement is not that of its text", wrong)
+    stated_ids = np.fromiter((row[0] for row in tx.connection.execute("SELECT record_id FROM statement")), np.int64)
+    yield from found("key of no statement", [f"record {each}" for each in np.setdiff1d(owners, stated_ids)])
 
 
 def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:

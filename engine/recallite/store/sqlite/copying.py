@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recallite.store.protocol.copying import CopiedPart, CopiedRow
+from recallite.store.sql.copied_tables import CopiedTable
 from recallite.store.sql.copying import SqlCopying
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.transaction import SqliteTransaction
 
 
 class SqliteCopying(SqlCopying):
     """All tables that a copy takes over, and `sqlite_sequence`."""
+
+    _tx: SqliteTransaction
+
+    def clear(self, part: CopiedPart) -> None:
+        super().clear(part)
+        self._tx.records.texts.clear()
+
+    def _insert(self, table: CopiedTable, rows: Sequence[CopiedRow]) -> None:
+        super()._insert(table, rows)
+        if table.name == "record":
+            self._tx.records.list_texts(rows[0][0], rows[-1][0])
 
     def last_ids(self) -> dict[str, int]:
         return dict(self._rows("SELECT name, seq FROM sqlite_sequence WHERE name != 'feed'"))

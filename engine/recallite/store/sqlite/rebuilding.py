@@ -8,6 +8,7 @@ import apsw
 
 from recallite.store.protocol import Progress
 from recallite.store.sql import rebuilding
+from recallite.store.sqlite.key_lists_schema import KEY_LIST_TABLES
 from recallite.store.sqlite.schema import MIGRATIONS
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _DERIVED = (
-    "kind", "record_terms", "term", "standing", "statement", "statement_key",
+    "kind", "record_terms", "term", "standing", "statement", *KEY_LIST_TABLES,
 )  # fmt: skip
 
 
@@ -24,6 +25,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
     _recreate(tx)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     rebuilding.rebuild(tx, on_progress)
+    tx.records.list_texts()
     tx.sessions.rebuild_words()
 
 

@@ -7,6 +7,7 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 
 from __future__ import annotations
 
+from recallite.store.sqlite.key_lists_schema import KEY_LISTS_SCHEMA
 from recallite.store.sqlite.service_schema import SERVICE_SCHEMA
 from recallite.store.sqlite.supersession_schema import SUPERSESSION_SCHEMA
 
@@ -78,8 +79,6 @@ CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, supers
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
--- Finds equal texts; the first 8 bytes do not depend on case, spaces or quote marks.
-CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
 CREATE INDEX record_unembedded ON record(id) WHERE embedding_state != 'embedded';
 CREATE INDEX record_superseded ON record(superseded_until) WHERE superseded_until IS NOT NULL;
 
@@ -112,6 +111,7 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_target ON link(target_id);
 {SUPERSESSION_SCHEMA}
+{KEY_LISTS_SCHEMA}
 CREATE TABLE embedder (
     id          INTEGER PRIMARY KEY,
     fingerprint TEXT NOT NULL UNIQUE,

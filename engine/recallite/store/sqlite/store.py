@@ -360,9 +360,8 @@ class SqliteStore(Store):
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
 
     def _open_reader(self) -> SqliteTransaction:
-        reader = SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)
-        reader.beside = self._writer
-        return reader
+        connection = self._opening(readonly=True)()
+        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=self._writer)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """What opens a connection; it does not refer to the store."""

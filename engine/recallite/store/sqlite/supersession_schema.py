@@ -54,10 +54,4 @@ CREATE TABLE statement (
     keys      BLOB NOT NULL,
     frames    BLOB NOT NULL
 );
--- Derived: the keys of the records that a new one may repeat or supersede: open, and not superseded.
-CREATE TABLE statement_key (
-    key       INTEGER NOT NULL,
-    record_id INTEGER NOT NULL,
-    PRIMARY KEY (key, record_id)
-) WITHOUT ROWID;
 """

@@ -8,7 +8,6 @@ from typing import Any
 import apsw
 
 from recallite.store.sql.lexicon import WordNumbers
-from recallite.store.sql.records import SqlRecords
 from recallite.store.sql.transaction import Known, SqlTransaction
 from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
@@ -17,8 +16,11 @@ from recallite.store.sqlite.conditions import SqliteConditions
 from recallite.store.sqlite.connection import sqlite_vec_version
 from recallite.store.sqlite.copying import SqliteCopying
 from recallite.store.sqlite.erasing import SqliteErasure
+from recallite.store.sqlite.key_runs import KeptRuns
+from recallite.store.sqlite.records import SqliteRecords
 from recallite.store.sqlite.sessions import SqliteSessions
 from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
+from recallite.store.sqlite.statements import SqliteStatements
 from recallite.store.sqlite.vectors import SqliteVectors
 
 # Scopes among them, of which a store may have very many.
@@ -30,18 +32,26 @@ class SqliteTransaction(SqlTransaction):
 
     connection: apsw.Connection
     changes: SqliteChanges
+    records: SqliteRecords
     sessions: SqliteSessions
-    # The writer that was open when a reader was opened.
-    beside: SqliteTransaction | None = None
 
     def __init__(
-        self, connection: apsw.Connection, path: str, numbers: WordNumbers, vector_type: str = "float32"
+        self,
+        connection: apsw.Connection,
+        path: str,
+        numbers: WordNumbers,
+        vector_type: str = "float32",
+        beside: SqliteTransaction | None = None,
     ) -> None:
+        """`beside` is the writer that is open when a reader is opened."""
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
         self.vector_type = vector_type
         if sqlite_vec_version(connection) is not None:
             self.vectors = SqliteVectors(self)
-        self.records = SqlRecords(self)
+        self.beside = beside
+        self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
+        self.records = SqliteRecords(self)
+        self.statements = SqliteStatements(self)
         self.sessions = SqliteSessions(self)
         self.blocks = SqliteBlocks(self)
         self.changes = SqliteChanges(self)

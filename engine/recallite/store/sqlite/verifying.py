@@ -7,11 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import apsw
+import numpy as np
 
 from recallite.model.reports import Problem, Verification
 from recallite.store.protocol import Progress
 from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
+from recallite.store.sqlite.records import TEXT_KEYS
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
@@ -33,7 +35,7 @@ _CHECKS = (
 
 def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
     """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
-    return verifying.verify(tx, _CHECKS, partial(_integrity, tx), _problem_of, on_progress)
+    return verifying.verify(tx, _CHECKS, (partial(_integrity, tx), partial(_texts, tx)), _problem_of, on_progress)
 
 
 def _problem_of(fault: Exception) -> Problem | None:
@@ -64,3 +66,13 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
     yield from found(
         "row that refers to a missing one", [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken]
     )
+
+
+def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
+    """The records that are listed by their texts against the records."""
+    rows = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
+    keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
+    stored = set(zip([row[0] for row in rows], keys, strict=True))
+    listed = list(zip(*(each.tolist() for each in tx.records.texts.all()), strict=True))
+    wrong = {record_id for record_id, _ in stored.symmetric_difference(listed)}
+    yield from found("record that is not found by its text", [f"record {each}" for each in sorted(wrong)])

@@ -1,0 +1,234 @@
+"""Records listed by random 64-bit keys, in sorted runs of one row each, in which processes search in memory.
+
+In one B-tree each key of a batch would be written with a page of its own, once a store has grown.
+
+Records that are stored together are one run; those of single writes are rows of `<name>_key` until they are enough for
+one. Runs of about one size are merged by eights, so that there are few, and a key is written once for each size.
+All of that happens in the transaction that adds keys. The keys of a record are all in one run or all in
+`<name>_key`; `<name>_unlisted` has those whose entries in a run no longer count.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.statements import KeysOf, pairs_of
+from recallite.store.sqlite.key_runs import (
+    MOST_APART,
+    KeptRuns,
+    Run,
+    entries_of,
+    keys_instead,
+    merged,
+    newest,
+    read_run,
+    run_of,
+    to_merge,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recallite.store.sqlite.transaction import SqliteTransaction
+
+# Records that are a run of their own, and the rows of `<name>_key` that become one: they are 3 pages at most.
+_RUN_RECORDS, _RUN_ROWS = 64, 1024
+# A run is written again when more of its records than these do not count: of 32 keys, which are some 8 records, one;
+# or so many that a search for what all have in common would take a millisecond.
+_KEYS_LEFT, _MOST_UNLISTED = 32, 4096
+# Records from which on all that no longer count are read, and not one by one.
+_MANY = 1000
+# Entries of a key that are read at first beyond those that are wanted: some may no longer count.
+_SPARE = 8
+
+
+class KeyLists(Repository):
+    """Three tables of SQLite: `<name>_run`, `<name>_unlisted` and `<name>_key`."""
+
+    def __init__(self, transaction: SqliteTransaction, name: str) -> None:
+        super().__init__(transaction)
+        self._database = transaction.connection
+        self._kept = transaction.runs.setdefault(name, KeptRuns())
+        self._run, self._off, self._key = f"{name}_run", f"{name}_unlisted", f"{name}_key"
+
+    def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The record and the key of all that is listed, ordered by both."""
+        runs = [self._read(run_id) for run_id in self._column(f"SELECT id FROM {self._run}")]
+        off = self._column(f"SELECT record_id FROM {self._off}")
+        pairs = np.array(self._rows(f"SELECT record_id, key FROM {self._key}"), dtype=np.int64).reshape(-1, 2)
+        ids = np.concatenate([run.ids for run in runs] or [pairs[:0, 0]])
+        counts = np.isin(ids, off, invert=True)
+        keys = np.concatenate([run.keys for run in runs] or [pairs[:0, 1]])[counts]
+        ids, keys = np.concatenate([ids[counts], pairs[:, 0]]), np.concatenate([keys, pairs[:, 1]])
+        order = np.lexsort((keys, ids))
+        return ids[order], keys[order]
+
+    def clear(self) -> None:
+        """List nothing any more."""
+        for table in (self._run, self._off, self._key):
+            self._execute(f"DELETE FROM {table}")
+
+    def add(self, rows: Sequence[KeysOf]) -> None:
+        """Have records, none of which is listed, be found by their keys."""
+        together = [row[0] for row in rows]
+        if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
+            self._add_rows(rows)
+            self._fold()
+            return
+        apart = self._unlisted(together)
+        if apart:  # their entries in a run do not count
+            self._add_rows([row for row in rows if row[0] in apart])
+            rows = [row for row in rows if row[0] not in apart]
+        if rows:
+            ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
+            self._add(run_of(np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8"), ids))
+            self._merge_due()
+
+    def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
+        """Have records be found by their keys no longer; `erase` leaves nothing of the keys in the file."""
+        self._execute_many(f"DELETE FROM {self._key} WHERE key = ? AND record_id = ?", pairs_of(rows))
+        runs = self._runs() if rows else {}
+        if not runs:
+            return
+        ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
+        keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8")
+        for run_id, run in runs.items():
+            places = entries_of(run, keys, ids)
+            if not len(places):
+                continue
+            self._execute_many(
+                f"INSERT OR IGNORE INTO {self._off} VALUES (?)",
+                [(each,) for each in np.unique(run.ids[places]).tolist()],
+            )
+            if erase:
+                self._erase(run_id, np.unique(run.keys[places]))
+
+    def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
+        """The newest records of each key, the newest first; keys without any may be absent."""
+        held: dict[int, list[int]] = {}
+        for key, record_id in self._execute(
+            f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value",
+            (self._id_array([*keys]),),
+        ):
+            held.setdefault(key, []).append(record_id)
+        runs = [*self._runs().values()]
+        wanted, most = [*keys], count + _SPARE
+        while runs and wanted:
+            found, more = newest(runs, wanted, most)
+            unlisted = self._unlisted([*itertools.chain.from_iterable(found.values())])
+            wanted, most = [], 8 * most
+            for key, ids in found.items():
+                listed = [each for each in ids if each not in unlisted] if unlisted else ids
+                if len(listed) < count and key in more:
+                    wanted.append(key)
+                elif key in held:
+                    held[key] += listed
+                else:
+                    held[key] = listed
+        return {key: sorted(record_ids, reverse=True)[:count] for key, record_ids in held.items()}
+
+    def _runs(self) -> dict[int, Run]:
+        """The runs that this transaction sees; a process reads each once."""
+        kept = self._kept.by_id
+        run_ids = self._column(f"SELECT id FROM {self._run}")
+        runs = {run_id: kept.get(run_id) or self._read(run_id) for run_id in run_ids}
+        if runs.keys() != kept.keys():
+            self._kept.by_id = dict(runs)
+        return runs
+
+    def _read(self, run_id: int) -> Run:
+        row = self._execute(f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,)).fetchone()
+        return read_run(*row, self._tx.path)
+
+    def _unlisted(self, ids: Sequence[int] | NDArray[np.int64]) -> set[int]:
+        """Those of these records whose entries in a run do not count."""
+        if not len(ids):
+            return set()
+        if len(ids) > _MANY:  # in a tenth of the time
+            chosen, bound = "BETWEEN ? AND ?", (int(np.min(ids)), int(np.max(ids)))
+        else:
+            chosen, bound = LISTED, (self._id_array(ids),)
+        return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {chosen}", bound))
+
+    def _add_rows(self, rows: Sequence[KeysOf]) -> None:
+        self._execute_many(f"INSERT INTO {self._key} (key, record_id) VALUES (?, ?)", pairs_of(rows))
+
+    def _add(self, run: Run) -> None:
+        run_id = int.from_bytes(os.urandom(7), "little")
+        self._execute(
+            f"INSERT INTO {self._run} VALUES (?, ?, ?, ?)",
+            (run_id, run.first_id, run.keys.astype("<i8").tobytes(), run.offsets.astype("<u4").tobytes()),
+        )
+        self._kept.by_id[run_id] = run
+
+    def _fold(self) -> None:
+        """Make a run of the rows that single writes left if there are enough."""
+        if self._number(f"SELECT count(*) FROM {self._key}") < self._kept.left + _RUN_ROWS:
+            return
+        foldable = f"record_id NOT IN (SELECT record_id FROM {self._off})"
+        pairs = np.array(self._rows(f"SELECT key, record_id FROM {self._key} WHERE {foldable}"), dtype=np.int64)
+        if len(pairs) and np.ptp(pairs[:, 1]) < MOST_APART:
+            self._execute(f"DELETE FROM {self._key} WHERE {foldable}")
+            self._add(run_of(pairs[:, 0], pairs[:, 1]))
+        self._kept.left = self._number(f"SELECT count(*) FROM {self._key}")
+        self._merge_due()
+
+    def _merge_due(self) -> None:
+        """Merge runs while there are enough of one size, and write those again of which much no longer counts."""
+        sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
+        while run_ids := to_merge(sizes):
+            if not self._merge(run_ids):
+                break
+            sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
+        unlisted = np.array(self._column(f"SELECT record_id FROM {self._off}"), dtype=np.int64)
+        for run_id, run in self._runs().items() if len(unlisted) >= _RUN_RECORDS else ():
+            # Those in the range of a run are nearly always its own.
+            within = np.count_nonzero((unlisted >= run.first_id) & (unlisted <= run.last_id))
+            if within > min(len(run.keys) // _KEYS_LEFT, _MOST_UNLISTED):
+                self._merge([run_id])
+
+    def _merge(self, run_ids: Sequence[int]) -> bool:
+        """Put one run in the place of some, without what no longer counts; False if it would change nothing."""
+        every = self._runs()
+        runs = [every[run_id] for run_id in run_ids]
+        first, last = min(run.first_id for run in runs), max(run.last_id for run in runs)
+        if last - first >= MOST_APART:
+            return False
+        unlisted = np.array(
+            self._column(f"SELECT record_id FROM {self._off} WHERE record_id BETWEEN ? AND ?", (first, last)),
+            dtype=np.int64,
+        )
+        gone = unlisted[np.isin(unlisted, np.concatenate([run.ids for run in runs]))] if len(unlisted) else unlisted
+        if len(run_ids) == 1 and not len(gone):
+            return False
+        self._execute(f"DELETE FROM {self._run} WHERE id {LISTED}", (self._id_array(run_ids),))
+        if len(gone):
+            self._execute(f"DELETE FROM {self._off} WHERE record_id {LISTED}", (self._id_array(gone),))
+        whole = merged(runs, gone)
+        if whole is not None:
+            self._add(whole)
+        return True
+
+    def _erase(self, run_id: int, keys: NDArray[np.int64]) -> None:
+        """Overwrite these keys, where they no longer count, by others: a run of megabytes is not written again."""
+        run = self._read(run_id)
+        # Entries that were erased before may have been overwritten by one of these.
+        spans = zip(*(each.tolist() for each in run.spans(keys)), strict=True)
+        places = np.concatenate([np.arange(start, stop) for start, stop in spans])
+        ids = run.ids[places]
+        places = places[np.isin(ids, [*self._unlisted(np.unique(ids))])]
+        instead = keys_instead(run, places)
+        if not len(instead):
+            self._execute(f"DELETE FROM {self._run} WHERE id = ?", (run_id,))
+            self._execute(f"DELETE FROM {self._off} WHERE record_id {LISTED}", (self._id_array(run.ids),))
+            return
+        with self._database.blob_open("main", self._run, "keys", run_id, True) as blob:
+            for place, key in zip(places.tolist(), instead.astype("<i8"), strict=True):
+                blob.seek(8 * place)
+                blob.write(key.tobytes())

@@ -1,0 +1,65 @@
+"""Writing records in SQLite, which lists them by their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from recallite.store.columns import RowColumns
+from recallite.store.sql.records import SqlRecords
+from recallite.store.sql.repository import LISTED, NO_LIMIT
+from recallite.store.sql.statements import KeysOf
+from recallite.store.sqlite.key_lists import KeyLists
+from recallite.store.values import EmbedderRow, Row
+from recallite.text.normalise import KEY_BYTES
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.transaction import SqliteTransaction
+
+# Texts that are listed together.
+_AT_ONCE = 65_536
+_ALL = 2**40
+TEXT_KEYS = (
+    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE valid_to IS NULL "
+    "AND length(content_hash) >= 8"
+)
+"""The open records with what they are listed by, their `text_key`."""
+
+
+class SqliteRecords(SqlRecords):
+    """The table `record`, and the list of its texts."""
+
+    def __init__(self, transaction: SqliteTransaction) -> None:
+        super().__init__(transaction)
+        self.texts = KeyLists(transaction, "text")
+
+    def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
+        held = self.texts.newest(by_number, _ALL) if by_number else {}
+        return {record_id: by_number[number] for number, ids in held.items() for record_id in ids}
+
+    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
+        self.texts.remove(self._text_keys("id = ?", record_id), erase=True)
+        super().change_text(record_id, row, embedder, keep_version=keep_version)
+        self.texts.add(self._text_keys("id = ?", record_id))
+
+    def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:
+        """List the texts of all records, or of a range of them; none of these may be listed."""
+        while rows := self._text_keys("id BETWEEN ? AND ? ORDER BY id LIMIT ?", first_id, last_id, _AT_ONCE):
+            self.texts.add(rows)
+            first_id = rows[-1][0] + 1
+
+    def _purge(self, record_ids: Sequence[int]) -> None:
+        self.texts.remove(self._text_keys(f"id {LISTED}", self._id_array(record_ids)), erase=True)
+        super()._purge(record_ids)
+
+    def _text_keys(self, chosen: str, *bound: Any) -> list[KeysOf]:
+        """The keys of the texts of open records."""
+        return self._rows(f"{TEXT_KEYS} AND {chosen}", bound)
+
+    def _insert_rows(
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
+    ) -> None:
+        columns = zip(ids, rows.content_hash, rows.valid_to, strict=True)
+        self.texts.add([(record_id, key[:KEY_BYTES]) for record_id, key, valid_to in columns if valid_to is None])
+        super()._insert_rows(ids, rows, scopes, sources)
