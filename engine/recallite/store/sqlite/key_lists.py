@@ -120,12 +120,13 @@ class KeyLists(Repository):
         runs = [*self._runs().values()]
         wanted, most = [*keys], count + _SPARE
         while runs and wanted:
-            found, more = newest(runs, wanted, most)
+            found, beyond = newest(runs, wanted, most)
             unlisted = self._unlisted([*itertools.chain.from_iterable(found.values())])
             wanted, most = [], 8 * most
             for key, ids in found.items():
                 listed = [each for each in ids if each not in unlisted] if unlisted else ids
-                if len(listed) < count and key in more:
+                listed.sort(reverse=True)
+                if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     wanted.append(key)
                 elif key in held:
                     held[key] += listed

@@ -98,47 +98,50 @@ def to_merge(sizes: dict[int, int]) -> list[int]:
     return []
 
 
-def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], set[int]]:
-    """At least so many of the newest records of each key, if it has them, and some more; keys without any are absent.
+def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
+    """Of each run at most so many of the newest records of each key; keys without any are absent.
 
-    The set has the keys of which there are others, all of them older.
+    The second result has the keys of which there may be others, and what is greater than the id of each of these.
     """
     runs = sorted(runs, key=lambda run: run.first_id, reverse=True)
     return (_newest_of_few if len(keys) <= _FEW else _newest_of_many)(runs, keys, most)
 
 
-def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], set[int]]:
+def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
     """`newest` without arrays: of the ten keys of a single write in a tenth of the time."""
     held: dict[int, list[int]] = {}
-    more: set[int] = set()
-    left, first_id = keys, MOST_APART**2
+    beyond: dict[int, int] = {}
+    first_id = MOST_APART**2
     for run in runs:
+        left = keys
         if run.last_id < first_id and held:
-            left = [key for key in left if len(held.get(key, ())) < most]
+            left = [key for key in keys if len(held.get(key, ())) < most]
+            for key in set(keys).difference(left):
+                beyond[key] = max(beyond.get(key, 0), run.last_id + 1)
         first_id = min(first_id, run.first_id)
         array = np.array(left, dtype=np.int64)
         starts, stops = run.keys.searchsorted(array), run.keys.searchsorted(array, "right")
         for key, start, stop in zip(left, starts.tolist(), stops.tolist(), strict=True):
             if start < stop:
+                ids = [run.first_id + each for each in run.offsets[max(start, stop - most) : stop].tolist()]
                 if stop - start > most:
-                    start = stop - most
-                    more.add(key)
-                held.setdefault(key, []).extend([run.first_id + each for each in run.offsets[start:stop].tolist()])
-    if len(left) < len(keys):
-        more.update(set(keys).difference(left))
-    return held, more
+                    beyond[key] = max(beyond.get(key, 0), ids[0])
+                held.setdefault(key, []).extend(ids)
+    return held, beyond
 
 
-def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], set[int]]:
+def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
     """`newest` with arrays."""
     array = np.array(sorted(keys), dtype=np.int64)
-    more, counts = np.zeros(len(array), dtype=np.bool_), np.zeros(len(array), dtype=np.int64)
+    counts, beyond = np.zeros(len(array), dtype=np.int64), np.zeros(len(array), dtype=np.int64)
     places, ids = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    left, first_id = np.arange(len(array)), MOST_APART**2
+    first_id = MOST_APART**2
     for run in runs:
+        left = np.arange(len(array))
         if run.last_id < first_id:
-            more |= counts >= most
-            left = np.flatnonzero(counts < most)
+            enough = counts >= most
+            beyond[enough] = np.maximum(beyond[enough], run.last_id + 1)
+            left = np.flatnonzero(~enough)
         first_id = min(first_id, run.first_id)
         starts, stops = run.spans(array[left])
         held = np.flatnonzero(stops > starts)
@@ -146,7 +149,9 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
             continue
         ends, sizes = stops[held], stops[held] - starts[held]
         held = left[held]
-        more[held[sizes > most]] = True
+        cut = sizes > most
+        oldest = run.offsets[ends[cut] - most] + np.int64(run.first_id)
+        beyond[held[cut]] = np.maximum(beyond[held[cut]], oldest)
         sizes = np.minimum(sizes, most)
         counts[held] += sizes
         at = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
@@ -156,7 +161,11 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
     order = np.argsort(every, kind="stable")
     listed, stops = np.concatenate(ids)[order].tolist(), np.cumsum(counts).tolist()
     spans = zip(array.tolist(), [0, *stops], stops, strict=False)
-    return {key: listed[start:stop] for key, start, stop in spans if start < stop}, set(array[more].tolist())
+    some = np.flatnonzero(beyond)
+    return (
+        {key: listed[start:stop] for key, start, stop in spans if start < stop},
+        dict(zip(array[some].tolist(), beyond[some].tolist(), strict=True)),
+    )
 
 
 def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recallite.model.filters import Filter
-from recallite.store.supersession_values import Judgement, Occurrence, Sought, Supersession
+from recallite.store.supersession_values import Judgement, Occurrence, Sought, SoughtText, Supersession
 from recallite.store.values import NEVER
 from recallite.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 from tests.unit.store.contract.support import NOW, row
@@ -255,6 +255,42 @@ def test_the_newest_of_many_are_found(store):
             [row(f"r{number}", f"Dana lives in town {number}", kind="memory") for number in range(99)], None
         )
         assert candidates(writer, limit=3) == ["r98", "r97", "r96"]
+
+
+def test_the_current_one_of_many_that_said_the_same_is_found_whatever_its_age(store):
+    with store.atomic() as writer:
+        towns = [row(f"r{number}", f"Dana lives in town {number}", kind="memory") for number in range(300)]
+        ids = writer.records.insert(towns, None)
+        writer.supersessions.put([Supersession(old, ids[3], NOW, NOW) for old in ids if old != ids[3]])
+        assert candidates(writer) == ["r3"]
+        writer.supersessions.undo([ids[200], ids[7]], NOW)
+        assert candidates(writer) == ["r200", "r7", "r3"]
+        writer.records.delete([ids[200]])
+        writer.records.change_text(ids[7], row("r7", "Milk is cheap", valid_from=NOW + 1), None)
+        assert candidates(writer) == ["r3"]
+    assert store.verify().problems == ()
+    store.rebuild()
+    with store.read() as reader:
+        assert candidates(reader) == ["r3"]
+
+
+def test_records_are_found_by_their_texts(store):
+    with store.atomic() as writer:
+        rows = [row(f"r{number}", f"Line {number % 50}", kind="memory") for number in range(150)]
+        ids = writer.records.insert(rows, None)
+        single = writer.records.insert([row("one", "line 7", kind="memory")], None)
+        key = rows[7].content_hash[:8]
+        alike = [ids[7], ids[57], ids[107], *single]
+        assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike
+        writer.records.change_text(ids[57], row("r57", "other", valid_from=NOW + 1), None)
+        writer.records.delete([ids[7]])
+        assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike[2:]
+        other = row("x", "Other").content_hash[:8]
+        assert [each.record_id for each in writer.records.current_by_text([other, b"nothing."], NOW)] == [ids[57]]
+        sought = [SoughtText(key, "/", "memory"), SoughtText(key, "/", "note"), SoughtText(other, "/", "memory")]
+        found = [sorted(each.record_id for each in some) for some in writer.statements.of_text(sought, NOW)]
+        assert found == [alike[2:], [], [ids[57]]]
+    assert store.verify().problems == ()
 
 
 def test_repeated_statements_have_their_times(store):
