@@ -113,7 +113,8 @@ class KeyLists(Repository):
         """The newest records of each key, the newest first; keys without any may be absent."""
         held: dict[int, list[int]] = {}
         for key, record_id in self._execute(
-            f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value",
+            f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
+            "ORDER BY k.record_id DESC",
             (self._id_array([*keys]),),
         ):
             held.setdefault(key, []).append(record_id)
@@ -128,11 +129,9 @@ class KeyLists(Repository):
                 listed.sort(reverse=True)
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     wanted.append(key)
-                elif key in held:
-                    held[key] += listed
                 else:
-                    held[key] = listed
-        return {key: sorted(record_ids, reverse=True)[:count] for key, record_ids in held.items()}
+                    held[key] = sorted([*held[key], *listed], reverse=True) if key in held else listed
+        return {key: record_ids[:count] for key, record_ids in held.items()}
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""
