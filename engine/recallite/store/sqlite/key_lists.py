@@ -98,16 +98,18 @@ class KeyLists(Repository):
             return
         ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
         keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8")
+        removed = 0
         for run_id, run in runs.items():
             places = entries_of(run, keys, ids)
             if not len(places):
                 continue
-            self._execute_many(
-                f"INSERT OR IGNORE INTO {self._off} VALUES (?)",
-                [(each,) for each in np.unique(run.ids[places]).tolist()],
-            )
+            off = np.unique(run.ids[places]).tolist()
+            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(each,) for each in off])
             if erase:
                 self._erase(run_id, np.unique(run.keys[places]))
+            removed += len(off)
+        if removed >= _RUN_RECORDS:  # else each search for a key that they share would pass them
+            self._merge_due()
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """The newest records of each key, the newest first; keys without any may be absent."""
