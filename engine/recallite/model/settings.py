@@ -52,8 +52,8 @@ class Settings(Section, frozen=True, kw_only=True):
     - document_seconds: Time of the process that parses a PDF, DOCX or HTML document.
     - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, from which the index loads
       several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
-    - low_memory: Have large arrays of the index grow on disk too, in unnamed files that are gone when the memory is closed; what is
-      loaded from the index snapshot is there in any case. Some recalls wait for the disk.
+    - low_memory: Have large arrays of the index grow on disk too, in unnamed files that are gone when the memory is
+      closed; what is loaded from the index snapshot is there in any case. Some recalls wait for the disk.
     - compile_kernels: Compile the JIT kernels in a process in the background on first use; the python backend answers
       until then.
     - kernels_from: Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at

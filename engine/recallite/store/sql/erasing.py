@@ -137,7 +137,8 @@ class SqlErasure(Repository):
             "SELECT terms FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
             (self._id_array(record_ids),),
         )
-        return numbers_in(lists).tolist()
+        words: list[int] = numbers_in(lists).tolist()
+        return words
 
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -145,13 +145,15 @@ class KeyLists(Repository):
         return runs
 
     def _read(self, run_id: int) -> Run:
-        row = self._execute(f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,)).fetchone()
+        found = self._execute(f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,))
+        row: Any = found.fetchone()
         return read_run(*row, self._tx.path)
 
     def _unlisted(self, ids: Sequence[int] | NDArray[np.int64]) -> set[int]:
         """Those of these records whose entries in a run do not count."""
         if not len(ids):
             return set()
+        bound: tuple[Any, ...]
         if len(ids) > _MANY:  # in a tenth of the time
             chosen, bound = "BETWEEN ? AND ?", (int(np.min(ids)), int(np.max(ids)))
         else:

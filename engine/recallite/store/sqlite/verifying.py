@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
@@ -70,7 +70,7 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
 
 def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     """The records that are listed by their texts against the records."""
-    rows = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
+    rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
     listed = list(zip(*(each.tolist() for each in tx.records.texts.all()), strict=True))
