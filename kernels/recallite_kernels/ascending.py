@@ -1,34 +1,47 @@
-"""Lists of ascending numbers as bytes: each number as its difference from the one before it, in LEB128.
+"""Lists of ascending numbers, each as its difference from the one before it, in two bytes.
 
-The first number of a list is its difference from 0. LEB128 (DWARF 5, 7.6) has seven bits a byte, the lowest first; all
-but the last byte of a number have the eighth bit. The numbers of a record's words take 1.4 bytes each, of four.
+The first number of a list is its difference from 0. A difference above `contract.STEP`, 65,535, is a 0 for each `STEP`
+that is taken from it, and then what is left, 1 to `STEP`. LEB128 would take 0.6 bytes a number less, and three times as
+long to read.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from recallite_kernels import contract, dispatch
-from recallite_kernels.contract import I32, I64, U8, KernelError, array
+from recallite_kernels.contract import I32, I64, STEP, U16, KernelError, array
 
 
-def pack_ascending(numbers: I32, offsets: I64) -> tuple[U8, I64]:
-    """The bytes of lists of numbers, and where those of each begin: uint8 (b,) and int64 (n + 1,).
+def pack_ascending(numbers: I32, offsets: I64) -> tuple[U16, I64]:
+    """Differences of the numbers of lists, uint16 (b,), and where those of each list begin, int64 (n + 1,).
 
-    List i is numbers[offsets[i]:offsets[i + 1]], int32 (m,): 0 or more, and none less than the one before it.
+    List i is numbers[offsets[i]:offsets[i + 1]], int32 (m,): above 0, and each above the one before it.
     """
     array("numbers", numbers, contract.i32, None)
     contract.offsets("offsets", offsets, numbers.shape[0])
-    packed = dispatch.active.pack_ascending(numbers, offsets)
-    if packed is None:
-        raise KernelError("numbers: a list has a number below 0 or below the one before it; wanted ascending numbers")
-    return packed
+    left = np.diff(numbers.astype(np.int64), prepend=0)
+    begins = offsets[:-1][offsets[:-1] < offsets[1:]]
+    left[begins] = numbers[begins]
+    if left.size and left.min() < 1:
+        raise KernelError("numbers: one is not above 0 and above the one before it; wanted ascending numbers")
+    steps = (left - 1) // STEP
+    if not steps.any():
+        return left.astype(np.uint16), offsets.copy()
+    ends = np.concatenate([[0], np.cumsum(steps + 1)])
+    packed = np.zeros(ends[-1], np.uint16)
+    packed[ends[1:] - 1] = left - STEP * steps
+    return packed, ends[offsets]
 
 
-def unpack_ascending(packed: U8, offsets: I64) -> I32:
+def unpack_ascending(packed: U16, offsets: I64) -> I32:
     """The numbers of lists that `pack_ascending` packed, int32 (m,), given the offsets of the lists of numbers."""
-    array("packed", packed, contract.u8, None)
+    array("packed", packed, contract.u16, None)
     array("offsets", offsets, contract.i64, None)
     if not offsets.shape[0] or not 0 <= offsets.item(-1) <= packed.shape[0]:
-        raise KernelError(f"offsets: not those of lists in {packed.shape[0]} bytes; wanted one number a byte at most")
+        raise KernelError(
+            f"offsets: not those of lists in {packed.shape[0]} differences; wanted at most so many numbers"
+        )
     contract.offsets("offsets", offsets, offsets.item(-1))
     numbers = dispatch.active.unpack_ascending(packed, offsets)
     if numbers is None:

@@ -34,6 +34,12 @@ LANES = 16
 """Sketches stand in blocks of so many rows, word by word."""
 
 
+STEP = 2**16 - 1
+"""The greatest difference of two ascending numbers that two bytes tell."""
+GREATEST = 2**31 - 1
+"""The greatest int32."""
+
+
 class KernelError(ValueError):
     """An argument or a setting of this package was refused; the message names it, its value and what is expected."""
 

@@ -36,7 +36,7 @@ _OF_RECALL = ("recall",)
 _OF_ENGINE = (
     *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
     "pool_tokens", "maximal_marginal_relevance", "distinct_chunks", "find_strings", "count_words",
-    "pack_ascending", "unpack_ascending",
+    "unpack_ascending",
 )  # fmt: skip
 
 _answering: Any = SimpleNamespace(**{name: getattr(python_backend, name) for name in NAMES})

@@ -65,9 +65,9 @@ F64_1, F64_2 = reads(types.float64, 1), reads(types.float64, 2)
 I64_1, I64_2 = reads(types.int64, 1), reads(types.int64, 2)
 U64_1, U64_2, U64_3 = reads(types.uint64, 1), reads(types.uint64, 2), reads(types.uint64, 3)
 U32_2 = reads(types.uint32, 2)
-I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
+I8_2, I32_1, I32_2, U8_1, U8_2, U16_1, U16_2 = (
     reads(types.int8, 2), reads(types.int32, 1), reads(types.int32, 2), reads(types.uint8, 1),
-    reads(types.uint8, 2), reads(types.uint16, 2),
+    reads(types.uint8, 2), reads(types.uint16, 1), reads(types.uint16, 2),
 )  # fmt: skip
 OUT_F32, OUT_F32_2 = writes(types.float32, 1), writes(types.float32, 2)
 OUT_F64, OUT_F64_2 = writes(types.float64, 1), writes(types.float64, 2)

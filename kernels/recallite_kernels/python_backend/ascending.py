@@ -1,46 +1,22 @@
-"""Lists of ascending numbers in NumPy: the numbers of one byte first, then the next byte of those that have one."""
+"""Lists of ascending numbers in NumPy: one sum over all differences."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from recallite_kernels.contract import I32, I64, U8
-
-_GREATEST = 2**31 - 1
-_MOST_BYTES = 5
+from recallite_kernels.contract import GREATEST, I32, I64, STEP, U16
 
 
-def pack_ascending(numbers: I32, offsets: I64) -> tuple[U8, I64] | None:
-    left = np.diff(numbers.astype(np.int64), prepend=0)
-    begins = offsets[:-1][offsets[:-1] < offsets[1:]]
-    left[begins] = numbers[begins]
-    if left.size and left.min() < 0:
+def unpack_ascending(packed: U16, offsets: I64) -> I32 | None:
+    lengths = np.diff(offsets)
+    # A list that short has no number of 2^31; what a sum over all loses above 32 bits, the difference in it has not.
+    if len(packed) == offsets[-1] and packed.all() and lengths.max(initial=0) <= GREATEST // STEP:
+        totals = np.zeros(len(packed) + 1, np.int32)
+        np.cumsum(packed, dtype=np.int32, out=totals[1:])
+        return totals[1:] - np.repeat(totals[offsets[:-1]], lengths)
+    ended = packed != 0
+    if ended.sum() != offsets[-1] or (packed.size and not ended[-1]):
         return None
-    sizes = 1 + sum((left >= 1 << 7 * more).astype(np.int64) for more in range(1, _MOST_BYTES))
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    out = np.empty(ends[-1], np.uint8)
-    at = ends[:-1]
-    while left.size:
-        more = left > 127
-        out[at] = left & 127 | more.astype(np.int64) << 7
-        left, at = left[more] >> 7, at[more] + 1
-    return out, ends[offsets]
-
-
-def unpack_ascending(packed: U8, offsets: I64) -> I32 | None:
-    ends = np.flatnonzero(packed < 128)
-    if len(ends) != offsets[-1] or (packed.size and packed[-1] > 127):
-        return None
-    numbers = packed[ends].astype(np.int64)
-    sizes = np.diff(ends, prepend=-1)
-    if sizes.size and sizes.max() > _MOST_BYTES:
-        return None
-    longer = np.flatnonzero(sizes > 1)
-    for before in range(1, _MOST_BYTES):
-        longer = longer[sizes[longer] > before]
-        numbers[longer] = numbers[longer] << 7 | packed[ends[longer] - before] & 127
-    totals = np.cumsum(numbers)
-    begins, lengths = offsets[:-1], np.diff(offsets)
-    own = lengths > 0
-    totals -= np.repeat((totals[begins[own]] - numbers[begins[own]]), lengths[own])
-    return None if totals.size and totals.max() > _GREATEST else totals.astype(np.int32)
+    sums = np.concatenate([[0], np.cumsum(np.where(ended, packed, STEP), dtype=np.int64)[ended]])
+    numbers = sums[1:] - np.repeat(sums[offsets[:-1]], lengths)
+    return None if numbers.max(initial=0) > GREATEST else numbers.astype(np.int32)

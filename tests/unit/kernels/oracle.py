@@ -521,13 +521,13 @@ def count_words(records, entries, flags):
 
 
 def pack_ascending(numbers):
-    """The bytes of one list."""
+    """The differences of one list."""
     out, before = [], 0
     for number in numbers:
         left = number - before
-        while left >= 128:
-            out.append(left % 128 + 128)
-            left //= 128
+        while left > 65535:
+            out.append(0)
+            left -= 65535
         out.append(left)
         before = number
     return out

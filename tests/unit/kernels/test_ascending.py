@@ -12,8 +12,8 @@ from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import holds
 
 pytestmark = pytest.mark.usefixtures("backend")
-_numbers = st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1))
-lists_of = st.lists(st.lists(_numbers, max_size=6).map(sorted), max_size=5)
+_numbers = st.one_of(st.integers(1, 300), st.integers(65_534, 131_072), st.integers(2**31 - 9, 2**31 - 1))
+lists_of = st.lists(st.lists(_numbers, max_size=6, unique=True).map(sorted), max_size=5)
 
 
 def behind(lists):
@@ -24,7 +24,7 @@ def behind(lists):
 @holds(lists=lists_of)
 def test_pack_ascending_is_the_definition(lists):
     packed, offsets = kernels.pack_ascending(*behind(lists))
-    assert (packed.dtype, offsets.dtype) == (np.uint8, np.int64)
+    assert (packed.dtype, offsets.dtype) == (np.uint16, np.int64)
     wanted = [oracle.pack_ascending(each) for each in lists]
     assert [*packed] == [*chain(*wanted)]
     assert offsets.tolist() == [0, *accumulate(map(len, wanted))]
@@ -39,7 +39,7 @@ def test_what_is_unpacked_is_what_was_packed(lists):
     assert unpacked.tolist() == numbers.tolist()
 
 
-@pytest.mark.parametrize("numbers", [[3, 2], [-1, 4]])
+@pytest.mark.parametrize("numbers", [[3, 2], [-1, 4], [0, 4], [5, 5]])
 def test_numbers_that_do_not_ascend_are_refused(numbers):
     with pytest.raises(KernelError, match="wanted ascending numbers"):
         kernels.pack_ascending(*behind([numbers]))
@@ -48,19 +48,25 @@ def test_numbers_that_do_not_ascend_are_refused(numbers):
 @pytest.mark.parametrize(
     ("packed", "offsets"),
     [
-        (b"\x01\x02", [0, 1]),  # a byte too many
-        (b"\x01\x82", [0, 2]),  # the last one is cut
-        (b"\x81\x02", [0, 2]),  # a number too few
-        (b"\x81\x80\x80\x80\x80\x00", [0, 1]),  # six bytes
-        (b"\xff\xff\xff\xff\x08", [0, 1]),  # 2^31 and more
-        (b"\xff\xff\xff\xff\x07\x01", [0, 2]),
+        ([1, 2], [0, 1]),  # a difference too many
+        ([1, 0], [0, 1]),
+        ([1, 0], [0, 2]),  # the last one is cut
+        ([0, 2], [0, 2]),  # a number too few
+        ([*(0,) * 32_768, 32_768], [0, 1]),  # 2^31
+        ([65_535] * 32_769, [0, 32_769]),
     ],
 )
-def test_bytes_that_were_not_packed_are_refused(packed, offsets):
-    with pytest.raises(KernelError, match=r"packed: not \d numbers of int32; wanted what pack_ascending returns"):
-        kernels.unpack_ascending(np.frombuffer(packed, np.uint8), np.array(offsets))
+def test_what_was_not_packed_are_refused(packed, offsets):
+    with pytest.raises(KernelError, match=r"packed: not \d+ numbers of int32; wanted what pack_ascending returns"):
+        kernels.unpack_ascending(np.array(packed, np.uint16), np.array(offsets))
 
 
 def test_more_numbers_than_bytes_are_refused():
-    with pytest.raises(KernelError, match="offsets: not those of lists in 2 bytes"):
-        kernels.unpack_ascending(np.zeros(2, np.uint8), np.array([0, 3]))
+    with pytest.raises(KernelError, match="offsets: not those of lists in 2 differences"):
+        kernels.unpack_ascending(np.ones(2, np.uint16), np.array([0, 3]))
+
+
+def test_the_greatest_number_and_a_long_list():
+    for numbers in ([2**31 - 1], [*range(1, 40_000)], [*range(65_535, 2**31 - 1, 65_535)]):
+        packed, _ = kernels.pack_ascending(*behind([[5], numbers]))
+        assert kernels.unpack_ascending(packed, np.array([0, 1, 1 + len(numbers)])).tolist() == [5, *numbers]

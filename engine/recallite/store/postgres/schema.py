@@ -29,17 +29,15 @@ CREATE FUNCTION term_numbers(terms BYTEA) RETURNS INT[] LANGUAGE plpgsql IMMUTAB
 DECLARE
     numbers INT[] := '{}';
     number INT := 0;
-    part INT;
-    bits INT := 0;
+    difference INT;
 BEGIN
-    FOR place IN 0 .. length(terms) - 1 LOOP
-        part := get_byte(terms, place);
-        number := number + ((part & 127) << bits);
-        IF part < 128 THEN
-            numbers := numbers || number;
-            bits := 0;
+    FOR place IN 0 .. length(terms) / 2 - 1 LOOP
+        difference := get_byte(terms, 2 * place) + 256 * get_byte(terms, 2 * place + 1);
+        IF difference = 0 THEN
+            number := number + 65535;
         ELSE
-            bits := bits + 7;
+            number := number + difference;
+            numbers := numbers || number;
         END IF;
     END LOOP;
     RETURN numbers;

@@ -1,6 +1,6 @@
 """Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
 
-Packed numbers take 1.4 bytes each, of four.
+Packed numbers take two bytes each: see `recallite_kernels.pack_ascending`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def packed_lists(
     keys |= numbers.astype(np.int64) << 8 | counts
     keys.sort()
     packed, ends = kernels.pack_ascending((keys >> 8 & 0x7FFFFFFF).astype(np.int32), offsets)
-    terms, sorted_counts = packed.tobytes(), keys.astype(np.uint8).tobytes()
+    terms, sorted_counts = packed.astype("<u2", copy=False).tobytes(), keys.astype(np.uint8).tobytes()
     return [
-        (terms[begin:end], sorted_counts[start:stop])
+        (terms[2 * begin : 2 * end], sorted_counts[start:stop])
         for (begin, end), (start, stop) in zip(pairwise(ends.tolist()), pairwise(offsets.tolist()), strict=True)
     ]
 
@@ -41,15 +41,17 @@ def packed_lists(
 def unpacked(terms: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """The numbers of term lists that stand one behind the other, given their offsets."""
     try:
-        return kernels.unpack_ascending(np.frombuffer(terms, np.uint8), offsets)
-    except kernels.KernelError:
+        return kernels.unpack_ascending(np.frombuffer(terms, "<u2"), offsets)
+    except ValueError:  # an odd number of bytes, or KernelError
         raise StoreCorrupt(CHANGED) from None
 
 
 def numbers_in(lists: Sequence[bytes]) -> NDArray[np.int32]:
     """The numbers in values of `terms`, each once."""
-    packed = np.frombuffer(b"".join(lists), np.uint8)
-    ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
-    # The last byte of each number is below 128.
-    ended = np.concatenate([[0], np.cumsum(packed < 128)])
-    return np.unique(unpacked(packed.tobytes(), np.concatenate([[0], ended[ends]])))
+    packed = b"".join(lists)
+    if any(len(each) % 2 for each in lists):
+        raise StoreCorrupt(CHANGED)
+    ends = np.cumsum([0, *(len(each) // 2 for each in lists)])
+    # A 0 is only part of a number.
+    ended = np.concatenate([[0], np.cumsum(np.frombuffer(packed, "<u2") != 0)])
+    return np.unique(unpacked(packed, ended[ends]))

@@ -197,7 +197,7 @@ def _statements(tx: SqlTransaction) -> Iterator[Problem]:
 
 
 def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
-    numbers = dict(tx.connection.execute("SELECT text, id FROM term"))
+    numbers = dict(tx.connection.execute("SELECT text, id FROM term WHERE id > 0"))
     missing: list[str] = []
     wrong: list[str] = []
     edited: list[str] = []
@@ -242,9 +242,10 @@ def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iter
 
 
 def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
-    """The values `terms` and `counts` of rows of `_words`; a word without a number is 0."""
+    """The values `terms` and `counts` of rows of `_words`; a word without a number has one that no word has."""
     reading = read_texts(
         [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
     )
-    known = np.array([numbers.get(word, 0) for word in reading.vocabulary], np.int32)
+    free = max(numbers.values(), default=0) + 1
+    known = np.array([numbers.get(word, free + place) for place, word in enumerate(reading.vocabulary)], np.int32)
     return packed_lists(known[reading.places], reading.counts, reading.offsets)
