@@ -16,6 +16,9 @@ _TRAILING = _LEADING + ".…。"
 # (UAX #15, 13) breaks a run after 30.
 _MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30
+# A copy of one takes a third of the time of another one made; the second has read the head of a text without context.
+_OF_BARE = blake2b(digest_size=KEY_BYTES)
+_OF_EXACT = blake2b(bytes(8), digest_size=_EXACT_BYTES)
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
@@ -37,14 +40,20 @@ def content_hash(text: str, context: str | None = None) -> bytes:
     No context and an empty one are the same. Case, spaces and punctuation matter, except in the first 8 bytes, which
     are `text_key`.
     """
-    head = _encoded(context or "")
-    exact = blake2b(len(head).to_bytes(8, "little") + head + _encoded(text), digest_size=_EXACT_BYTES).digest()
-    return text_key(text) + exact
+    if context:
+        head = _encoded(context)
+        exact = blake2b(len(head).to_bytes(8, "little") + head, digest_size=_EXACT_BYTES)
+    else:
+        exact = _OF_EXACT.copy()
+    exact.update(_encoded(text))
+    return text_key(text) + exact.digest()
 
 
 def text_key(text: str) -> bytes:
     """8 bytes that are equal for texts of the same `bare_text`."""
-    return blake2b(bare_text(text).encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    of_bare = _OF_BARE.copy()
+    of_bare.update(bare_text(text).encode("utf-8", "surrogatepass"))
+    return of_bare.digest()
 
 
 def bare_text(text: str) -> str:

@@ -1,7 +1,7 @@
 """What is read in the texts of a batch, once for all of them: their words, and what they cannot be.
 
-`read_texts` finds the words by kernels over the bytes of the batch, in a fifth of the time that they take one by one.
-Python folds what is not ASCII, and reads each distinct chunk.
+`read_texts` finds the words by kernels over the bytes of the batch: of 2,048 texts in less time than the words alone take
+one by one. Python folds what is not ASCII, and reads each distinct chunk.
 """
 
 from __future__ import annotations

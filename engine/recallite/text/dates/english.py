@@ -101,7 +101,8 @@ ENGLISH = Language(
     literals={
         "month_of_year": (" year",), "weekday_of_week": (" week",), "ago": (" ago",),
         "from_now": (" from now", " from today", " time"), "ahead": ("in ",), "weeks": ("the week ",),
-        "weekend": ("the weekend",),
+        "weekend": ("the weekend",), "named": ("yesterday", "today", "tonight", "tomorrow", "the night before last"),
+        "edge": ("early", "mid", "late", "beginning of", "start of", "end of"),
     },
     limit=(
         r"(?:(?P<since>since)|(?P<start>as of|starting|effective|beginning)|(?P<after>after)|(?P<before>before)"

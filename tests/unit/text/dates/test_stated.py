@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite.text.dates.english import ENGLISH
+from recallite.text.dates.french import FRENCH
 from recallite.text.dates.language import fold
-from recallite.text.dates.languages import LANGUAGES
+from recallite.text.dates.languages import LANGUAGES, literals_of
 from recallite.text.dates.stated import stated_interval
 from recallite.text.index_terms import tokenize
 from tests.unit.text.dates import phrases_english as english
@@ -75,16 +76,22 @@ def test_any_text_at_any_time_gives_an_interval_in_order_or_none(text, written):
         assert found.until is None or begin < EPOCH + timedelta(microseconds=found.until)
 
 
+def test_an_english_an_is_not_looked_up_as_a_french_year():
+    terms = frozenset(["an"])
+    assert literals_of(terms) is not None
+    assert not any(literal in "it takes an hour" for literal in literals_of(terms))
+
+
 def test_no_form_asks_for_a_term_that_is_not_kept():
     for language in LANGUAGES:
         for form in language.forms:
             assert form.terms <= language.gates, (language.code, form.kind)
 
 
-@pytest.mark.parametrize("text", sorted({text for text, _ in lines(english.CLEAR)}))
+@pytest.mark.parametrize("text", sorted({text for some in (english, other) for text, _ in lines(some.CLEAR)}))
 def test_what_a_pattern_matches_has_its_literals(text):
     folded = fold(text)
-    for form in ENGLISH.forms:
+    for form in (*ENGLISH.forms, *FRENCH.forms):
         if form.literals and form.pattern.search(folded):
             assert any(each in folded for each in form.literals), form.kind
         if form.kind in ("days", "date", "month_year") and (match := form.pattern.search(folded)):
