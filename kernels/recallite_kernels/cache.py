@@ -4,7 +4,7 @@ Numba's own cache does not see changes in other files and can only be moved for 
 alone. Its folder is named by a hash of everything the machine code depends on, so a changed file, another numba or
 another CPU finds no cache rather than a stale one.
 
-A cached kernel is a pickle with machine code: a flipped bit in it ends the process or changes an answer. So a file is
+A cached kernel is machine code: a flipped bit in it ends the process or changes an answer. So a file is
 a digest of what it should hold, then the content, and one that does not match is as good as none: it is compiled
 again and replaced. A folder or a file that another user owns or could write to, or a link, is not read either.
 """
@@ -27,8 +27,8 @@ from recallite_kernels import _system
 
 _COMPLETE = "complete"
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NUMBA_LOOP_VECTORIZE")
-# Of a file here: 2 has a digest before the content.
-_FORMAT = 2
+# Of a file here: 3 has an object file behind the digest.
+_FORMAT = 3
 _DIGEST_BYTES = 32
 # Writing a kernel takes milliseconds: an unfinished file this old is from a killed process.
 _ABANDONED_SECONDS = 60
@@ -171,7 +171,7 @@ def _key() -> str:
 
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    shared = ("arguments.py", "composition.py", "signals.py", "view.py")
+    shared = ("arguments.py", "composition.py", "native.py", "signals.py", "view.py")
     for file in (*sorted((here / "numba_backend").glob("*.py")), *(here / name for name in shared)):
         digest.update(file.read_bytes())
     for name in ("numba", "llvmlite"):
@@ -182,6 +182,8 @@ def _key() -> str:
             except OSError:
                 digest.update(spec.origin.encode())
     parts = [f"format {_FORMAT}", sys.implementation.cache_tag or "", np.__version__, platform.machine()]
+    # Where an array has its data depends on what every Python object begins with: more without the interpreter's lock.
+    parts.append(f"head {object.__basicsize__}")
     # The machine code's own record of the CPU is checked again when it is loaded.
     parts += [_system.processor()]
     parts += [f"{name}={os.environ.get(name, '')}" for name in _NUMBA_SETTINGS]

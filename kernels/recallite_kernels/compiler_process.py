@@ -14,8 +14,25 @@ from pathlib import Path
 
 from recallite_kernels import _system
 
+_compiles = False
 _MAIN = "from recallite_kernels.numba_backend._compile import main; main()"
 _AS_HERE = ("path", "dont_write_bytecode", "pycache_prefix")  # of `sys`
+
+
+def compiles() -> bool:
+    """Whether the kernels that are imported now are to be compiled in this process."""
+    return _compiles
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Import the kernels so that they can be compiled."""
+    global _compiles
+    _compiles = True
+    try:
+        yield
+    finally:
+        _compiles = False
 
 
 class CompilerProcess:

@@ -3,6 +3,7 @@
 `RECALLITE_KERNELS=numba|python`, else numba where it can be found. Importing this imports no numba: until a kernel is
 loaded the python backend answers in its place, so that no call waits for the compiler. `start_background` loads the
 kernels of a recall; the others are loaded, or compiled, when they are first asked for.
+Kernels that are in the cache are loaded by LLVM alone; numba is imported where they are compiled, in another process.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
-from recallite_kernels import _system, cache, compiler_process, python_backend
+from recallite_kernels import _system, cache, compiler_process, native, python_backend
 from recallite_kernels.contract import KernelError
 from recallite_kernels.protocol import NAMES, Backend
 
@@ -78,7 +79,7 @@ _threads: set[threading.Thread] = set()
 _compiler: compiler_process.CompilerProcess | None = None
 _stop = threading.Event()
 _loader = threading.Lock()  # one loader at a time
-_step = threading.RLock()  # held while numba works; fork waits for it
+_step = threading.RLock()  # held while LLVM or numba works; fork waits for it
 
 
 def status() -> KernelStatus:
@@ -98,7 +99,7 @@ def cached() -> bool:
 def warmup(on_progress: Callable[[str, int, int], None] | None = None, *, every: bool = False) -> dict[str, float]:
     """Load the kernels that the engine calls from the cache or compile them; with `every` those for users too.
 
-    on_progress(kernel, done, total) is called after each. Returns the seconds each took, "import" being numba's
+    on_progress(kernel, done, total) is called after each. Returns the seconds each took, "import" being LLVM's
     own; empty where the python backend is chosen. Raises KernelError if numba cannot be used.
     """
     if _chosen == "numba":
@@ -259,12 +260,10 @@ def _hand_over(name: str, backend: Any) -> None:
 
 
 def _prepare() -> tuple[Any, dict[str, Any], cache.Cache | None, str]:
-    """Import numba and the JIT backend, and find the cache: read-only is enough if it is complete."""
+    """Load LLVM and the JIT backend, and find the cache: read-only is enough if it is complete."""
     began = time.perf_counter()
     with _step:
-        numba: Any = importlib.import_module("numba")
-        if numba.config.DISABLE_JIT:
-            raise RuntimeError("NUMBA_DISABLE_JIT is set")
+        native.prepare()
         backend = importlib.import_module("recallite_kernels.numba_backend")
         jit: Any = importlib.import_module("recallite_kernels.numba_backend._jit")
         if not _stop.is_set():
@@ -296,7 +295,7 @@ def _at_exit() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # Only the forking thread exists here. It held _step, so numba was idle, but the loader thread is gone.
+    # Only the forking thread exists here. It held _step, so LLVM was idle, but the loader thread is gone.
     global _compiler, _loader, _step, _reason
     if _threads and not _compiled:
         _reason = "the process forked before the kernels were loaded; warmup loads them"

@@ -7,22 +7,42 @@ and not each helper as well, and it collects no garbage. That takes half the tim
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 import threading
+from functools import cache as once
 from typing import Any
 
-from numba.core import codegen
+from recallite_kernels import _system, cache, compiler_process, native
 
-from recallite_kernels import _system, cache
-from recallite_kernels.numba_backend import _jit
-
-_codegen: Any = codegen  # without types of its own
-
+_PACKAGE = "recallite_kernels.numba_backend"
 # Recalls go first where cores are few.
 _NICENESS = 5
 # Compiled to be called, not to be linked into other code: numba's own runtime.
 _RUNTIME = "nrt"
+
+
+@once
+def with_numba() -> dict[str, Any]:
+    """The kernels by name, declared to numba: the modules of this package are imported once more."""
+    held = _taken()
+    try:
+        with compiler_process.compiling():
+            importlib.import_module(_PACKAGE)
+            jit: Any = importlib.import_module(f"{_PACKAGE}._jit")
+        return {kernel.name: kernel for kernel in jit.KERNELS}
+    finally:
+        _taken()
+        sys.modules.update(held)
+        if _PACKAGE in held:  # importing it again made it an attribute of the package around it
+            vars(sys.modules["recallite_kernels"])["numba_backend"] = held[_PACKAGE]
+
+
+def _taken() -> dict[str, Any]:
+    """The modules of this package, taken from those that are loaded."""
+    own = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    return {name: sys.modules.pop(name) for name in own}
 
 
 def main() -> None:
@@ -34,17 +54,20 @@ def main() -> None:
     if kept_in is None:
         return
     called = {_RUNTIME}
+    kernels = with_numba()
     _leave_helpers(called)
-    kernels = {kernel.name: kernel for kernel in _jit.KERNELS}
     for name in sys.argv[1:]:
-        called.add(kernels[name].library)
-        if not kernels[name].load(kept_in):  # another process may have compiled it
-            kernels[name].compile(kept_in)
+        called.add(native.symbol(name))
+        if kept_in.read(name) is None:  # another process may have compiled it
+            kept_in.write(name, kernels[name].compiled())
         print(name, flush=True)
 
 
 def _leave_helpers(called: set[str]) -> None:
     """Have numba make machine code of these libraries only; others stay as they are, to be linked into them."""
+    from numba.core import codegen
+
+    _codegen: Any = codegen  # without types of its own
     library, processor = _codegen.JITCodeLibrary, _codegen.JITCPUCodegen
     finalize, set_env = library.finalize, processor.set_env
 

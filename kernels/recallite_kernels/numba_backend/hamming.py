@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 
 from recallite_kernels.contract import F32, I64, LANES, U16, U64
 from recallite_kernels.numba_backend import _jit
-from recallite_kernels.numba_backend._jit import helper, kernel
+from recallite_kernels.numba_backend._jit import helper, intrinsic, kernel
 
 GREATEST = np.float32(np.finfo(np.float32).max)
 ROOM = 4096  # rows kept beyond those wanted before the farthest are dropped
@@ -61,14 +59,7 @@ def _blocks(allowed: I64, listed: bool, start: int, stop: int, blocks: int) -> t
     return 0, np.empty(0, np.uint16)
 
 
-def _popcount(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-popcount: Any = intrinsic(_popcount)
+popcount = intrinsic("popcount")
 
 
 @kernel(_jit.F32_2, _jit.OUT_U64_2, returns=_jit.I64)

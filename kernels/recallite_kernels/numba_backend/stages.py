@@ -15,9 +15,8 @@ from recallite_kernels.arguments import RESIDUAL_STEPS, Codes, Sketches
 from recallite_kernels.composition import AT_VECTORS, NARROW
 from recallite_kernels.numba_backend import _jit, hamming, lexical
 from recallite_kernels.numba_backend import _sort as sorts
-from recallite_kernels.numba_backend._jit import exact, helper, stage
+from recallite_kernels.numba_backend._jit import exact, helper, intrinsic, stage
 from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
-from recallite_kernels.numba_backend._reference import referred
 from recallite_kernels.numba_backend.changes import _order_changes
 from recallite_kernels.numba_backend.evidence import _assess
 from recallite_kernels.numba_backend.forest import _rank_by_forest
@@ -38,6 +37,7 @@ from recallite_kernels.view import (
 best_of_words, find_row, sketch = lexical.best_of_words, lexical.find_row, stage(hamming._sketch)
 ranked_candidates, forest_ranks = stage(_rank_candidates), stage(_rank_by_forest)
 ordered_changes, assessed, bounded = stage(_order_changes), stage(_assess), stage(_score_bound_candidates)
+referred = intrinsic("referred")
 HALF_BINS = np.float32(BINS / 2 - 1)
 
 

@@ -110,11 +110,11 @@ def test_asking_for_a_numba_that_is_not_there_is_an_error():
 
 
 @needs_numba
-def test_a_numba_that_cannot_be_imported_leaves_python_answering(tmp_path):
+def test_an_llvm_that_cannot_be_imported_leaves_python_answering(tmp_path):
     code = f"""
     import sys
     import recallite_kernels as k
-    sys.modules["numba"] = None
+    sys.modules["llvmlite"] = None
     k.start_background(compile=True).join()
     {STATUS}
     """
@@ -148,18 +148,17 @@ def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
 
 
 @needs_numba
-def test_a_warm_cache_is_loaded_in_the_background_without_compiling(warm):
+def test_a_warm_cache_is_loaded_in_the_background_without_numba(warm):
     code = f"""
+    import sys
     import numpy as np
     import recallite_kernels as k
-    from numba.core import event
     assert k.cached() and k.status().reason == "compiled and cached, but not loaded by this process"
     found = k.decay(np.zeros(1), 1.0).tolist()
-    with event.install_recorder("numba:compile") as compiled:
-        k.start_background().join()
-    assert not compiled.buffer
+    k.start_background().join()
     assert k.decay(np.zeros(1), 1.0).tolist() == found == [1.0]
     assert k.start_background() is None and k.warmup()
+    assert "numba" not in sys.modules
     {STATUS}
     """
     active, chosen, compiled, reason = run(code, RECALLITE_CACHE_DIR=warm)

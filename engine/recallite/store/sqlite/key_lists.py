@@ -147,7 +147,7 @@ class KeyLists(Repository):
     def _read(self, run_id: int) -> Run:
         found = self._execute(f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,))
         row: Any = found.fetchone()
-        return read_run(*row, self._tx.path)
+        return read_run(row[0], row[1], row[2], self._tx.path)
 
     def _unlisted(self, ids: Sequence[int] | NDArray[np.int64]) -> set[int]:
         """Those of these records whose entries in a run do not count."""
