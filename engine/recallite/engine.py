@@ -44,7 +44,7 @@ _SCOPES_KEPT = 64
 # Changed records with which the index follows a write at once: a hundred take hardly longer than one.
 _FOLLOWED = 64
 # Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
-# and the kernels 0.25 s.
+# and the kernels 0.1 s.
 _LARGE = 30_000
 
 
@@ -203,7 +203,7 @@ class Engine:
         Only the load of a large index from the store waits for compiled kernels, when it has read the words: they save
         many times that time. The first query does not load them: a process that asks one query does not pay for them.
         """
-        # A recall from a million records takes the Python backend 0.1 s; loading Numba takes 0.25 s.
+        # A recall from a million records takes the Python backend 0.1 s; loading the kernels as long.
         if self._kernels_started or self._small():
             return
         load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()

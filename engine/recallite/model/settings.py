@@ -56,7 +56,7 @@ class Settings(Section, frozen=True, kw_only=True):
       closed; what is loaded from the index snapshot is there in any case. Some recalls wait for the disk.
     - compile_kernels: Compile the JIT kernels in a process in the background on first use; the python backend answers
       until then.
-    - kernels_from: Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at
+    - kernels_from: Records from which the JIT kernels are loaded. They take 60 MB and save some 4 ms per recall at
       4,000 records.
     - query_cache_size: Query embeddings kept in memory.
     - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
