@@ -1,8 +1,8 @@
 """Statements: what a text says of something, so that a later text which says otherwise is noticed.
 
 Pure functions of texts, without a store: `statement_of` parses, `keys_of` finds candidates, `frames_of` says what is
-the same thing with another value, and `judge` decides. Rules for English; in other languages only numbers, dates,
-names and identical words are compared.
+the same thing with another value, and `judge` decides. Rules for English; German, French and Spanish words of change
+are known (`other_languages`), and elsewhere only numbers, dates, names and identical words are compared.
 """
 
 from recallite.text.statements.judging import judge

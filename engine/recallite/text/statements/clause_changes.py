@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, WORD, key_of
-from recallite.text.statements.value_changes import another_value
+from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD, key_of
+from recallite.text.statements.value_changes import USES, another_value
 from recallite.text.statements.verdict import Finding
 
 _SPEAKERS = frozenset(("i", "we"))
@@ -35,6 +37,8 @@ _STRIVES = lx.stems("study prepare save train look wait apply plan")
 _REACHES = lx.stems("pass buy get run finish receive find complete win take")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
+REPLACED = "was replaced"
+_SETTINGS = frozenset((NUMBER, IDENTIFIER))
 
 
 def apart(new: Clause, old: Clause) -> bool:
@@ -48,6 +52,8 @@ def apart(new: Clause, old: Clause) -> bool:
     if relation == "move" or relation == "engag" or relation in _COUPLED:
         return False
     if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and _PARTNERS.isdisjoint(new.subject)):
+        return False
+    if new.now and relation in USES and not new.subject.isdisjoint(old.said):
         return False
     if old.relation == "be":
         return relation != "be" and relation not in _EXCHANGES
@@ -81,7 +87,7 @@ def compare(
     """
     if (new.unreal and not new.stopped) or old.unreal or new.former or old.former:
         return None
-    if new.command and not (new.gone or new.now or new.corrected):
+    if new.command and not (new.gone or new.now or new.corrected or _sets(new)):
         return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
@@ -107,7 +113,14 @@ def compare(
             or (_rescheduled(pair) if new.relation == "be" else None)
             or another_value(new, old, several, mentioned, pair.cue)
         )
-    return _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
+    found = _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
+    return found or (_served(pair, several, mentioned) if cue else None)
+
+
+def _sets(new: Clause) -> bool:
+    """Whether a command gives a number or an identifier: "set max tokens to 8192"."""
+    said = dict(new.chunks).get("", ())
+    return new.change and new.relation == "be" and bool(said) and all(word.kind in _SETTINGS for word in said)
 
 
 def _again(new: Clause, old: Clause) -> bool:
@@ -161,10 +174,21 @@ def _gone(pair: _Pair) -> Finding | None:
     if not _covers(gone, pair.every):
         return None
     about = new.subject - _SPEAKERS
+    if new.passive and new.relation == "replac":
+        return Finding("supersedes", REPLACED, cued=True) if _is_in_use(gone, old) else None
     named = about | (new.every - _SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
     if pair.subject or (about and about <= pair.every) or named & pair.every or old.said <= gone:
         return Finding("supersedes", "names what held before", cued=True)
     return None
+
+
+def _is_in_use(gone: frozenset[str], old: Clause) -> bool:
+    """Whether a clause says that something is in use, not what it is like: "we use A", "A is our formatter"."""
+    if old.relation == "be" and not old.subject.isdisjoint(lx.LASTING_NOUNS):
+        return False
+    if gone == old.subject:
+        return old.relation == "be" and old.definite
+    return gone <= old.said and (old.relation == "be" or old.relation in USES)
 
 
 def _ended(pair: _Pair) -> Finding | None:
@@ -338,6 +362,33 @@ def _role(pair: _Pair) -> Finding | None:
         if role == other.said and sole and holder and holder != other.subject:
             return Finding("supersedes", "another one", cued=pair.cue)
     return None
+
+
+def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> Finding | None:
+    """Another means of the same purpose: "we use A for CI", "CI runs on B now"."""
+    new, old = pair.new, pair.old
+    if new.relation not in USES or old.relation not in USES or not (pair.lasting or old.change):
+        return None
+    if new.subject == _purpose(old):
+        return another_value(new, _of_purpose(old), several, mentioned, pair.cue)
+    if old.subject == _purpose(new):
+        return another_value(_of_purpose(new), old, several, mentioned, pair.cue)
+    return None
+
+
+def _purpose(clause: Clause) -> frozenset[str]:
+    """What a speaker uses something for."""
+    words = dict(clause.chunks).get("for", ()) if clause.subject <= _SPEAKERS else ()
+    return frozenset(map(key_of, words))
+
+
+def _of_purpose(clause: Clause) -> Clause:
+    """A clause that says of its purpose what is used for it."""
+    chunks = tuple([chunk for chunk in clause.chunks if chunk[0] != "for"])
+    purpose = _purpose(clause)
+    return replace(
+        clause, subject=purpose, chunks=chunks, said=clause.said - purpose, every=clause.every - purpose, past=False
+    )
 
 
 def _agent(pair: _Pair) -> Finding | None:

@@ -170,8 +170,8 @@ class _Complement:
         ):
             self.begin("to")
             self.to = len(self.parts) - 1
-        elif self.replaces and text in ("with", "by", "for"):
-            self.gone += [each for _, some in self.parts for each in some]
+        elif self.replaces and text in ("with", "by", "for") and not (clause.passive and text == "for"):
+            self.gone += clause.head if clause.passive else [each for _, some in self.parts for each in some]
             self.parts = [("", [])]
             self.into = self.parts[0][1]
         elif text == "over" and clause.relation == "prefer":

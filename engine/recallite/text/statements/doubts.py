@@ -75,6 +75,10 @@ _LIMITING = frozenset(("for", "after", "before", "during", "with", "on"))
 _ALL = frozenset(("all", "both", "everything", "everyone", "neither", "none", "each", "either", "any"))
 _SPEAKERS = frozenset(("i", "we"))
 _ANY_SUBJECT = frozenset(("i", "we", "topic"))
+# What one is to another, the other is to the one.
+_MUTUAL = lx.stems(
+    "marry engage date divorce separate partner spouse twin sibling cousin friend neighbour neighbor colleague coworker"
+)
 # Another unit of time or of data is another value; "200 cm" may be the "2 m" that there were.
 _DIMENSIONS = (
     frozenset(("ms", "s", "sec", "min", "h", "hour", "day", "week", "month", "year")),
@@ -104,6 +108,8 @@ def doubt(new: Statement, old: Statement) -> Doubt | None:
 
 
 def _reason(new: Statement, old: Statement) -> str | None:
+    if _is_mirrored(new, old):
+        return "says the same of the two"
     one, other = new.text.lower().replace("\u2019", "'"), old.text.lower().replace("\u2019", "'")
     for pattern, reason in (
         (_ADDS, "adds to it"),
@@ -121,6 +127,19 @@ def _reason(new: Statement, old: Statement) -> str | None:
     if _SOME.search(one) or _SOME.search(other):
         return "does not say of which"
     return _of_another_time(new, old, one, other) or _of_another_thing(new, old) or _in_part(new, old, one)
+
+
+def _is_mirrored(new: Statement, old: Statement) -> bool:
+    """Whether what two are to each other is told of the other one: "Ada is married to Ben", "Ben is married to Ada"."""
+    if len(new.clauses) != 1 or len(old.clauses) != 1:
+        return False
+    one, other = new.clauses[0], old.clauses[0]
+    if one.relation != other.relation or one.now or one.change or one.ends or one.stopped or one.gone:
+        return False
+    if one.relation not in _MUTUAL and (one.relation != "be" or one.said.isdisjoint(_MUTUAL)):
+        return False
+    apart = one.subject and other.subject and one.subject.isdisjoint(other.subject)
+    return bool(apart) and one.subject <= other.every and other.subject <= one.every
 
 
 def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> str | None:

@@ -10,9 +10,10 @@ import msgspec
 
 from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.clause_changes import apart, compare
+from recallite.text.statements.clause_changes import REPLACED, apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
 from recallite.text.statements.likelihood import chance_replaced
+from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED, key_of
@@ -30,6 +31,8 @@ _TOO = frozenset(("too", "also"))
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
 _NOTHING: frozenset[str] = frozenset()
+# Of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
+_UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -52,7 +55,7 @@ def judge(
     if rules.outcome == "same":
         return rules if spelled_alike(new.text, old.text) else Verdict("independent", _UNRATED, "spelled otherwise")
     only_adds = several != SEVERAL and _added(new, old, several - SEVERAL)
-    chance = None if only_adds else chance_replaced(new, old, rules, cosine)
+    chance = None if only_adds or rules.reason in _UNFITTED else chance_replaced(new, old, rules, cosine)
     sure = chance is not None and (
         chance.sure or (rules.confidence >= _CERTAIN and chance.value >= _LIKELY and rules.outcome == "supersedes")
     )
@@ -99,7 +102,9 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
         return Verdict("same", 0.97, "says the same")
-    best: Finding | None = None
+    best: Finding | None = compare_in_other_languages(new, old)
+    if best is not None:
+        return _rated(best.outcome, best.reason)
     pairs = [(clause, former) for clause in new.clauses for former in old.clauses if not apart(clause, former)]
     mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject) if pairs else _NOTHING
     for clause, former in pairs:

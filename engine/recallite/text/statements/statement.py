@@ -44,6 +44,7 @@ class Statement(Struct):
     # Of use only where two texts are compared, and then often: made once.
     canonical: tuple[str, ...] | None = None
     traits: object = None
+    elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
         """What two texts that say the same have in common."""

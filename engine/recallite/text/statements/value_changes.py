@@ -13,8 +13,8 @@ from recallite.text.statements.verdict import Finding
 Words = tuple[Word, ...]
 
 # What a person uses or does, with whatever verb.
-_USES = lx.stems("use run drive have prefer write rewrite build host store drink study transfer go")
-_PLACED = _USES | {"be", "live", "work"}
+USES = lx.stems("use run drive have prefer write rewrite build host store drink study transfer go")
+_PLACED = USES | {"be", "live", "work"}
 # Relations that hold of many things at once, where these are not alike.
 _OPEN = frozenset(["prefer", "use", "have", "need", "want", "like", "love", "depend", "own", "go", "do", "make", "get"])
 _PLACES = frozenset(("", "in", "to", "with"))
@@ -86,7 +86,7 @@ def another_value(
         return _of_type(relation, role, exclusive, cue, attribute)
     if max(len(mine), len(other)) > _MOST_WORDS:
         return None
-    if relation in _OPEN and not shared and not (cue and len(mine) == len(other) == 1):
+    if relation in _OPEN and not shared and not (cue and _is_single(mine) and _is_single(other)):
         return None
     if relation == "be" and not attribute and not shared and role not in _LOCATED and not _both_named(mine, other):
         adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
@@ -177,7 +177,7 @@ def _related(new: Clause, old: Clause) -> bool:
         return True
     if one.startswith("re") and len(other) > 3 and one[2:5] == other[:3]:
         return True
-    return one in _USES and other in _USES and (new.change or new.now)
+    return one in USES and other in USES and (new.change or new.now)
 
 
 def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
@@ -192,7 +192,10 @@ def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, W
         if role != "time" or typed:
             ours[role] = ours.pop("")
     if (new.change or new.now) and new.relation in _PLACED and old.relation in _PLACED:
-        mine, other_roles = ([role for role in roles if role != "time"] for roles in (ours, theirs))
+        mine, other_roles = (
+            [role for role, words in one.items() if role != "time" and other.get(role) != words]
+            for one, other in ((ours, theirs), (theirs, ours))
+        )
         if len(mine) == len(other_roles) == 1 and mine != other_roles and {*mine, *other_roles} <= _PLACES:
             ours[other_roles[0]] = ours.pop(mine[0])
 
@@ -210,6 +213,11 @@ def _other_days(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
 
 def _both_named(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
     return _named(ours) and _named(theirs)
+
+
+def _is_single(words: Sequence[Word]) -> bool:
+    """Whether words are one, or one name of several: "GitHub Actions"."""
+    return len(words) == 1 or all(word.kind == NAME for word in words)
 
 
 def _named(words: Sequence[Word]) -> bool:

@@ -1,0 +1,146 @@
+"""German, French and Spanish: what no longer holds, and what holds now in the place of something else.
+
+No clause is read. With its words of change taken out, the newer text says what the older one does ("nicht mehr",
+"ne ... plus", "ya no"), or does so but for one name or number ("jetzt", "maintenant", "ahora") after a verb of which
+there is one value at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from recallite.text.lazy_patterns import lazily
+from recallite.text.normalise import normalized
+from recallite.text.statements.statement import Statement
+from recallite.text.statements.verdict import Finding
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ENDED, ANOTHER = "no longer holds, in another language", "another value, in another language"
+"""The reasons of the findings."""
+_CHANGES = lazily(
+    r"\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr|kein(?:e[nmrs]?)?\b.{1,40}\bmehr|maintenant"
+    r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b",
+    re.IGNORECASE,
+)
+_WORD = lazily(r"[^\W_]+(?:[.:,_-][^\W_]+)*'?")
+_NOW = _words("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
+_FULL = {"j'": "je", "n'": "ne", "l'": "le", "c'": "ce", "s'": "se", "m'": "me"}
+_ARTICLES = _words("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
+# Two words of which neither tells of an end alone: "mehr Geld", "plus tard".
+_ENDS = (("nicht", "mehr"), ("kein", "mehr"), ("ne", "plus"), ("ya", "no"))
+# Living and working somewhere, being called: the value follows a preposition, or is a number.
+_PLACED = _words(
+    """
+    wohne wohnst wohnt wohnen lebe lebst lebt leben arbeite arbeitest arbeitet arbeiten studiere studiert studieren
+    läuft laufen liegt steht sitzt
+    habite habites habitons habitent vis vit vivons vivent travaille travailles travaillons travaillent étudie tourne
+    vivo vives vive vivimos viven trabajo trabajas trabaja trabajamos trabajan estudio estudia funciona corre está están
+    """
+)
+# The value follows at once.
+_USED = _words(
+    """
+    heiße heißt heißen benutze benutzt benutzen nutze nutzt nutzen verwende verwendet verwenden
+    utilise utilises utilisons utilisent appelle appelles
+    uso usas usa usamos usan utilizo utiliza utilizamos utilizan llamo llamas llama
+    """
+)
+# Of a number alone: "der Preis ist 50 Euro".
+_COUNTED = _words("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
+_HOLDING = _PLACED | _USED | _COUNTED
+_LONGEST_VALUE = 3
+
+
+class Told(NamedTuple):
+    """A text that tells of change: its words in lower case, those of change left out, and what these tell."""
+
+    words: tuple[str, ...]
+    named: tuple[bool, ...]
+    ended: bool
+
+
+def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
+    """What German, French and Spanish words of change say of two statements; None where both may hold."""
+    if new.elsewhere is None:
+        new.elsewhere = _told(new.text) if new.words and not new.question and _CHANGES.search(new.text) else ()
+    if not isinstance(new.elsewhere, Told) or not old.words or old.question:
+        return None
+    told, before = new.elsewhere, _told(old.text)
+    if before.ended or len(before.words) < 2:
+        return None
+    if told.ended:
+        return Finding("supersedes", ENDED, cued=True) if sorted(told.words) == sorted(before.words) else None
+    return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(told, before) else None
+
+
+def _told(text: str) -> Told:
+    found = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
+    texts = [word for word, _ in found]
+    ended = _end_in(texts)
+    words = [
+        (word, capital or word[0].isdigit())
+        for place, (word, capital) in enumerate(found)
+        if place not in ended and word not in _NOW and word not in _ARTICLES
+    ]
+    return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended))
+
+
+def _plain(text: str) -> str:
+    return normalized("NFKC", text).replace("\u2019", "'")
+
+
+def _end_in(words: list[str]) -> tuple[int, ...]:
+    """The places of the two words that say that something has ended; () if none do."""
+    for first, second in _ENDS:
+        for place, word in enumerate(words):
+            if (word.startswith("kein") if first == "kein" else word == first) and second in words[place + 1 :]:
+                after = words.index(second, place + 1)
+                if after == place + 1 or first in ("kein", "ne"):
+                    return place, after
+    return ()
+
+
+def _has_another_value(new: Told, old: Told) -> bool:
+    """Whether two texts differ in one name or number after the same words, of which there is one at a time."""
+    mine, his = _differing(new.words, old.words), _differing(old.words, new.words)
+    verbs = [word for word in new.words if word in _HOLDING and word in old.words]
+    if mine is None or his is None or len(verbs) != 1:
+        return False
+    counted = _is_number(new, mine)
+    if counted != _is_number(old, his) or (verbs[0] in _COUNTED and not counted):
+        return False
+    sides = ((new, mine), (old, his))
+    named = all(some.named[place] for some, at in sides for place in at)
+    alike = new.words[mine.start - 1] == old.words[his.start - 1]
+    return named and alike and all(_follows(some, at, verbs[0], counted) for some, at in sides)
+
+
+def _is_number(told: Told, value: range) -> bool:
+    return any(word[0].isdigit() for word in told.words[value.start : value.stop])
+
+
+def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
+    """The places of the words that only the first have, if they stand together and are few."""
+    more = Counter(some) - Counter(others)
+    places = [place for place, word in enumerate(some) if word in more]
+    if (
+        not 0 < len(places) <= _LONGEST_VALUE
+        or places[-1] - places[0] != len(places) - 1
+        or more.total() != len(places)
+    ):
+        return None
+    return range(places[0], places[-1] + 1)
+
+
+def _follows(told: Told, value: range, verb: str, counted: bool) -> bool:
+    """Whether a value stands where that of the verb does, and nothing named, as its subject would be, around it."""
+    words, before, after = told.words, value.start - 1, value.stop
+    if words.index(verb) >= value.start or (after < len(words) and told.named[after] and not counted):
+        return False
+    return counted or (words[before] == verb if verb in _USED else words[before] != verb and not told.named[before])
