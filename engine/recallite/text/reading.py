@@ -1,7 +1,7 @@
 """What is read in the texts of a batch, once for all of them: their words, and what they cannot be.
 
-`read_texts` finds the words by kernels over the bytes of the batch: of 2,048 texts in less time than the words alone take
-one by one. Python folds what is not ASCII, and reads each distinct chunk.
+`read_texts` finds the words by kernels over the bytes of the batch: of 2,048 texts in less time than the words alone
+take one by one. Python folds what is not ASCII, and reads each distinct chunk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FOLDS = np.frombuffer(ASCII_FOLDS, np.uint8)
 _DOTTED = 1 << 63
 _FEWEST = 16
-"""Fewer texts are read in less time one by one: 12 us each, against 200 us for the kernels."""
+"""Fewer texts are read in less time one by one: 30 us each, against 230 us and 13 for each by the kernels."""
 
 
 class Reading(NamedTuple):

@@ -22,7 +22,7 @@ def _unpack_ascending(packed: Any, offsets: Any, out: Any) -> Any:
     for row in range(offsets.shape[0] - 1):
         number = 0
         for at in range(np.uintp(offsets[row]), np.uintp(offsets[row + 1])):
-            left = 0
+            left: Any = 0
             while left == 0:
                 if place >= size:
                     return 0

@@ -137,8 +137,8 @@ class SqlErasure(Repository):
             "SELECT terms FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
             (self._id_array(record_ids),),
         )
-        words: list[int] = numbers_in(lists).tolist()
-        return words
+        numbers: list[int] = numbers_in(lists).tolist()
+        return numbers
 
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]
