@@ -35,7 +35,7 @@ COLUMNS = {
 }
 """What the index reads of a record `r`: the fields of `Columns` as SQL."""
 # Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
-ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 2048}
+ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
 
 
 class SqlBlocks(Repository):
