@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -145,19 +145,19 @@ class KeyLists(Repository):
         return runs
 
     def _read(self, run_id: int) -> Run:
-        found = self._execute(f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,))
-        row: Any = found.fetchone()
-        return read_run(row[0], row[1], row[2], self._tx.path)
+        ((first_id, keys, offsets),) = self._rows(
+            f"SELECT first_id, keys, offsets FROM {self._run} WHERE id = ?", (run_id,)
+        )
+        return read_run(first_id, keys, offsets, self._tx.path)
 
     def _unlisted(self, ids: Sequence[int] | NDArray[np.int64]) -> set[int]:
         """Those of these records whose entries in a run do not count."""
         if not len(ids):
             return set()
-        bound: tuple[Any, ...]
         if len(ids) > _MANY:  # in a tenth of the time
-            chosen, bound = "BETWEEN ? AND ?", (int(np.min(ids)), int(np.max(ids)))
+            chosen, bound = "BETWEEN ? AND ?", [int(np.min(ids)), int(np.max(ids))]
         else:
-            chosen, bound = LISTED, (self._id_array(ids),)
+            chosen, bound = LISTED, [self._id_array(ids)]
         return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {chosen}", bound))
 
     def _add_rows(self, rows: Sequence[KeysOf]) -> None:
