@@ -29,7 +29,7 @@ from recallite.store.supersession_values import (
 )
 from recallite.store.values import EmbedderRow, Row
 from recallite.text.normalise import KEY_BYTES
-from recallite.text.statements import Statement, Verdict, judge, several_valued, statement_of
+from recallite.text.statements import Statement, Verdict, judge, may_judge, several_valued, statement_of
 from recallite.text.statements.stored_keys import sought_keys, stored_keys
 from recallite.text.topics import same_topic
 from recallite.text.whose import whose
@@ -105,6 +105,8 @@ class Detection:
         same: Relation | None = None
         for other in others:
             relation = self._relation(row, statement, other, cosines)
+            if relation is None:
+                continue
             if relation.verdict.outcome == "same":
                 counted = same is None and self._policy.duplicates == "count"
                 if counted and _adds_nothing(row, other) and _on_one_subject(row, other):
@@ -242,15 +244,18 @@ class Detection:
         """The keys by which a row finds others, the first of which count most."""
         return sought_keys(row.text, row.context)
 
-    def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation:
+    def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation | None:
         """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
 
-        Of two of one moment neither is later: at most they contradict each other.
+        None where both may hold for certain, which is told of most in a fifth of the time. Of two of one moment neither
+        is later: at most they contradict each other.
         """
         new, old = statement, statement_of(other.text, other.context)
         said, before = stated_at(row), stated_at(other)
         if said < before:
             new, old = old, new
+        if not may_judge(new, old, self._several):
+            return None
         verdict = judge(new, old, cosine=lambda: cosines.of(other), later=said != before, several=self._several)
         # That of an independent one is of no use.
         return Relation(other, verdict, None if verdict.outcome == "independent" else cosines.of(other))

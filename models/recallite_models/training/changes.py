@@ -23,11 +23,11 @@ import msgspec
 import numpy as np
 
 from recallite.embedding import embed_documents, load
-from recallite.text.statements import Outcome, statement_of
+from recallite.text.statements import Outcome, Statement, statement_of
 from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
 from recallite.text.statements.likelihood import DEPTH, FILE, is_cued, is_known
-from recallite.text.statements.traits import Traits, traits_of
+from recallite.text.statements.traits import traits_of
 from recallite.text.statements.wording import wording_of
 from recallite_models.training.boosting import Boosted, boosted_logits, fit_boosted
 from recallite_models.training.logistic import fit_logistic
@@ -68,8 +68,11 @@ class Pair(msgspec.Struct):
     @property
     def known(self) -> bool:
         """Whether the fit is asked of such a pair."""
-        new, old = statement_of(self.new, self.new_context), statement_of(self.old, self.old_context)
-        return is_known(new, old)
+        return is_known(*self.statements())
+
+    def statements(self) -> tuple[Statement, Statement]:
+        """The newer and the older one."""
+        return statement_of(self.new, self.new_context), statement_of(self.old, self.old_context)
 
 
 class Fit(NamedTuple):
@@ -131,19 +134,14 @@ def observe(some: Sequence[Pair], cosines: Sequence[float | None]) -> list[dict[
     """The evidence of each pair."""
     found = []
     for pair, cosine in zip(some, cosines, strict=True):
-        new, old = statement_of(pair.new, pair.new_context), statement_of(pair.old, pair.old_context)
+        new, old = pair.statements()
         found.append(evidence_of(new, old, judge_by_rules(new, old, later=True), cosine))
     return found
 
 
 def terms_of(some: Sequence[Pair]) -> list[set[str]]:
     """The terms of each pair."""
-    return [wording_of(*_traits(each)) for each in some]
-
-
-def _traits(pair: Pair) -> tuple[Traits, Traits]:
-    new, old = statement_of(pair.new, pair.new_context), statement_of(pair.old, pair.old_context)
-    return traits_of(new), traits_of(old)
+    return [wording_of(*map(traits_of, each.statements())) for each in some]
 
 
 def fit_all(shown: Shown) -> tuple[Fit, Wording]:
@@ -209,7 +207,7 @@ def main() -> None:
         chance[inside] = np.stack([chances(model, rows[:, way]) for way in (0, 1)], axis=1)
     own = np.array([not pair.elsewhere for pair in some])
     rules = np.array([each.get("rules supersedes", 0.0) > 0 for each in seen[0]]) & told
-    cued = np.array([is_cued(*traits) for traits in map(_traits, some)])
+    cued = np.array([is_cued(*each.statements()) for each in some])
     known, bare = chance[:, 0], chance[:, 1]
     figures: dict[str, Any] = {
         "rules": {

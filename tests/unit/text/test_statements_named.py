@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from recallite.model.policies import WritePolicy
-from recallite.text.statements import Verdict, judge, keys_of, statement_of
+from recallite.text.statements import Verdict, judge, keys_of, may_judge, statement_of
 
 COSINES = (None, *(step / 10 for step in range(-2, 11)))
 SURE = WritePolicy().supersede_confidence or 1.0
@@ -97,3 +99,23 @@ def test_what_is_in_use_is_superseded_by_what_takes_its_place(old: str, new: str
         assert found.outcome == "supersedes"
         assert found.confidence >= SURE
     assert not set(keys_of(statement_of(old))).isdisjoint(keys_of(statement_of(new)))
+
+
+def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
+    texts = [
+        "Dana lives in Oslo", "Dana lives in Bergen now", "Dana now lives in Oslo", "Dana moved to Bergen",
+        "My dentist is Dr. Lee", "Dr. Lee is my dentist now", "The trip is booked for May", "The trip is cancelled",
+        "Tom is my husband", "Tom and I are divorced", "I no longer own a car", "I own a car", "I sold the car",
+        "We use Jenkins for CI", "CI now runs on GitHub Actions", "Jenkins was replaced by Drone", "I like tea",
+        "I hate tea", "Max tokens is 4096", "Set max tokens to 8192", "Is it late?", "Thanks!", "", "I am here. " * 30,
+        "I was in Rome and I saw Ann. It rained. We left.", "Ich wohne in Bonn", "Ich wohne jetzt in Kiel",
+        "Bob eats meat", "Bob doesn't eat meat", "If I moved to Oslo I'd miss the sun",
+        "I studied law, I passed the exam",
+    ]  # fmt: skip
+    pairs = list(permutations(map(statement_of, texts), 2))
+    verdicts = [judge(new, old, cosine=0.7, later=True).outcome for new, old in pairs]
+    assert all(
+        may_judge(new, old) or outcome == "independent" for (new, old), outcome in zip(pairs, verdicts, strict=True)
+    )
+    assert sum(not may_judge(*pair) for pair in pairs) > len(pairs) / 2
+    assert all(may_judge(statement_of(text), statement_of(text)) for text in texts)

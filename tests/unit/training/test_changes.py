@@ -11,7 +11,6 @@ from recallite.text.statements import judge, statement_of
 from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
 from recallite.text.statements.likelihood import DEPTH, FILE, chance_replaced, is_cued, is_known
-from recallite.text.statements.traits import traits_of
 from recallite_models.training.boosting import Boosted, boosted_logits, fit_boosted
 from recallite_models.training.changes import Fit, Pair, chances, digest, pairs, recalls, terms_of
 from recallite_models.training.wording import Wording, fit_wording
@@ -46,7 +45,7 @@ def test_chances_are_those_of_the_script(cosine: float | None) -> None:
             assert not is_known(new, old)
             continue
         found = evidence_of(new, old, rules, cosine) | {"wording": float(wording.logits(terms_of([pair]))[0])}
-        cued = is_cued(traits_of(new), traits_of(old))
+        cued = is_cued(new, old)
         least = MADE["threshold"] if cued else MADE["threshold_uncued"]
         expected = chances(fitted, np.array([[found.get(name, 0.0) for name in MADE["features"]]]))[0]
         unlikely = chance.value == 0.0 and not chance.sure

@@ -15,6 +15,9 @@ from recallite.text.statements.verdict import Finding
 _SPEAKERS = frozenset(("i", "we"))
 _LIKES = frozenset(("love", "like", "enjoy", "ador"))
 _HATES = frozenset(("hate", "dislik", "detest", "loath"))
+_TASTES = _LIKES | _HATES
+_ANY_VERB = frozenset(("be", "get"))
+_TELLING_STATE = lx.STATUS_STEMS.keys() | {"work"}
 _TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
 _COUPLED = frozenset(("date", "marri", "divorc", "separ"))
 _PARTED = frozenset(("divorc", "separ", "singl"))
@@ -38,26 +41,57 @@ _REACHES = lx.stems("pass buy get run finish receive find complete win take")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
 REPLACED = "was replaced"
+_NOTHING: frozenset[str] = frozenset()
 _SETTINGS = frozenset((NUMBER, IDENTIFIER))
 
 
 def apart(new: Clause, old: Clause) -> bool:
     """Whether no rule has anything to say of two clauses, told in a tenth of the time that asking each takes.
 
-    They speak of different subjects, and the newer one tells of no change, end, role or couple.
+    They speak of different subjects or say different things of one, and the newer one tells of no change, end, role or
+    couple.
     """
+    if _undecided(new, old):
+        return True
     relation = new.relation
-    if not new.subject.isdisjoint(old.subject) or new.gone or new.ends or new.stopped or new.change:
+    if new.gone or new.ends or new.stopped or new.change:
         return False
     if relation == "move" or relation == "engag" or relation in _COUPLED:
         return False
+    if not new.subject.isdisjoint(old.subject):
+        return new.negated == old.negated and not _comparable(new, old)
     if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and _PARTNERS.isdisjoint(new.subject)):
         return False
     if new.now and relation in USES and not new.subject.isdisjoint(old.said):
         return False
     if old.relation == "be":
-        return relation != "be" and relation not in _EXCHANGES
+        if relation == "be":
+            return new.said != old.said and new.subject != old.said and old.subject != new.said
+        return relation not in _EXCHANGES
     return relation != old.relation or new.said != old.said
+
+
+def _undecided(new: Clause, old: Clause) -> bool:
+    """Whether a clause only wishes, asks for or remembers something."""
+    if old.unreal or old.former or new.former or (new.unreal and not new.stopped):
+        return True
+    return new.command and not (new.gone or new.now or new.corrected or _sets(new))
+
+
+def _comparable(new: Clause, old: Clause) -> bool:
+    """Whether a rule may compare what two clauses say by their verbs, where both are negated or neither is."""
+    one, other = new.relation, old.relation
+    return (
+        one == other
+        or one in _ANY_VERB
+        or other in _ANY_VERB
+        or one.startswith("re")
+        or new.passive
+        or one in _TELLING_STATE
+        or (one in USES and other in USES)
+        or (one in _TASTES and other in _TASTES)
+        or (one in _REACHES and other in _STRIVES)
+    )
 
 
 class _Pair(NamedTuple):
@@ -66,7 +100,8 @@ class _Pair(NamedTuple):
     - `subject`: whether they speak of the same
     - `cue`: whether the newer text says that something changed
     - `lasting`: whether the older one is of a state or a plan, not of an event
-    - `said`, `every`: what the older one says of its subject, with its verb; also with its subject and times
+    - `said`: what the older one says of its subject, with its verb; `every`: also with its subject and times, made only
+      where a rule about ends and changes may ask for it
     """
 
     new: Clause
@@ -85,12 +120,12 @@ def compare(
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
-    if (new.unreal and not new.stopped) or old.unreal or new.former or old.former:
-        return None
-    if new.command and not (new.gone or new.now or new.corrected or _sets(new)):
+    if _undecided(new, old):
         return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
+    ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"
+    ending = ending or (new.relation == "be" and not _OFF.isdisjoint(new.said))
     pair = _Pair(
         new,
         old,
@@ -98,7 +133,7 @@ def compare(
         cue=cue,
         lasting=not old.past or old.plan,
         said=said,
-        every=old.every | said | old.subject,
+        every=old.every | said | old.subject if ending else _NOTHING,
     )
     found = _gone(pair) or _ended(pair) or _couple(pair)
     if found is not None:
@@ -292,7 +327,7 @@ def _negation(pair: _Pair) -> Finding | None:
 def _taste(pair: _Pair) -> Finding | None:
     """Opposite tastes: "loves it", "hates it"."""
     new, old = pair.new, pair.old
-    if new.said != old.said or not {new.relation, old.relation} <= _LIKES | _HATES:
+    if new.said != old.said or not {new.relation, old.relation} <= _TASTES:
         return None
     if (new.relation in _LIKES) == (old.relation in _LIKES):
         return None

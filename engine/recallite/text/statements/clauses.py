@@ -29,6 +29,7 @@ from recallite.text.statements.statement_words import (
 
 MAX_CLAUSES = 6
 _CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_DIVIDING = _CONJUNCTIONS | frozenset(",:()\u2014\u2013")
 _BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
 _OPENERS = frozenset(
     ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
@@ -96,22 +97,24 @@ def clauses_of(words: Sequence[Word], speaker: str, *, framing: bool = False) ->
     return found, whole
 
 
-def _sentences(words: Sequence[Word]) -> Iterator[list[Word]]:
-    sentence: list[Word] = []
-    for word in words:
-        if word.kind != STOP:
-            sentence.append(word)
-        elif sentence:
-            yield [*sentence, word]
-            sentence = []
-    if sentence:
-        yield sentence
+def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    begin = 0
+    for place in [place for place, word in enumerate(words) if word.kind == STOP]:
+        if place > begin:
+            yield words[begin : place + 1]
+        begin = place + 1
+    if begin < len(words):
+        yield words[begin:]
 
 
-def _parts(sentence: list[Word]) -> Iterator[list[Word]]:
+def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """A sentence divided after each comma or conjunction that another clause follows."""
     begin, size = 0, len(sentence)
-    for place in [at for at, word in enumerate(sentence) if word.kind == COMMA or word.text in _CONJUNCTIONS]:
+    texts = [word.text for word in sentence]
+    if _DIVIDING.isdisjoint(texts):
+        yield sentence
+        return
+    for place in [at for at, text in enumerate(texts) if text in _DIVIDING]:
         word = sentence[place]
         if word.text == ":" or place <= begin or place >= size - 1:
             continue

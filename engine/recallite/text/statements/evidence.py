@@ -11,7 +11,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
-from recallite.text.statements.traits import Traits, content_of, traits_of, unified
+from recallite.text.statements.traits import Traits, content_of, cues_of, traits_of, unified
 from recallite.text.statements.verdict import Verdict
 
 CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
@@ -23,15 +23,16 @@ def evidence_of(new: Statement, old: Statement, rules: Verdict, cosine: float | 
     """The evidence that `new` replaces `old`, by name. `rules`: their verdict; `cosine`: of the vectors, if known."""
     one, two = traits_of(new), traits_of(old)
     found: dict[str, float] = {}
-    for name in one.cues:
+    cues = cues_of(new)
+    for name in cues:
         found["new " + name] = 1.0
-    for name in two.cues:
+    for name in cues_of(old):
         found["old " + name] = 1.0
-    if "again" in one.cues and one.past:
+    if "again" in cues and one.past:
         found["again, past"] = 1.0
-    if "then" in one.cues and one.past:
+    if "then" in cues and one.past:
         found["then, past"] = 1.0
-    _words(found, one, two)
+    _words(found, one, two, float(not cues.isdisjoint(CHANGING)))
     _persons(found, one, two)
     _values(found, one, two)
     _form(found, new, old, one, two)
@@ -51,14 +52,13 @@ def evidence_of(new: Statement, old: Statement, rules: Verdict, cosine: float | 
     return found
 
 
-def _words(found: dict[str, float], one: Traits, two: Traits) -> None:
+def _words(found: dict[str, float], one: Traits, two: Traits, changing: float) -> None:
     """Which words of the older one the newer one has, rare words counting more."""
     ours, theirs = one.weights, two.weights
     shared = [weight for key, weight in theirs.items() if key in ours]
     common, rarest = fsum(shared), max(shared, default=0.0)
     covered = common / two.total if two.total else 0.0
     covering = common / one.total if one.total else 0.0
-    changing = float(not one.cues.isdisjoint(CHANGING))
     found["covered"], found["covering"] = covered, covering
     found["rarest"], found["common"] = rarest / 10.0, min(common, 40.0) / 20.0
     found["none shared"] = float(not shared)

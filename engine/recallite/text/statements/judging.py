@@ -12,7 +12,7 @@ from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import REPLACED, apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
-from recallite.text.statements.likelihood import chance_replaced
+from recallite.text.statements.likelihood import chance_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
@@ -30,7 +30,6 @@ _CERTAIN, _LIKELY = 0.97, 0.6
 _TOO = frozenset(("too", "also"))
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
-_NOTHING: frozenset[str] = frozenset()
 # Of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
 _UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
@@ -76,6 +75,24 @@ def judge(
     return Verdict("supersedes", round(confidence, 3), reason)
 
 
+def may_judge(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> bool:
+    """Whether `judge` may say anything but "independent": of lines of chat that share a key, it does of 4 in 100."""
+    if not (new.words and old.words):
+        return new.text == old.text or not (new.words or old.words)
+    if new.text == old.text or new.canon() == old.canon():
+        return True
+    if new.replacing and old.replaceable and is_cued(new, old):
+        return True  # the fit may
+    if not old.whole or len(old.clauses) > _MOST_CLAUSES:
+        # That is more than the rules replace.
+        return new.elsewhere != () and compare_in_other_languages(new, old) is not None
+    return (
+        _same(new, old)
+        or compare_in_other_languages(new, old) is not None
+        or _best_finding(new, old, several) is not None
+    )
+
+
 def _added(new: Statement, old: Statement, more: frozenset[str]) -> bool:
     """Whether both say one of `more` relations, which hold several values."""
     return any(
@@ -102,19 +119,27 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
         return Verdict("same", 0.97, "says the same")
-    best: Finding | None = compare_in_other_languages(new, old)
-    if best is not None:
-        return _rated(best.outcome, best.reason)
-    pairs = [(clause, former) for clause in new.clauses for former in old.clauses if not apart(clause, former)]
-    mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject) if pairs else _NOTHING
-    for clause, former in pairs:
-        changed = any(_tells_change(other) for other in new.clauses if other is not clause)
-        found = compare(clause, former, several, changed, mentioned)
-        if found is not None and (best is None or _order(found) > _order(best)):
-            best = found
+    told = compare_in_other_languages(new, old)
+    if told is not None:
+        return _rated(told.outcome, told.reason)
+    best = _best_finding(new, old, several)
     if best is None:
         return Verdict("independent", 0.9, "both may hold")
     return _verdict(best, new, old, later)
+
+
+def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
+    """What the rules find of the clauses; of several the most."""
+    best: Finding | None = None
+    for clause in new.clauses:
+        for former in old.clauses:
+            if apart(clause, former):
+                continue
+            changed = any(_tells_change(other) for other in new.clauses if other is not clause)
+            found = compare(clause, former, several, changed, new.mentions())
+            if found is not None and (best is None or _order(found) > _order(best)):
+                best = found
+    return best
 
 
 def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Verdict:

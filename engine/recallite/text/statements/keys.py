@@ -10,7 +10,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
-from recallite.text.statements.traits import traits_of
+from recallite.text.statements.traits import gist_of
 
 MAX_KEYS = 8
 MAX_FRAMES = 3
@@ -37,12 +37,12 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         about = clause.subject - _SPEAKERS
         if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             found[f"about {' '.join(sorted(about))}"] = None
-    traits = traits_of(statement)
-    rare = sorted((-weight, key) for key, weight in traits.weights.items() if _names_one(key, weight))
+    gist = gist_of(statement)
+    rare = sorted((-weight, key) for key, weight in gist.weights.items() if _names_one(key, weight))
     for _, key in rare[:_MOST_WORDS]:
         found[f"word {key}"] = None
-    spoken = sorted(traits.headed)[:2] or [statement.speaker if traits.first else ""]
-    for subject in sorted(traits.subjects)[:_MOST_SUBJECTS]:
+    spoken = sorted(gist.headed)[:2] or [statement.speaker if gist.first else ""]
+    for subject in sorted(gist.subjects)[:_MOST_SUBJECTS]:
         for person in spoken:
             found[f"subject {person} {subject}"] = None
     return tuple(map(_hash64, list(found)[:MAX_KEYS]))

@@ -17,15 +17,13 @@ import msgspec
 
 from recallite.text.statements.evidence import CHANGING, evidence_of, other_label
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.statement_words import STOP
-from recallite.text.statements.traits import Traits, traits_of
+from recallite.text.statements.traits import cues_of, traits_of
 from recallite.text.statements.verdict import Verdict
 from recallite.text.statements.wording import wording_logit
 
 FILE = Path(__file__).with_name("likelihood.json")
 DEPTH = 3
 _INNER = 2**DEPTH - 1
-_MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
 
 
 class Fitted(msgspec.Struct):
@@ -90,29 +88,19 @@ class Chance(NamedTuple):
 _NONE = Chance(0.0, False)
 
 
-def is_cued(one: Traits, two: Traits) -> bool:
+def is_cued(new: Statement, old: Statement) -> bool:
     """Whether the newer statement has a word of change, or one is negated and the other is not."""
-    return not one.cues.isdisjoint(CHANGING) or one.negated != two.negated
+    return new.negated != old.negated or not cues_of(new).isdisjoint(CHANGING)
 
 
 def is_known(new: Statement, old: Statement) -> bool:
-    """Whether two statements are like those of the fit: one short one, and one that may say more.
-
-    Of longer turns of dialogues nearly all that passed were wrong.
-    """
-    if old.question or not old.words or not new.words or len(old.clauses) > 1 or len(new.clauses) > _MOST_CLAUSES:
-        return False
-    if len(old.words) > _LONGEST_OLD or len(new.words) > _LONGEST_NEW or _sentences(old) > 1 or _sentences(new) > 2:
+    """Whether two statements are like those of the fit: one short one, and one that may say more."""
+    if not (new.replacing and old.replaceable):
         return False
     if any(clause.relation == "die" and "in" in dict(clause.chunks) for clause in new.clauses):
         return False  # "the author died in Portland" tells of a life; it is no news
     one, two = traits_of(new), traits_of(old)
     return bool(two.weights) and bool(one.weights) and not other_label(one, two)
-
-
-def _sentences(statement: Statement) -> int:
-    words = statement.words
-    return len([word for word in words if word.kind == STOP]) + (words[-1].kind != STOP)
 
 
 def chance_replaced(
@@ -125,7 +113,7 @@ def chance_replaced(
     `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one, or what gives it.
     """
     # Most pairs end here, so this comes first.
-    cued = bool(old.words and new.words) and is_cued(traits_of(new), traits_of(old))
+    cued = bool(old.words and new.words) and is_cued(new, old)
     if rules.outcome != "supersedes" and not cued:
         return _NONE  # of 2,077 such pairs 265 were superseded; the fit could not tell which
     if not is_known(new, old):

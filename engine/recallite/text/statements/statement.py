@@ -9,23 +9,19 @@ from msgspec import Struct
 
 from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
-from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clauses import clauses_of
-from recallite.text.statements.statement_words import COMMA, MARK, STOP, Word, read_words
+from recallite.text.statements.statement_words import SELF, STOP, Word, read_words
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.
 MOST_CHARS, MOST_WORDS = 200, 30
 LONGEST = 400
 _MOST_SENTENCES = 4
+# Of longer turns of dialogues nearly all that the fit found were wrong.
+_MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
 _SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
-# What two texts that say the same may differ in.
-_UNSAID = (
-    lx.FILLERS | lx.ARTICLES | lx.BE | lx.NOW | lx.CORRECTIONS
-    | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
-)  # fmt: skip
 
 
 class Statement(Struct):
@@ -33,6 +29,8 @@ class Statement(Struct):
 
     - `speaker`: the stem of the name of who says it, "i" where the context names nobody
     - `whole`: whether every part was read as a clause
+    - `negated`: whether one of its clauses is
+    - `replaceable`, `replacing`: whether it is as short as the older and the newer statements that the fit was shown
     """
 
     text: str
@@ -41,9 +39,15 @@ class Statement(Struct):
     clauses: tuple[Clause, ...] = ()
     whole: bool = False
     question: bool = False
+    negated: bool = False
+    replaceable: bool = False
+    replacing: bool = False
     # Of use only where two texts are compared, and then often: made once.
     canonical: tuple[str, ...] | None = None
+    gist: object = None
     traits: object = None
+    cues: frozenset[str] | None = None
+    mentioned: frozenset[str] | None = None
     elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
@@ -51,6 +55,12 @@ class Statement(Struct):
         if self.canonical is None:
             self.canonical = _canon(self.words, self.speaker) if self.words else ()
         return self.canonical
+
+    def mentions(self) -> frozenset[str]:
+        """The keys of all that its clauses name."""
+        if self.mentioned is None:
+            self.mentioned = frozenset([key for each in self.clauses for key in (*each.every, *each.subject)])
+        return self.mentioned
 
 
 def statement_of(text: str, context: str | None = None, *, much: bool = False) -> Statement:
@@ -73,11 +83,18 @@ def framing_statement_of(text: str, context: str | None = None) -> Statement:
 
 def _parse(text: str, speaker: str, *, framing: bool = False) -> Statement:
     words = read_words(text)
-    if len([word for word in words if word.kind == STOP]) > _MOST_SENTENCES + 1:
+    stops = [word.text for word in words if word.kind == STOP]
+    if len(stops) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
     clauses, whole = clauses_of(words, speaker, framing=framing)
-    question = any(word.text == "?" for word in words)
-    return Statement(text, speaker, tuple(words), tuple(clauses), whole, question)
+    sentences = len(stops) + (words[-1].kind != STOP) if words else 0
+    question = "?" in stops
+    return Statement(
+        text, speaker, tuple(words), tuple(clauses), whole, question,
+        negated=any(clause.negated for clause in clauses),
+        replaceable=sentences == 1 and not question and len(words) <= _LONGEST_OLD and len(clauses) <= 1,
+        replacing=1 <= sentences <= 2 and len(words) <= _LONGEST_NEW and len(clauses) <= _MOST_CLAUSES,
+    )  # fmt: skip
 
 
 _read = lru_cache(maxsize=4096)(_parse)
@@ -93,20 +110,5 @@ def _speaker(context: str | None) -> str:
 
 
 def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
-    found = []
-    for word in words:
-        text = word.text
-        if word.kind in (STOP, COMMA, MARK):
-            if text in ("?", ":"):
-                found.append(text)
-        elif word.value:
-            found.append(word.value + word.unit)
-        elif text in ("i", "my"):
-            found.append(speaker)
-        elif text in _UNSAID:
-            pass
-        elif text in lx.IRREGULAR and not text.endswith("s"):
-            found.append(word.stem + "*")
-        else:
-            found.append(word.stem + ("*" if text.endswith("ed") else ""))
-    return tuple(found)
+    forms = [word.value + word.unit if word.value else word.form for word in words]
+    return tuple([speaker if form == SELF else form for form in forms if form])

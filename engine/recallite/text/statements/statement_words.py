@@ -48,10 +48,19 @@ _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _CURRENCY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
 
 
+SELF = " "
+# What two texts that say the same may differ in.
+_UNSAID = (
+    lx.FILLERS | lx.ARTICLES | lx.BE | lx.NOW | lx.CORRECTIONS
+    | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
+)  # fmt: skip
+
+
 class Word(NamedTuple):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
-    `unit` is that of a number which has one; `base` is the base form of a verb.
+    `unit` is that of a number which has one; `base` is the base form of a verb. `form` is what a word without a value
+    has in common with those that say the same, "" if it says nothing, `SELF` of who speaks.
     """
 
     text: str
@@ -61,6 +70,7 @@ class Word(NamedTuple):
     base: str
     capital: bool
     unit: str = ""
+    form: str = ""
 
 
 def key_of(word: Word) -> str:
@@ -110,7 +120,7 @@ def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
         if last is not None and _opens(last):
             if (phrase := JOINED.get((last.text, word.text))) is not None:
                 base = IRREGULAR.get(phrase, phrase)
-                last = joined[-1] = Word(phrase, base if "_" in base else _stem(base), WORD, "", base, False)
+                last = joined[-1] = _formed(Word(phrase, base if "_" in base else _stem(base), WORD, "", base, False))
                 continue
             if (merged := _typed(last, word)) is not None:
                 last = joined[-1] = merged
@@ -181,7 +191,7 @@ class _Cache(dict[str, tuple[Word, ...]]):
     """The words of each token, computed on first use; emptied when full."""
 
     def __missing__(self, token: str) -> tuple[Word, ...]:
-        words = _words_of(token)
+        words = tuple([word if word.value else _formed(word) for word in _words_of(token)])
         if len(token) <= 64:
             if len(self) >= MAX_CACHED:
                 self.clear()
@@ -208,6 +218,21 @@ class _ChunkCache(dict[str, "_Chunk | None"]):
                 self.clear()
             self[chunk] = read
         return read
+
+
+def _formed(word: Word) -> Word:
+    """A word without a value, with its form."""
+    text = word.text
+    if word.kind in (STOP, COMMA, MARK):
+        form = text if text in ("?", ":") else ""
+    elif text in ("i", "my"):
+        form = SELF
+    elif text in _UNSAID:
+        form = ""
+    else:
+        past = text.endswith("ed") or (text in IRREGULAR and not text.endswith("s"))
+        form = word.stem + "*" if past else word.stem
+    return word._replace(form=form)
 
 
 def _words_of(token: str) -> tuple[Word, ...]:
