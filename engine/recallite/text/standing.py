@@ -172,7 +172,8 @@ def gate_strings() -> dict[str, int]:
 def may_be_standing(marks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; it says no only if not."""
     firsts = (marks >> np.uint64(1)) & _EVERY_SECOND
-    return (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
+    found: NDArray[np.bool_] = (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
+    return found
 
 
 def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
