@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
-from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -193,17 +192,20 @@ class Detection:
 
     def _candidates(self, place: int, row: Row) -> list[Known]:
         """The records that share most of the keys, the first of which count most; of equals the newest."""
-        keys = self._sought_keys(row)
+        keys, scope, kind = self._sought_keys(row), row.scope, row.kind
         shared: dict[int, int] = {}
-        for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            for before in self._by_key.get((row.scope, row.kind, key), ()):
+        for place_of_key, key in enumerate(keys):
+            weight = len(keys) - place_of_key
+            for before in self._by_key.get((scope, kind, key), ()):
                 shared[before] = shared.get(before, 0) + weight
         stored = self._stored(place)
         if not shared and not stored:
             return []
         found: list[tuple[int, int, Known]] = []
         known = set()
-        for weight, before in nlargest(2 * _MOST, [(weight, before) for before, weight in shared.items()]):
+        for weight, before in sorted([(weight, before) for before, weight in shared.items()], reverse=True)[
+            : 2 * _MOST
+        ]:
             public_id = self._rows[before].public_id
             if public_id not in self._superseded and public_id not in self._changed:
                 found.append((weight, before, self._rows[before]))

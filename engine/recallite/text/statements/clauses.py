@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
@@ -173,7 +174,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: _Reading | None) -> _
         and words[begin].stem in lx.VERBS
         and _commands(words, begin)
     ):
-        words = [*words[:begin], words[begin]._replace(kind=WORD), *words[begin + 1 :]]
+        words = [*words[:begin], replace(words[begin], kind=WORD), *words[begin + 1 :]]
     verb = _verb_place(words, begin)
     if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
         clause.sourced = True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
@@ -127,7 +129,7 @@ class _Complement:
                 if word.text.startswith("this ") or word.text == "today":
                     self.clause.now = True
                 elif words[at - 1].text in ("a", "per"):
-                    word = word._replace(kind=WORD)
+                    word = replace(word, kind=WORD)
             self.into.append(word)
 
     def names_gone(self, text: str, *, last: bool) -> bool:
@@ -201,7 +203,7 @@ class _Complement:
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
             if text != "the":
-                self.into.append(word._replace(stem=self.speaker) if text in ("my", "i") else word)
+                self.into.append(replace(word, stem=self.speaker) if text in ("my", "i") else word)
         elif text == "the":
             clause.definite = clause.definite or not self.parts[0][1]
 
@@ -312,12 +314,12 @@ def _chunks(
                 # "at 3" is a time, "at 61,000" an amount.
                 timely = not word.unit and _HOUR.fullmatch(word.value) is not None
                 clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
-                word = word._replace(kind=CLOCK, value=clock) if timely else word
+                word = replace(word, kind=CLOCK, value=clock) if timely else word
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
-                word = word._replace(kind=NUMBER, value="1")
+                word = replace(word, kind=NUMBER, value="1")
             found.setdefault(into, []).append(word)
     if opened:
         found.setdefault("time", []).extend(opened)

@@ -30,6 +30,7 @@ _CHANGES = lazily(
 )
 _WORD = lazily(r"[^\W_]+(?:[.:,_-][^\W_]+)*'?")
 _NOW = _words("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
+_MARKS = _NOW | {"mehr", "plus", "ya", "desormais", "dorenavant"}
 _FULL = {"j'": "je", "n'": "ne", "l'": "le", "c'": "ce", "s'": "se", "m'": "me"}
 _ARTICLES = _words("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
 # Two words of which neither tells of an end alone: "mehr Geld", "plus tard".
@@ -68,7 +69,7 @@ class Told(NamedTuple):
 def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
     """What German, French and Spanish words of change say of two statements; None where both may hold."""
     if new.elsewhere is None:
-        new.elsewhere = _told(new.text) if new.words and not new.question and _CHANGES.search(new.text) else ()
+        new.elsewhere = _told(new.text) if _tells_change(new) else ()
     if not isinstance(new.elsewhere, Told) or not old.words or old.question:
         return None
     told, before = new.elsewhere, _told(old.text)
@@ -77,6 +78,13 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
     if told.ended:
         return Finding("supersedes", ENDED, cued=True) if sorted(told.words) == sorted(before.words) else None
     return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(told, before) else None
+
+
+def _tells_change(statement: Statement) -> bool:
+    """Whether there are such words; that one of them is missing is told in a tenth of the time of the pattern."""
+    if statement.question or _MARKS.isdisjoint([word.text for word in statement.words]):
+        return False
+    return _CHANGES.search(_plain(statement.text)) is not None
 
 
 def _told(text: str) -> Told:

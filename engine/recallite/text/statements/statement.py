@@ -24,7 +24,7 @@ _SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
 
 
-class Statement(Struct):
+class Statement(Struct, gc=False):
     """A text with its context, parsed; nothing changes it afterwards.
 
     - `speaker`: the stem of the name of who says it, "i" where the context names nobody

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
@@ -56,7 +58,7 @@ _UNSAID = (
 )  # fmt: skip
 
 
-class Word(NamedTuple):
+class Word(Struct, frozen=True, gc=False):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
     `unit` is that of a number which has one; `base` is the base form of a verb. `form` is what a word without a value
@@ -100,7 +102,7 @@ def read_words(text: str) -> list[Word]:
     return _join([word for token in _TOKEN.findall(text) for word in _CACHE[token]], [])
 
 
-class _Chunk(NamedTuple):
+class _Chunk(Struct, frozen=True, gc=False):
     """What stands between two spaces: its words, the same joined, and whether a word after it may be joined to them."""
 
     words: tuple[Word, ...]
@@ -136,21 +138,21 @@ def _typed(last: Word, word: Word) -> Word | None:
         if last.text in NUMBERS and word.text in ("fifteen", "thirty"):
             return _clock(f"{last.value}:{word.value}", "")
         if word.kind == NUMBER and _grouped(last) and _grouped(word):
-            return last._replace(value=last.value + word.value, unit="id")
+            return replace(last, value=last.value + word.value, unit="id")
         if word.kind == UNIT and not last.unit:
             if word.value in ("am", "pm"):
                 return _clock(last.value, word.value)
-            return last._replace(unit=word.value, text=f"{last.text} {word.text}")
+            return replace(last, unit=word.value, text=f"{last.text} {word.text}")
         if word.kind == DATE and word.value in _MONTH_VALUES and last.value.isdigit() and not last.unit:
-            return word._replace(value=f"{word.value} {last.value}")
+            return replace(word, value=f"{word.value} {last.value}")
     elif last.kind == CLOCK and word.kind == UNIT and word.value in ("am", "pm"):
         return _clock(last.value, word.value)
     elif last.kind == DATE and word.kind == DATE and last.value in _MONTH_VALUES and word.value.isdigit():
-        return last._replace(value=f"{last.value} {word.value}")
+        return replace(last, value=f"{last.value} {word.value}")
     elif last.kind == DATE and last.value.isdigit() and word.value in _MONTH_VALUES:
-        return word._replace(value=f"{word.value} {last.value}")
+        return replace(word, value=f"{word.value} {last.value}")
     elif last.kind == DATE and word.kind == NUMBER and last.value in _MONTH_VALUES and word.value.isdigit():
-        return last._replace(value=f"{last.value} {word.value}")
+        return replace(last, value=f"{last.value} {word.value}")
     elif last.text in ("every", "each") and word.text != "second" and (word.kind in (UNIT, DAY, DATE)):
         return Word(f"{last.text} {word.text}", word.stem, DATE, f"every {word.value or word.text}", word.text, False)
     elif last.text in _RELATIVE and (word.text in _SPANS or word.kind == DAY or word.kind == DATE):
@@ -158,7 +160,7 @@ def _typed(last: Word, word: Word) -> Word | None:
             f"{last.text} {word.text}", word.stem, DATE, f"{last.text} {word.value or word.text}", word.text, False
         )
     elif last.text == "$" and word.kind == NUMBER:
-        return word._replace(unit="$")
+        return replace(word, unit="$")
     return None
 
 
@@ -232,7 +234,7 @@ def _formed(word: Word) -> Word:
     else:
         past = text.endswith("ed") or (text in IRREGULAR and not text.endswith("s"))
         form = word.stem + "*" if past else word.stem
-    return word._replace(form=form)
+    return replace(word, form=form)
 
 
 def _words_of(token: str) -> tuple[Word, ...]:

@@ -117,7 +117,7 @@ _FIRST = frozenset(("i", "me", "my", "we", "our"))
 _ANAPHORS = frozenset(("he", "she", "it", "they", "that", "this"))
 
 
-class Gist(Struct, frozen=True):
+class Gist(Struct, frozen=True, gc=False):
     """What a statement is about, as its keys need it.
 
     - `order`: the keys of all its words
@@ -136,7 +136,7 @@ class Gist(Struct, frozen=True):
     first: bool
 
 
-class Traits(Struct, frozen=True):
+class Traits(Struct, frozen=True, gc=False):
     """The traits of one statement.
 
     - `weights`: how rare its content words are, in bits; `total`: their sum; `heads`: those of its subjects
@@ -208,11 +208,12 @@ def _gist(statement: Statement) -> Gist:
     names: list[str] = []
     alike, begins, first = _ALIKE.get, True, False
     for word in statement.words:
-        text, stem, kind, value, _, _, unit, _ = word
+        kind = word.kind
         if kind in _SILENT:
             begins = kind == STOP
             continue
-        key = value.replace(".", ":") + unit if value else stem
+        text, stem = word.text, word.stem
+        key = key_of(word) if word.value else stem
         key = alike(key, key)
         order.append(key)
         if kind in TYPED:
