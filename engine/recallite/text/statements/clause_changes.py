@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.couples import COUPLED, PARTNERS, TIES, couple
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD, key_of
 from recallite.text.statements.value_changes import USES, another_value
 from recallite.text.statements.verdict import Finding
@@ -18,15 +19,10 @@ _HATES = frozenset(("hate", "dislik", "detest", "loath"))
 _TASTES = _LIKES | _HATES
 _ANY_VERB = frozenset(("be", "get"))
 _TELLING_STATE = lx.STATUS_STEMS.keys() | {"work"}
-_TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
-_COUPLED = frozenset(("date", "marri", "divorc", "separ"))
-_PARTED = frozenset(("divorc", "separ", "singl"))
-_PARTNERS = lx.stems("girlfriend boyfriend wife husband spouse partner fiance fiancee")
-_COUPLES = _TIES | _PARTNERS | {"date", "see"}
 _EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
 _CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
 _OFF = frozenset(("off", "cancel"))
-_TOLD = _OFF | _TIES
+_TOLD = _OFF | TIES
 _ACQUIRES = lx.stems("get buy adopt install find hire build make have")
 _KEEPS = lx.stems("have wear use need take own drive eat drink go be do work")
 _GENERIC = frozenset(("go", "do", "use"))
@@ -56,11 +52,11 @@ def apart(new: Clause, old: Clause) -> bool:
     relation = new.relation
     if new.gone or new.ends or new.stopped or new.change:
         return False
-    if relation == "move" or relation == "engag" or relation in _COUPLED:
+    if relation == "move" or relation == "engag" or relation in COUPLED:
         return False
     if not new.subject.isdisjoint(old.subject):
         return new.negated == old.negated and not _comparable(new, old)
-    if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and _PARTNERS.isdisjoint(new.subject)):
+    if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and PARTNERS.isdisjoint(new.subject)):
         return False
     if new.now and relation in USES and not new.subject.isdisjoint(old.said):
         return False
@@ -135,7 +131,7 @@ def compare(
         said=said,
         every=old.every | said | old.subject if ending else _NOTHING,
     )
-    found = _gone(pair) or _ended(pair) or _couple(pair)
+    found = _gone(pair) or _ended(pair) or couple(new, old, cue)
     if found is not None:
         return found
     if new.negated != old.negated:
@@ -257,43 +253,6 @@ def _ended(pair: _Pair) -> Finding | None:
     if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
         return Finding("supersedes", "has ended", cued=True)
     return None
-
-
-def _couple(pair: _Pair) -> Finding | None:
-    """Who is single, engaged, married, separated: both partners count as the subject."""
-    new, old = pair.new, pair.old
-    ours = _ties(new)
-    theirs = _ties(old) if ours else ours
-    if not ours or not theirs or new.negated or old.negated or old.past or old.rest:
-        return None
-    people, others = new.subject | _partners(new), old.subject - _COUPLES | _partners(old)
-    if not (new.subject & others or old.subject & people) or not (new.subject == old.subject or others <= people):
-        return None
-    if theirs <= _PARTNERS and ours.isdisjoint(_PARTED):
-        return None
-    if ours & theirs and people == others:
-        return None
-    return Finding("supersedes", "another relationship", cued=pair.cue or new.past)
-
-
-def _partners(clause: Clause) -> frozenset[str]:
-    return frozenset(
-        key_of(word)
-        for role, words in clause.chunks
-        if role in ("", "to", "with")
-        for word in words
-        if word.kind == NAME or word.text == "i"
-    )
-
-
-def _ties(clause: Clause) -> frozenset[str]:
-    if len(clause.said) > 4:
-        return frozenset()
-    if clause.relation in _COUPLED or (clause.relation == "engag" and clause.passive):
-        return frozenset((clause.relation,))
-    if clause.relation == "be" and clause.subject & _PARTNERS:
-        return clause.subject & _PARTNERS
-    return clause.said & _TIES if clause.relation in ("be", "get") else frozenset()
 
 
 def _negation(pair: _Pair) -> Finding | None:
