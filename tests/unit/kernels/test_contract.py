@@ -341,7 +341,7 @@ def test_every_kernel_of_the_registry_is_public():
     registered = {name for name in vars(Backend) if not name.startswith("_")}
     public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
     assert public == registered | {
-        "cached", "check_forest", "check_parameters", "hits", "postings_of", "reason_bits", "sketch_blocks",
-        "smoothed_idf", "start_background", "status", "warmup", "workspace",
+        "cached", "check_forest", "check_parameters", "hits", "pack_ascending", "postings_of", "reason_bits",
+        "sketch_blocks", "smoothed_idf", "start_background", "status", "warmup", "workspace",
     }  # fmt: skip
     assert issubclass(KernelError, ValueError)

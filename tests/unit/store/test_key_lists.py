@@ -172,6 +172,19 @@ def test_nothing_of_an_erased_key_is_left_in_the_file(store):
         assert [writer.connection.execute(f"SELECT count(*) FROM {table}").get for table in tables] == [0, 0, 0]
 
 
+def test_a_key_that_is_listed_again_after_it_was_erased_leaves_the_others(store):
+    keys = {record_id: [record_id << 32] for record_id in range(1, 101)}
+    again = [(1, packed(keys[1]))]
+    with store.atomic() as writer:
+        lists_of(writer).add([(each, packed(owned)) for each, owned in keys.items()])
+    for _ in range(3):
+        with store.atomic() as writer:
+            lists_of(writer).remove(again, erase=True)
+            assert lists_of(writer).all()[0].tolist() == [*range(2, 101)]
+            lists_of(writer).add(again)
+            assert lists_of(writer).all()[0].tolist() == [*range(1, 101)]
+
+
 def test_records_too_far_apart_are_in_no_run_together(store, small):
     with store.atomic() as writer:
         lists = lists_of(writer)

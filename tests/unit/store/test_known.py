@@ -11,7 +11,7 @@ from recallite import Memory
 from recallite.errors import EmbedderMismatch, InvalidVector
 from tests.unit.memory.support import PLAIN, WordEmbedder, unit
 
-MOST_STATEMENTS = 15
+MOST_STATEMENTS = 16
 
 
 def statements_of(memory, write):

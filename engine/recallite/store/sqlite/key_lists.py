@@ -79,7 +79,8 @@ class KeyLists(Repository):
         together = [row[0] for row in rows]
         if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
             self._add_rows(rows)
-            self._fold()
+            if max(together, default=0) // _RUN_RECORDS > (min(together, default=0) - 1) // _RUN_RECORDS:
+                self._fold()  # once in as many records: to count the rows is a statement
             return
         apart = self._unlisted(together)
         if apart:  # their entries in a run do not count
@@ -227,6 +228,8 @@ class KeyLists(Repository):
         places = np.concatenate([np.arange(start, stop) for start, stop in spans])
         ids = run.ids[places]
         places = places[np.isin(ids, [*self._unlisted(np.unique(ids))])]
+        if not len(places):  # they were erased already: what is kept of a run has them still
+            return
         instead = keys_instead(run, places)
         if not len(instead):
             self._execute(f"DELETE FROM {self._run} WHERE id = ?", (run_id,))
