@@ -14,6 +14,7 @@ from recallite.doors.tenants import Tenants
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
 from recallite.store.opening import open_store
 from recallite.store.sql.copied_tables import TABLES
+from recallite.store.sqlite.key_lists_schema import KEY_LIST_TABLES
 from recallite.store.sqlite.keys import ciphers_version
 from recallite.text.index_terms import tokenize
 from recallite.transfer import copying
@@ -22,7 +23,7 @@ from tests.unit.store.full import fill
 
 PLAIN = Settings(embedder="none", index_snapshot=False)
 # Of the file alone: what it derives, and what is each store's own.
-NOT_COPIED = {"feed", "session_fts"}
+NOT_COPIED = {"feed", "session_fts", *KEY_LIST_TABLES}
 SECRET = "s3cr3t-w0rd"
 
 
@@ -337,7 +338,6 @@ def test_a_damaged_row_is_named_and_the_copy_stays_unfinished(full, tmp_path, da
     source.write_bytes(full.read_bytes())
     with apsw.Connection(str(source)) as database:
         database.execute("PRAGMA ignore_check_constraints = 1")
-        database.execute("DROP TRIGGER record_updated")
         database.execute(damage)
     with pytest.raises(StoreCorrupt, match=r"source\.db"):
         copy_store(source, tmp_path / "copy.db")

@@ -1,4 +1,4 @@
-"""Records in PostgreSQL: their kinds are numbered by hand."""
+"""Records in PostgreSQL, whose tags are noted for tenants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class PostgresRecords(SqlRecords):
     def _insert_rows(
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
     ) -> None:
-        self._tx.add_names("kind", "name", [*dict.fromkeys(rows.kind)])
         try:
             super()._insert_rows(ids, rows, scopes, sources)
         except psycopg.errors.UniqueViolation as fault:
@@ -46,8 +45,6 @@ class PostgresRecords(SqlRecords):
         return {record_id: bytes(key) for record_id, key in rows}
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
-        if "kind" in columns:
-            self._tx.add_names("kind", "name", [columns["kind"]])
         super().change_columns(record_id, columns, tags)
         if "scope" in columns:
             self._note_tags([record_id])
