@@ -28,8 +28,9 @@ MANY = 64
 """Records from which on a batch is compared later."""
 # Records compared in a transaction, for which another writer waits.
 _AT_ONCE = 256
-# What the interpreter's lock is given up for after each text. Else a recall would wait 5 ms for it, several times.
-_PAUSE_SECONDS = 1e-5
+# How long the interpreter's lock is held, and given up for. Else a recall would wait 5 ms for it, several times; to give
+# it up after each text took a fifth of the time.
+_TURN_SECONDS, _PAUSE_SECONDS = 5e-4, 1e-5
 
 
 def policy_json(policy: WritePolicy) -> str:
@@ -76,10 +77,23 @@ def _read_ahead(reader: Reader) -> bool:
     first = reader.uncompared.first(_AT_ONCE)
     if first is None:
         return False
+    give_way = _Turns()
     for row in reader.records.rows(range(first.first_id, first.last_id + 1), None).values():
         stored_keys(row.text, row.context)
-        time.sleep(_PAUSE_SECONDS)
+        give_way()
     return True
+
+
+class _Turns:
+    """Gives up the interpreter's lock for a moment if it was held for a turn."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __call__(self) -> None:
+        if time.perf_counter() - self._began > _TURN_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+            self._began = time.perf_counter()
 
 
 def _compare_next(engine: Engine, writer: Writer) -> int:
@@ -98,10 +112,11 @@ def _compare_next(engine: Engine, writer: Writer) -> int:
     detection = Detection(writer, rows, policy)
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
+    give_way = _Turns()
     for place, row in enumerate(rows):
         effects.add(row, _in_order(writer, row, detection.compared(place), row_id))
         detection.wrote(place)
-        time.sleep(_PAUSE_SECONDS)
+        give_way()
     writer.statements.derive(ids, tell=True)
     effects.store()
     writer.uncompared.done(first)
