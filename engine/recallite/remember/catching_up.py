@@ -28,8 +28,7 @@ MANY = 64
 """Records from which on a batch is compared later."""
 # Records compared in a transaction, for which another writer waits.
 _AT_ONCE = 256
-# How long the interpreter's lock is held, and given up for. Else a recall would wait 5 ms for it, several times; to give
-# it up after each text took a fifth of the time.
+# How long the interpreter's lock is held, and given up for. Else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 5e-4, 1e-5
 
 

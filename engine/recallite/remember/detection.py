@@ -286,20 +286,16 @@ class TextDetection(Detection):
         self._columns, self._alone = rows, [False] * len(rows)
 
     def alone(self) -> list[bool]:
-        """Which rows are compared with no other: none in this batch or in the store has the same text."""
+        """Which rows are compared with no other: no record, of whatever scope, and no row has the same text."""
         rows = self._columns
         if not self._policy.compares:
             return [True] * len(rows)
-        keys = [
-            SoughtText(content_hash[:KEY_BYTES], scope, kind)
-            for content_hash, scope, kind in zip(rows.content_hash, rows.scope, rows.kind, strict=True)
-        ]
+        keys = [content_hash[:KEY_BYTES] for content_hash in rows.content_hash]
         times = Counter(keys)
-        once = [key for key, count in times.items() if count == 1]
-        stored = self._writer.statements.of_text(once, self._now)
-        new = {key for key, candidates in zip(once, stored, strict=True) if not candidates}
+        shared = {key for key, count in times.items() if count > 1}
+        shared.update(self._writer.records.ids_by_text([*times]).values())
         self._alone = [
-            key in new or not indexed or position is not None or kind in _UNCHANGING
+            key not in shared or not indexed or position is not None or kind in _UNCHANGING
             for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
         ]
         return self._alone

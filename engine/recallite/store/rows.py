@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -16,6 +16,18 @@ from recallite.system.messages import shown
 Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
 _PLACE = re.compile(r"`\$\[(\d+)\]")
 Typed = TypeVar("Typed")
+
+
+def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive row ids, as the first and the last of each, ascending."""
+    distinct = {*ids}
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # those of a bulk write are one run
+        return [(min(distinct), max(distinct))]
+    runs: list[tuple[int, int]] = []
+    for row_id in sorted(distinct):
+        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
+        runs.append((first, row_id))
+    return runs
 
 
 def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:

@@ -105,6 +105,9 @@ class Records(Protocol):
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
         """The current records whose text has one of these keys (`text_key`), in order of storing."""
 
+    def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        """The open records whose text has one of these keys (`text_key`): by row id, each with its key."""
+
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         """The current records of these topics, the last changed last."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from recallite.store.rows import runs_of
 from recallite.store.sql.repository import Repository
 from recallite.store.values import Change, Commit, Operation
 
@@ -17,12 +18,8 @@ class SqlChanges(Repository):
 
     def append_ids(self, operation: Operation, ids: list[int]) -> None:
         """Add one change per run of consecutive ids."""
-        rows: list[tuple[int, int, Operation]] = []
-        for record_id in sorted(ids):
-            first = rows.pop()[0] if rows and rows[-1][1] == record_id - 1 else record_id
-            rows.append((first, record_id, operation))
-        if rows:
-            self._append(rows)
+        if runs := runs_of(ids):
+            self._append([(first, last, operation) for first, last in runs])
 
     @abstractmethod
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:

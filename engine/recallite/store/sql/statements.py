@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from recallite.store.rows import read_row
+from recallite.store.rows import read_row, runs_of
 from recallite.store.sql.repository import LISTED, TAGS_SQL, Repository
 from recallite.store.supersession_values import (
     Judgement,
@@ -249,13 +249,7 @@ class SqlUncompared(Repository):
         return self._number("SELECT coalesce(sum(last_id - first_id + 1), 0) FROM uncompared")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
-        runs: list[list[int]] = []
-        for record_id in sorted(ids):
-            if runs and runs[-1][1] == record_id - 1:
-                runs[-1][1] = record_id
-            else:
-                runs.append([record_id, record_id])
-        self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs])
+        self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs_of(ids)])
 
     def done(self, first: Uncompared) -> None:
         left = self._column(
