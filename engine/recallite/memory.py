@@ -34,7 +34,6 @@ from recallite.model.reports import (
 )
 from recallite.model.settings import Settings
 from recallite.recall.request import RecallOptions, build_request
-from recallite.remember.fields import check_ids
 from recallite.system import plugins
 from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from recallite.engine import Engine
     from recallite.recall import explain as explaining
     from recallite.recall import pipeline
-    from recallite.remember import catching_up, change, model_judging, pending, write
+    from recallite.remember import catching_up, change, fields, model_judging, pending, write
     from recallite.remember import links as linking
     from recallite.remember import supersession as superseding
     from recallite.remember.pending import Progress
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
     explaining, pipeline = Deferred("recallite.recall.explain"), Deferred("recallite.recall.pipeline")
     catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
+    fields = Deferred("recallite.remember.fields")
     linking, model_judging = Deferred("recallite.remember.links"), Deferred("recallite.remember.model_judging")
     pending, write = Deferred("recallite.remember.pending"), Deferred("recallite.remember.write")
     superseding, numerics = Deferred("recallite.remember.supersession"), Deferred("recallite.system.numerics")
@@ -228,7 +228,7 @@ class Memory:
             text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
             context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             event_until=event_until, expires_at=expires_at, pinned=pinned, vector=vector,
-            supersedes=check_ids(supersedes, "supersedes"), id=id, indexed=indexed,
+            supersedes=fields.check_ids(supersedes, "supersedes"), id=id, indexed=indexed,
             expires_after=expires_after,
         )  # fmt: skip
         chosen = _check_on_existing(on_existing)

@@ -40,7 +40,7 @@ def test_a_memory_works_without_what_a_system_lacks(tmp_path, system):
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
-        "recalled": "note 7 about tea", "imported": 1, "edited": "note 7 about coffee", "read": True, "mapped": True,
+        "recalled": "note 7 about tea", "imported": 1, "edited": "note 7 about coffee", "read": True,
         "grown": True, "on disk": True, "points": [1, 3], "files": ["a.db", "b.db", "index", "map", "notes"],
     }  # fmt: skip
 

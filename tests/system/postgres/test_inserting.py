@@ -6,6 +6,7 @@ import pytest
 
 from recallite.errors import AlreadyExists, ConnectionLost, StoreError
 from recallite.store.opening import open_store
+from recallite.store.postgres.records import BY_TEXT
 from tests.limits import LAST_RESORT_SECONDS
 from tests.system.postgres.proxy import Proxy
 from tests.unit.store.contract.support import EMBEDDER, row, vector
@@ -101,7 +102,7 @@ def test_many_rows_that_the_server_refuses_leave_nothing(stores, who, postgres_s
     assert sizes(stores["owner"]) == before
     postgres_server.execute(
         f"CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        f"'BEGIN RAISE division_by_zero; END'; CREATE TRIGGER refuse BEFORE INSERT ON {schema}.vector_packed "
+        f"'BEGIN RAISE division_by_zero; END'; CREATE TRIGGER refuse BEFORE INSERT ON {schema}.vector "
         f"FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()"
     )
     with pytest.raises(StoreError, match="SQLSTATE 22012"), store.atomic() as writer:
@@ -121,7 +122,7 @@ def test_of_a_transaction_the_refused_part_alone_is_undone(store):
 
 
 @pytest.mark.parametrize("when", ["before", "during", "after"])
-@pytest.mark.parametrize("at", [b"COPY record (", b"the last of many", b"COPY vector_packed ("])
+@pytest.mark.parametrize("at", [b"COPY record (", b"the last of many", b"COPY vector ("])
 def test_many_rows_whose_connection_ends_leave_nothing(store, postgres_server, postgres_address, at, when):
     with store.atomic() as writer:
         insert(writer, [*rows(COUNT, "before")])
@@ -147,7 +148,7 @@ def test_equal_texts_are_found_by_their_index(store):
     store.compact()
     with store.read() as reader:
         plan = reader.connection.execute(
-            f"EXPLAIN SELECT r.id FROM record r WHERE {reader.has_text} AND r.valid_to IS NULL",
+            f"EXPLAIN {BY_TEXT}",
             (reader.byte_array([bytes([place] * 8) for place in range(20)]),),
         ).fetchall()
     assert any("Index Cond: (text_key = ANY" in line for (line,) in plan), plan

@@ -338,7 +338,7 @@ def test_functions_with_the_rights_of_the_owner_give_nothing_away(tenancy, ada):
     ada.execute(
         "SELECT add_scope_names(%s)", (["/users/bob/mine", "/users/ada/../bob", "/users/ada/x/", "/users/adam"],)
     )
-    ada.execute("SELECT name_first_embedder('mine', 'mine', 3)")
+    ada.execute("SELECT name_first_embedder('mine', 'mine', 3, 'float32')")
     ada.execute("SELECT trim_feed()")
     ada.execute("SELECT add_term_names(%s)", ([SECRET],))
     ada.execute("SELECT add_kind_names(%s)", ([SECRET],))

@@ -12,6 +12,9 @@ from recallite.store.columns import RowColumns
 from recallite.store.sql.records import SqlRecords
 from recallite.system.messages import shown
 
+# As a join with the array, a table without statistics was read whole.
+BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND valid_to IS NULL"
+
 
 class PostgresRecords(SqlRecords):
     """The table `record`."""
@@ -38,11 +41,7 @@ class PostgresRecords(SqlRecords):
             self._execute("SELECT note_tags(?)", (self._id_array(record_ids),))
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        # As a join, a table without statistics was read whole.
-        rows = self._rows(
-            "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND valid_to IS NULL", (self._byte_array(keys),)
-        )
-        return {record_id: bytes(key) for record_id, key in rows}
+        return {record_id: bytes(key) for record_id, key in self._rows(BY_TEXT, (self._byte_array(keys),))}
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         super().change_columns(record_id, columns, tags)
