@@ -41,8 +41,9 @@ def _tables(state: dict[str, Any], context: Context) -> Iterator[Figures]:
     compared = lines[: min(context.records, _COMPARED)]
     yield Figures("comparison, and what users assemble", _beside(context.folder, compared))
     yield Figures("bytes a record, compared", _bytes(context.folder / "compared later.db", len(compared)))
-    with Memory(path, embedder=None) as memory:
-        yield Figures("single writes and recall, ms", _single(memory, lines[-_SINGLE:]))
+    with Memory(context.folder / "compared later.db", embedder=None) as memory:
+        memory.warmup()
+        yield Figures(f"single writes and recall beside {len(compared):,}, ms", _single(memory, lines[-_SINGLE:]))
 
 
 def _items(lines: list[str], seed: int) -> list[dict[str, Any]]:
