@@ -140,11 +140,15 @@ CREATE TABLE refusal (
     PRIMARY KEY (record_id, embedder_id)
 ) WITHOUT ROWID;
 
--- Derived: kinds with a number.
+-- Derived: kinds with a number. A write numbers those of new records; the trigger is for programs that change a kind.
 CREATE TABLE kind (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
 );
+CREATE TRIGGER record_kind AFTER UPDATE OF kind ON record
+WHEN NOT EXISTS (SELECT 1 FROM kind WHERE name = new.kind) BEGIN
+    INSERT INTO kind (name) VALUES (new.kind);
+END;
 -- Derived: for late interaction, 1 bit per component of the vector of each token, in order; may be absent.
 CREATE TABLE token_code (
     vector_id INTEGER PRIMARY KEY REFERENCES vector(id) ON DELETE CASCADE,
