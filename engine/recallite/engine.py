@@ -41,7 +41,7 @@ _log = logger(__name__)
 _COUNTS_A_WRITE = 256
 _RECALLS_KEPT = 256
 _SCOPES_KEPT = 64
-# Changed records with which the index follows a write at once: a hundred take hardly longer than one.
+# The index follows a write of at most this many changes at once: a hundred take hardly longer than one.
 _FOLLOWED = 64
 # Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
 # and the kernels 0.1 s.
@@ -119,10 +119,10 @@ class Engine:
             self._index_written()
 
     def _index_written(self) -> None:
-        """Have the index of a file follow a write, in place of the recall after it."""
+        """Update the index of a file after a write, so that the next recall need not."""
         if self.store.reads_scopes or not self.index.recalled:
             return
-        # What was written is stored, whatever becomes of the index: a recall says what is wrong.
+        # The write is stored, whatever becomes of the index; the next recall says what is wrong.
         with suppress(Exception), self.store.read() as reader:
             self.index.follow(reader, _FOLLOWED)
 
@@ -203,7 +203,7 @@ class Engine:
         Only the load of a large index from the store waits for compiled kernels, when it has read the words: they save
         many times that time. The first query does not load them: a process that asks one query does not pay for them.
         """
-        # A recall from a million records takes the Python backend 0.1 s; loading the kernels as long.
+        # A recall from a million records takes the Python backend 0.1 s; loading the kernels takes as long.
         if self._kernels_started or self._small():
             return
         load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()

@@ -14,7 +14,7 @@ from recallite_kernels.contract import I32, I64, STEP, U16, KernelError, array
 
 
 def pack_ascending(numbers: I32, offsets: I64) -> tuple[U16, I64]:
-    """Differences of the numbers of lists, uint16 (b,), and where those of each list begin, int64 (n + 1,).
+    """Return the differences of the numbers of lists, uint16 (b,), and their offsets by list, int64 (n + 1,).
 
     List i is numbers[offsets[i]:offsets[i + 1]], int32 (m,): above 0, and each above the one before it.
     """
@@ -35,7 +35,7 @@ def pack_ascending(numbers: I32, offsets: I64) -> tuple[U16, I64]:
 
 
 def unpack_ascending(packed: U16, offsets: I64) -> I32:
-    """The numbers of lists that `pack_ascending` packed, int32 (m,), given the offsets of the lists of numbers."""
+    """Return the numbers of lists that `pack_ascending` packed, int32 (m,), given the offsets of the numbers."""
     array("packed", packed, contract.u16, None)
     array("offsets", offsets, contract.i64, None)
     if not offsets.shape[0] or not 0 <= offsets.item(-1) <= packed.shape[0]:

@@ -27,7 +27,7 @@ from recallite_kernels import _system
 
 _COMPLETE = "complete"
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NUMBA_LOOP_VECTORIZE")
-# Of a file here: 3 has an object file behind the digest.
+# The format of a cached file: 3 has an object file behind the digest.
 _FORMAT = 3
 _DIGEST_BYTES = 32
 # Writing a kernel takes milliseconds: an unfinished file this old is from a killed process.
@@ -182,7 +182,7 @@ def _key() -> str:
             except OSError:
                 digest.update(spec.origin.encode())
     parts = [f"format {_FORMAT}", sys.implementation.cache_tag or "", np.__version__, platform.machine()]
-    # Where an array has its data depends on what every Python object begins with: more without the interpreter's lock.
+    # The offset of an array's data depends on the head of a Python object, larger without the interpreter's lock.
     parts.append(f"head {object.__basicsize__}")
     # The machine code's own record of the CPU is checked again when it is loaded.
     parts += [_system.processor()]

@@ -35,7 +35,7 @@ LANES = 16
 
 
 STEP = 2**16 - 1
-"""The greatest difference of two ascending numbers that two bytes tell."""
+"""The greatest difference of two ascending numbers that two bytes hold."""
 GREATEST = 2**31 - 1
 """The greatest int32."""
 

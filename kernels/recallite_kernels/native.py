@@ -1,6 +1,6 @@
-"""Kernels as machine code in object files, which LLVM links into the process: to call them nobody imports numba.
+"""Kernels as machine code in object files, which LLVM links into the process: calling them imports no numba.
 
-Numba makes them (`numba_backend/_numba.py`), takes 0.3 s to be imported, and is needed to compile only.
+Numba makes them (`numba_backend/_numba.py`). It takes 0.3 s to import and is needed only to compile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 FAILED, NO_ARRAY = -(2**62), -(2**62) - 1
-"""What the function of an object file returns where the kernel raised, and where an argument is not such an array."""
+"""Returned by the function of an object file if the kernel raised, and if an argument is not such an array."""
 
 _target: Any = None
 _linkers: list[Any] = []  # one for each kernel that was linked: they own its memory
@@ -42,21 +42,21 @@ def prepare() -> None:
 
 
 def packed(code: bytes, needs: list[str]) -> bytes:
-    """What is kept of a kernel: the processor that it is for, the functions that it calls, the object file."""
+    """Return what is kept of a kernel: the processor that it is for, the functions that it calls, the object file."""
     return "\n".join([_processor(), " ".join(needs), ""]).encode() + code
 
 
 def linked(name: str, content: bytes) -> Callable[..., int] | None:
-    """The kernel in what `packed` gave; None where it is for another processor, or calls what is not here."""
+    """Link a kernel that was `packed`; None if it is for another processor, or calls a function that is missing."""
     import llvmlite.binding as llvm
 
     processor, needs, code = content.split(b"\n", 2)
     if processor.decode() != _processor():
         return None
-    # It takes the machine over, and before there is one LLVM finds no functions of this process.
+    # The linker takes the machine over; before there is a linker LLVM finds no functions of this process.
     machine = _target.create_target_machine(jit=True, codemodel="jitdefault")
     linker = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    # LLVM ends the process where one is missing.
+    # LLVM ends the process if one is missing.
     if any(llvm.address_of_symbol(needed) is None for needed in needs.decode().split()):
         return None
     linker.add_object_file(llvm.ObjectFileRef.from_data(code))

@@ -11,14 +11,14 @@ from recallite_kernels.contract import I32, I64, U8, U64, KernelError, array
 SEPARATOR = 32
 """The byte that `folds` has for what stands between two chunks."""
 MOST, TAG_ONLY, NAME = 63, 64, 128
-"""Of a word's byte: the greatest count, and the flags."""
+"""The greatest count of a word's byte, and its flags."""
 MOST_STRING_BYTES = 4096
-"""Of all strings that are looked for together."""
+"""The most bytes of all strings that are looked for together."""
 _MOST_STATES = 2**31 - 1
 
 
 def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
-    """The chunks of texts, each once, and which of them each text has.
+    """Return the chunks of texts, each once, and which of them each text has.
 
     A byte b is read as folds[b], uint8 (256,); a chunk is what stands between two that are read as `SEPARATOR`. A comma
     before a separator within the text is no part of a chunk, and neither is a full stop before that. Returns the chunks
@@ -31,7 +31,7 @@ def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
 
 
 def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64:
-    """The marks of all strings that each text has, combined by "or": uint64 (n,).
+    """Return the marks of all strings that each text has, combined by "or": uint64 (n,).
 
     String j is strings[string_offsets[j]:string_offsets[j + 1]] and has marks[j], uint64 (s,); all strings together
     have at most `MOST_STRING_BYTES`. By Aho and Corasick (1975), in one pass over the texts.
@@ -48,7 +48,7 @@ def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, mark
 def count_words(
     entries: I32, offsets: I64, words: I32, word_offsets: I64, flags: U8, vocabulary: int
 ) -> tuple[I32, U8, I64]:
-    """The distinct words of each record in order of first occurrence, with a byte for each.
+    """Return the distinct words of each record in order of first occurrence, with a byte for each.
 
     Record i has the entries entries[offsets[i]:offsets[i + 1]], int32 (m,), and entry e stands for the words
     words[word_offsets[e]:word_offsets[e + 1]], int32 (w,), each below `vocabulary`. flags uint8 (e,) says of an entry

@@ -64,7 +64,7 @@ class Growable(Generic[Scalar]):
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
         stop = self._size + len(rows)
-        if stop > len(self._data):  # a call less for most appends, of which a record needs thirty
+        if stop > len(self._data):  # saves a call in most appends; a record needs thirty
             self.reserve(stop)
         self._data[self._size : stop] = rows
         self._size = stop

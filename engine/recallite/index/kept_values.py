@@ -1,6 +1,6 @@
-"""Values that are worked out once between two changes of the index: resolved filters, statistics, listings.
+"""Values computed once between two changes of the index: resolved filters, statistics, listings.
 
-Some outlive a change that adds current records and does nothing else: what supersedes what, for instance.
+Some outlive a change that only adds current records: what supersedes what, for instance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KeptValues:
         self._lock = threading.Lock()
 
     def get(self, version: int, key: tuple[str, Hashable], make: Callable[[], Kept]) -> Kept:
-        """The value of this kind and key in this version of the index, made where it is not there."""
+        """Return the value of this kind and key in this version of the index; `make` it if it is missing."""
         if self._version != version:
             self._values, self._bytes, self._version = {}, 0, version
         values = self._values
@@ -46,14 +46,14 @@ class KeptValues:
         return value
 
     def carry(self, version: int, outlives: Callable[[str, Any], bool]) -> None:
-        """Begin this version of the index, the one after that of the cache, with those values that outlive the last.
+        """Move the cache to the next version of the index, with the values for which `outlives(kind, value)` is true.
 
-        `outlives` is asked of each by its kind and value.
+        A cache of any version but the one before is emptied.
         """
         with self._lock:
             current = self._version == version - 1
-            kept = {key: held for key, held in self._values.items() if current and outlives(key[0], held[0])}
-            self._values, self._bytes, self._version = kept, sum(held[1] for held in kept.values()), version
+            carried = {key: entry for key, entry in self._values.items() if current and outlives(key[0], entry[0])}
+            self._values, self._bytes, self._version = carried, sum(entry[1] for entry in carried.values()), version
 
 
 def _bytes_of(kept: object) -> int:

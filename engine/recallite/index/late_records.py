@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LateVectors:
-    """The vectors of the records that an index lacks; those already read are cached until the index changes."""
+    """The vectors of the records that an index lacks, cached until the index changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class LateVectors:
         self._seen: set[int] = set()
 
     def read(self, reader: Reader, embedder: EmbedderRow | None, late: list[int], version: int) -> VectorBlock | None:
-        """Those of the records with these row ids, for this version of the index; None without any."""
+        """Return the vectors of the records with these row ids, for this version of the index; None without any."""
         if not late or embedder is None:
             return None
         with self._lock:
@@ -41,7 +41,7 @@ class LateVectors:
 def nearly_current(
     index: MemoryIndex, reader: Reader, most: int
 ) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
-    """Hold an index where it lacks at most `most` new records of what `reader` sees.
+    """Hold an index that lacks at most `most` new records of those that `reader` sees.
 
     Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record and
     hardly more for a hundred.
@@ -62,7 +62,7 @@ def nearly_current(
 
 
 def _late(index: MemoryIndex, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
-    """The row ids of the records that an index lacks; None where there are other changes than new records."""
+    """Return the row ids of the records that an index lacks; None if they are too many, or if anything else changed."""
     changes = None if index.commit is None else reader.changes.since(index.commit)
     if changes is None or any(change.operation not in ("insert", "link") for change in changes):
         return None

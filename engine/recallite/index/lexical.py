@@ -142,11 +142,11 @@ class LexicalIndex(IndexPart):
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows to the tail; they are found when `invert` has been called."""
         sizes = block.offsets[1:] - block.offsets[:-1]
-        held = sizes.nonzero()[0]
+        filled = sizes.nonzero()[0]
         counts = block.counts & np.uint8(MOST)
         lengths = np.zeros(len(sizes), dtype=np.float32)
-        if len(held):
-            lengths[held] = np.add.reduceat(counts, block.offsets[held], dtype=np.int64)
+        if len(filled):
+            lengths[filled] = np.add.reduceat(counts, block.offsets[filled], dtype=np.int64)
         named = (block.counts & NAME).nonzero()[0]
         if len(named) and not len(self._speakers):
             self._speakers.extend_with(-1, len(self))

@@ -48,7 +48,7 @@ class Selection(NamedTuple):
 
 
 def _outlives_addition(kind: str, value: object) -> bool:
-    """Whether a kept value is as it was when current records are added, and nothing else changes."""
+    """Whether a cached value stays valid if current records are added and nothing else changes."""
     return kind in _OUTLIVE_ADDITION or (isinstance(value, Selection) and value.mask is None)
 
 
@@ -219,9 +219,9 @@ class MemoryIndex:
                 self._update(reader)
 
     def follow(self, reader: Reader, most: int) -> None:
-        """Update after a write, so that the next recall need not, where that is a few records: at most `most`.
+        """Update after a write of at most `most` records, so that the next recall need not.
 
-        Only once after a recall: writes that nobody recalls between are cheaper to read together. It waits for nobody.
+        Only once after a recall: writes without a recall between them are cheaper to read together. Waits for nobody.
         """
         if not self.recalled or not self.lock.try_writing():
             return
@@ -233,7 +233,7 @@ class MemoryIndex:
             self.lock.release_writing()
 
     def _update(self, reader: Reader, changes: Sequence[Change] | None = None) -> None:
-        """Update to the commit that `reader` sees, with what changed since, if that is read; call it in the lock."""
+        """Update to the commit that `reader` sees, by `changes` if they were read already; call it in the lock."""
         others = None
         try:
             if self.commit is None:
@@ -247,7 +247,7 @@ class MemoryIndex:
                 others = None
             self.waiting, self._frames_read = reader.uncompared.ranges(), set()
             self.commit = reader.changes.commit()
-        except BaseException:  # a server that is lost in the middle: half a change is no index
+        except BaseException:  # a lost server, for instance: half of a change is no index
             self._reset()
             self.commit = self.embedder_id = others = None
             raise
@@ -269,7 +269,7 @@ class MemoryIndex:
         return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
-        """Replace all parts by those of a snapshot. Where they do not fit together it raises, and nothing is loaded."""
+        """Replace all parts by those of a snapshot. If they do not fit together it raises, and nothing is loaded."""
         self._reset()
         self.commit = None
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class RowFilter(Struct, frozen=True, kw_only=True):
-    """A recall's filter, resolved to numbers: None where it does not restrict. Times are in microseconds.
+    """A recall's filter, resolved to numbers: None if it does not restrict. Times are in microseconds.
 
     `listed` is 1 for the rows that the store found by tags and conditions; `hidden` are the rows that are superseded
     by what the filter asks for.

@@ -5,7 +5,7 @@ ignored where anything does not match: format, size, checksums, or the store's t
 
 The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is copied into
 an unlinked file beside it that nobody else can open, and mapped from there, so that it takes no memory of the process's
-own; where there is no room for the copy it is read into memory. Either way loading 100,000 records (80 MB) takes 60 ms
+own; if there is no room for the copy it is read into memory. Either way loading 100,000 records (80 MB) takes 60 ms
 of processor time more than mapping the file would: 0.2 s, against 0.8 s from the store.
 
 Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
@@ -113,8 +113,8 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
 def read(path: str) -> Snapshot | None:
     """The snapshot at `path`; None where there is none or it is damaged.
 
-    The arrays are mapped from an unlinked copy in its folder, and take memory only where they are written to; without
-    space there for a copy they are in memory.
+    The arrays are mapped from an unlinked copy in its folder, and take memory only where they are written to; if
+    there is no space for a copy they are in memory.
     """
     try:
         with open(path, "rb", buffering=0) as file:

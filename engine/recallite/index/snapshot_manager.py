@@ -30,7 +30,7 @@ _SMALLEST = 20_000
 _FAR_BEHIND = 2_000
 _ATTEMPTS = 3
 UNFIT = LookupError, TypeError, ValueError, msgspec.DecodeError
-"""What `MemoryIndex.adopt` raises for arrays that do not fit together."""
+"""The errors that `MemoryIndex.adopt` raises for arrays that do not fit together."""
 
 
 class _Written(NamedTuple):
@@ -45,7 +45,7 @@ class SnapshotManager:
 
     A snapshot is written after a load from the store, by a background thread that blocks no recall, and at close where
     much has changed. A failed write loses nothing: the file is derived. Once it is written, the index moves onto it and
-    gives its memory back. With `low_memory` arrays that grow do so in files.
+    gives its memory back. With `low_memory`, arrays grow in files.
     """
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:

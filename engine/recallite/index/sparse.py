@@ -62,10 +62,10 @@ class SparseColumn:
 
     def append(self, first: int, values: NDArray[np.int64], none: Given = NEVER) -> None:
         """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
-        given = (values != none).nonzero()[0]
-        if len(given):
-            self._rows.extend(first + given)
-            self._values.extend(values[given])
+        present = (values != none).nonzero()[0]
+        if len(present):
+            self._rows.extend(first + present)
+            self._values.extend(values[present])
 
     def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: Given = NEVER) -> None:
         """Replace the values of some rows, each named once; what equals `none` is no value."""

@@ -224,7 +224,7 @@ class RecordTable(IndexPart):
         self._frames.put(rows[rows >= 0], frames[rows >= 0])
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
-        """Replace which of these records, by row id, are standing instructions and preferences; None: which of all."""
+        """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
         if ids is None:
             self.standing[:] = 0
         else:
@@ -334,7 +334,7 @@ class RecordTable(IndexPart):
 
     @property
     def others(self) -> tuple[int, int]:
-        """How many rows are deleted or closed, and how many are superseded: as before where current ones are added."""
+        """The numbers of deleted or closed and of superseded rows, which stay the same if current ones are added."""
         return len(self) - self.open_rows, len(self._superseded_at)
 
     @property

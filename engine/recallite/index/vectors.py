@@ -35,7 +35,7 @@ _SMALLEST_BLOCK = 100_000
 
 
 ALIKE = 100_000
-"""For up to so many visible vectors the shortlist is of one size."""
+"""The number of visible vectors up to which the shortlist has one size."""
 
 
 def shortlist_size(vectors: int, wanted: int) -> int:

@@ -142,7 +142,7 @@ def _memory(
     """The memory of this thread, made again where it does not fit."""
     longest, tokens, words = -(-asked.longest // 16) * 16, -(-asked.tokens // 64) * 64, -(-words // 16) * 16
     rows, visible = len(view.terms.lengths), view.vectors.visible
-    if visible > kernels.SCAN_ALL:  # from so many on `workspace` makes the same
+    if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
         visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
     key = (
         questions, longest, tokens, words, room, bound, min(rows, plan.wanted), len(view.terms.segments),
@@ -159,7 +159,7 @@ def _memory(
             del held[next(iter(held))]
         work = kernels.workspace(view, plan, questions, longest, tokens, room, bound)
         found = held[key] = work, kernels.hits(plan, work, questions, words, longest)
-    elif len(found[0].scratch) != rows:  # a record more: two arrays have its row, the other eighty are as they were
+    elif len(found[0].scratch) != rows:  # records were added: two arrays have a place for each, the other eighty stay
         scratch, bounds = np.zeros(rows, dtype=np.float32), np.empty(rows if plan.bounded else 0, dtype=np.int64)
         found = held[key] = found[0]._replace(scratch=scratch, bound=bounds), found[1]
     return found

@@ -193,7 +193,7 @@ class _Batch:
         return public_ids
 
     def _plain(self) -> list[bool]:
-        """Which rows become records of their own without a look at any other."""
+        """Whether each row becomes a record of its own without a look at any other."""
         rows = self._rows
         if self._by_text is None:
             return [False] * len(rows)
@@ -355,7 +355,7 @@ class _Batch:
         return self._row_ids.get(row.public_id, known.get(row.public_id))
 
     def _known_ids(self) -> dict[str, int]:
-        """The row ids of the stored records that have an id which a row names."""
+        """The row ids of the stored records whose ids the rows name, by those ids."""
         if self._named is None:
             self._named = self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
         return self._named

@@ -28,7 +28,7 @@ MANY = 64
 """Records from which on a batch is compared later."""
 # Records compared in a transaction, for which another writer waits.
 _AT_ONCE = 256
-# How long the interpreter's lock is held, and given up for. Else a recall would wait 5 ms for it, several times.
+# How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 5e-4, 1e-5
 
 
@@ -38,7 +38,7 @@ def policy_json(policy: WritePolicy) -> str:
 
 
 def comparing_policies(policy: WritePolicy) -> Callable[[bool], str]:
-    """Return what gives the encoded policy of a row by whether its id is the caller's: then it repeats no other."""
+    """Return the encoded policy as a function of whether the caller chose a row's id: such a row repeats no other."""
     policies = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
     return policies.__getitem__
 

@@ -249,8 +249,8 @@ class Detection:
     def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation | None:
         """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
 
-        None where both may hold for certain, which is told of most in a fifth of the time. Of two of one moment neither
-        is later: at most they contradict each other.
+        None if both may certainly hold, which `may_judge` finds for most pairs in a fifth of the time. Of two of one
+        moment neither is later: at most they contradict each other.
         """
         new, old = statement, statement_of(other.text, other.context)
         said, before = stated_at(row), stated_at(other)
@@ -286,7 +286,7 @@ class TextDetection(Detection):
         self._columns, self._alone = rows, [False] * len(rows)
 
     def alone(self) -> list[bool]:
-        """Which rows are compared with no other: no record, of whatever scope, and no row has the same text."""
+        """Whether each row is compared with no other: no record, of whatever scope, and no other row has its text."""
         rows = self._columns
         if not self._policy.compares:
             return [True] * len(rows)

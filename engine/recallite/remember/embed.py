@@ -30,7 +30,7 @@ _PLAIN = "memory"
 def identity_for(engine: Engine, given: object, active: EmbedderRow | None = None) -> Identity | None:
     """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
 
-    None where there is neither an embedder nor a given vector. `active` is the store's own, read if it is not given.
+    None if there is neither an embedder nor a given vector. `active` is the store's embedder, read if it is None.
     """
     made_by = given.embedder if isinstance(given, EmbeddedText) else None
     embedder = engine.embedder
@@ -225,7 +225,7 @@ def _accept_given(rows: Sequence[Row], given: Sequence[object], identity: Identi
 
 
 def _accept_arrays(rows: RowColumns, given: Sequence[object], dimension: int) -> bool:
-    """Normalise one array a row; False, and nothing is done, if any is something else."""
+    """Normalise one array for each row; False, with nothing done, if any is something else."""
     vectors = _stacked(given, dimension)
     if vectors is None:
         return False

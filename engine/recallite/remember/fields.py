@@ -15,7 +15,7 @@ _MOST_AHEAD_US = 300_000_000
 
 
 def check_created(created: int, now: int) -> None:
-    """Refuse a time of writing that is to come."""
+    """Refuse a time of writing in the future."""
     if created > now + _MOST_AHEAD_US:
         raise InvalidInput(
             f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
@@ -24,7 +24,7 @@ def check_created(created: int, now: int) -> None:
 
 
 def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[int | None, int | None]:
-    """When a record expires, and how long it lives from each touch on, in microseconds; one of the two is given."""
+    """Return when a record expires and how long it lives after each touch, in microseconds, from one of the two."""
     if expires_after is None:
         return check_time(expires_at, "expires_at"), None
     if expires_at is not None:
@@ -36,7 +36,7 @@ def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[i
 
 
 def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
-    """Refuse an end that is not after the beginning, which is `otherwise` where none is given."""
+    """Refuse an end that is not after the beginning, or after `otherwise` if that is None."""
     begun = otherwise if begins is None else begins
     if ends is not None and ends <= begun:
         raise InvalidInput(
@@ -46,18 +46,18 @@ def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
 
 
 def check_ids(ids: object, name: str) -> tuple[str, ...]:
-    """One id or a list of ids, each once; None is none."""
+    """Check one id or a list of ids, and return each once; None stands for no ids."""
     if ids is None:
         return ()
     listed = [ids] if isinstance(ids, str) else check_list(ids, name)
-    for each in listed:
-        if not isinstance(each, str):
+    for public_id in listed:
+        if not isinstance(public_id, str):
             raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
     return tuple(dict.fromkeys(map(plain_str, listed)))
 
 
 def check_context(context: object) -> str | None:
-    """A context header: a str of at most 2,000 characters; blank is none."""
+    """Check a context header, a str of at most 2,000 characters; return None if it is blank."""
     if context is None:
         return None
     if not isinstance(context, str):

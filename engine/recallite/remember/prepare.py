@@ -1,4 +1,4 @@
-"""From callers' arguments to rows: every field checked, the texts read. Nothing is written here."""
+"""Makes rows of callers' arguments: checks every field and reads the texts. Writes nothing."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ class Arguments:
             self._columns = dict(zip(_FIELDS, columns, strict=True))
 
     def __getitem__(self, name: str) -> Sequence[Any]:
-        """What the items give for an argument, defaults where one gives none."""
+        """Return the values of an argument, with its default for items that do not give it."""
         return self._columns.get(name) or [_DEFAULTS[name]] * self.count
 
     def checked(self, name: str, check: Callable[[Any], _Value], unset: Any = None) -> list[_Value]:
-        """What `check` makes of an argument of each item; one that has its default is not checked."""
+        """Return an argument of each item as `check` returns it; defaults are not checked."""
         column, default = self._columns.get(name), _DEFAULTS[name]
-        kept = default if unset is None else unset
+        fallback = default if unset is None else unset
         if column is None:
-            return [kept] * self.count
+            return [fallback] * self.count
         if name in _REPEATED and all(type(value) is str for value in column):
-            values = {value: kept if value is default else check(value) for value in {*column}}
+            values = {value: fallback if value is default else check(value) for value in {*column}}
             return [values[value] for value in column]
-        return [kept if value is default else check(value) for value in column]
+        return [fallback if value is default else check(value) for value in column]
 
 
 # Arguments of which a batch has few values.
@@ -129,13 +129,13 @@ def prepare_all(
 ) -> RowColumns:
     """The rows of new records, written through a handle bound to the scope `base`, redacted as `policy` says.
 
-    Of those that were `exported`, no time is looked for in the text. Raises the error of one bad item, not always the
+    If they were `exported`, no time is looked for in the texts. Raises the error of one bad item, not always the
     first.
     """
     count = arguments.count
     texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
     contexts = _clean(arguments.checked("context", check_context), policy)
-    # A microsecond apart, so that they have an order: reading each takes longer.
+    # A microsecond apart, so that they have an order; reading a text takes longer than that.
     now = now_us()
     written_at = [*range(now, now + count)]
     rows = RowColumns(
@@ -189,7 +189,7 @@ def prepare_all(
 
 
 def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
-    """Checked texts: all at once, and one by one if one may be bad."""
+    """Check texts: all at once, and one by one if one may be bad."""
     if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
         with suppress(InvalidText):
             encodable("".join(texts), "text")
@@ -199,7 +199,7 @@ def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
 
 
 def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
-    """Texts without what the policy redacts."""
+    """Return texts without what the policy redacts."""
     return texts if policy.redact is None else [text and policy.clean(text) for text in texts]
 
 
@@ -208,7 +208,7 @@ def _json(metadata: dict[str, Any]) -> str | None:
 
 
 def _set_names(rows: RowColumns, arguments: Arguments) -> None:
-    """Take over the ids that callers chose."""
+    """Set the ids that callers chose."""
     for place, public_id in enumerate(arguments["id"]):
         if public_id is not None:
             rows.public_id[place], rows.named[place] = check_name(public_id, "id"), True
@@ -229,9 +229,9 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
     lives = arguments["expires_after"]
     if any(life is not None for life in lives):
         limits = arguments["expires_at"] if not exported else [None] * len(rows)
-        expiries = [check_expiry(*each, now) for each in zip(limits, lives, strict=True)]
+        expiries = [check_expiry(limit, life, now) for limit, life in zip(limits, lives, strict=True)]
         rows.expires_after = [life for _, life in expiries]
-        if not exported:  # such a record has both
+        if not exported:  # an exported record has both
             rows.expires_at = [expiry for expiry, _ in expiries]
 
 
@@ -242,7 +242,7 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
 
 
 def _read_times(rows: RowColumns, reading: Reading, policy: WritePolicy) -> None:
-    """Set the event times that texts name; never where one is given."""
+    """Set the event times that texts name, of rows for which none is given."""
     for place in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.event_at[place] is None and rows.event_until[place] is None:
             kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]

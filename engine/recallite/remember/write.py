@@ -1,7 +1,7 @@
 """Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
 
-`Memory.remember` calls `remember_one`: `prepare` makes the row, `embed_rows` its vectors, and `write_one` decides, as
-the policy says, what is inserted and what it is connected with.
+`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `write_one` decides,
+as the policy says, what is inserted and what it is connected with.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows as columns: what a batch of records is written from."""
+"""Rows as columns, from which a batch of records is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FIELDS = Row.__struct_fields__
 _values = attrgetter(*_FIELDS)
-# What embedding and writing decide of a row after it was prepared.
+# The fields of a prepared row that embedding and writing set.
 _DECIDED = ("topic", "vectors", "vectors_given", "codes", "pending", "refused")
 
 
@@ -24,7 +24,7 @@ _DECIDED = ("topic", "vectors", "vectors_given", "codes", "pending", "refused")
 class RowColumns(Sequence[Row]):
     """A list for each field of `Row`, all of one length.
 
-    A row is made when it is asked for, and kept: those of a bulk write hardly ever are.
+    A row is made when it is asked for, which a bulk write hardly ever does, and kept.
     """
 
     public_id: list[str]
@@ -63,14 +63,14 @@ class RowColumns(Sequence[Row]):
     vectors_given: list[bool]
     supersedes: list[tuple[str, ...]]
     base: list[str]
-    # What was read in the texts, and which of its texts are those of the rows; None for all, in order.
+    # What was read in the texts, and the place in it of each row's text; None for all, in order.
     reading: Reading | None = field(init=False, default=None, repr=False)
     read_at: list[int] | None = field(init=False, default=None, repr=False)
     _made: dict[int, Row] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Self:
-        """Return the columns of these rows: themselves if they are columns."""
+        """Return the columns of these rows, which are `rows` itself if it is columns."""
         if isinstance(rows, cls):
             return rows
         listed = list(rows)
@@ -88,7 +88,7 @@ class RowColumns(Sequence[Row]):
     def __getitem__(self, place: slice) -> list[Row]: ...
     def __getitem__(self, place: int | slice) -> Row | list[Row]:
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[at] for at in range(*place.indices(len(self)))]
         if not 0 <= place < len(self):
             raise IndexError(place)
         row = self._made.get(place)
@@ -110,13 +110,13 @@ class RowColumns(Sequence[Row]):
         return chosen
 
     def give_vectors(self, vectors: Sequence[bytes]) -> None:
-        """Set one vector a row, which the caller gave."""
+        """Set the vectors that the caller gave, one for each row."""
         self.vectors, self.vectors_given = [(vector,) for vector in vectors], [True] * len(self)
         for place, row in self._made.items():
             row.vectors, row.vectors_given = self.vectors[place], True
 
     def _take_back(self, places: Iterable[int]) -> None:
-        """Copy what was decided of rows that were made into the columns."""
+        """Copy the `_DECIDED` fields of rows that were made into the columns."""
         if self._made:
             for place, row in ((place, self._made[place]) for place in places if place in self._made):
                 for name in _DECIDED:
@@ -124,7 +124,7 @@ class RowColumns(Sequence[Row]):
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:
-        """What `Row.embedding_state` says of each row."""
+        """The `embedding_state` of each row."""
         if all(self.vectors):
             return ["embedded"] * len(self)
         return [

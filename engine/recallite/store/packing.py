@@ -32,16 +32,16 @@ class PackedVectors(NamedTuple):
 
 
 def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Stored vectors (n, dimension): float32, or float16 where they have half the bytes."""
+    """Return stored vectors as float32 (n, dimension); those of half the bytes are float16."""
     sizes = {len(value) for value in values}
     if len(sizes) > 1:
         return np.concatenate([as_float32([value], dimension) for value in values])
-    kept = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
-    return kept.reshape(-1, dimension).astype(np.float32, copy=False)
+    stored = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
+    return stored.reshape(-1, dimension).astype(np.float32, copy=False)
 
 
 def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:
-    """The packed form of vectors (n, dimension), without those that are not finite: `verify` names them."""
+    """Pack vectors (n, dimension), without those that are not finite: `verify` names them."""
     try:
         codes, scales = kernels.quantize_int8(values)
     except kernels.KernelError:

@@ -43,7 +43,7 @@ class Row(Struct, kw_only=True, gc=False):
     metadata: str | None
     content_hash: bytes
     indexed: bool = True
-    # What the text asks for from now on, if it does.
+    # Which of the two the text is, if it asks for something from now on.
     standing: Standing | None = None
     tags: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()

@@ -19,7 +19,7 @@ class PluginWarning(RuntimeWarning):
 
 
 class Registered(NamedTuple):
-    """An entry point, and the name of the package that it is of."""
+    """An entry point, and the name of the package that registers it."""
 
     entry: Any
     package: str

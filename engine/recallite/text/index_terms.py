@@ -77,7 +77,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def foldable(text: str) -> str:
-    """A text of the same terms as `text` whose chunks are those that `ASCII_FOLDS` separates."""
+    """Return a text with the terms of `text`, whose chunks are those that `ASCII_FOLDS` separates."""
     if text.isascii():
         return text
     text = _plain(text)
@@ -179,7 +179,7 @@ _chunk_terms = _ChunkCache().__getitem__
 ASCII_FOLDS = "".join(
     char.lower() if char.isalnum() or char in _INNER else " " for char in map(chr, range(128))
 ).encode() + bytes(range(128, 256))
-"""What each byte of a text is read as: lower case, and a space for what separates chunks."""
+"""A table of what each byte of a text is read as: lower case, and a space for what separates chunks."""
 
 _LATIN_LETTERS = {
     "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i", "ŧ": "t"

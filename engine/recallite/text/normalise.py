@@ -16,7 +16,7 @@ _TRAILING = _LEADING + ".…。"
 # (UAX #15, 13) breaks a run after 30.
 _MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30
-# A copy of one takes a third of the time of another one made; the second has read the head of a text without context.
+# Copying one takes a third of the time of making one; the second has read the head of a text without context.
 _OF_BARE = blake2b(digest_size=KEY_BYTES)
 _OF_EXACT = blake2b(bytes(8), digest_size=_EXACT_BYTES)
 

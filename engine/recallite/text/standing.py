@@ -129,7 +129,7 @@ _PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
     ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
 )  # fmt: skip
-# Where something is quoted, what is left may have a cue that the text has not.
+# If something is quoted, the rest may have a cue that the whole text does not have.
 _QUOTES = ('"', "`", ">", "\u201c")
 _QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
 _QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
@@ -157,7 +157,7 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 
 def gate_strings() -> dict[str, int]:
-    """Strings in lower case with a mark each, a power of two, of which `may_be_standing` tells what may be standing."""
+    """Return strings in lower case, each with a mark, a power of two, by which `may_be_standing` decides."""
     strings = dict.fromkeys(("please", *_QUOTES, *_VARIANTS), 1)
     pairs = 0
     for cue, words in (*_INSTRUCTING, *_PREFERRING):
@@ -170,7 +170,7 @@ def gate_strings() -> dict[str, int]:
 
 
 def may_be_standing(marks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; it says no only if not."""
+    """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; False is certain."""
     firsts = (marks >> np.uint64(1)) & _EVERY_SECOND
     found: NDArray[np.bool_] = (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
     return found

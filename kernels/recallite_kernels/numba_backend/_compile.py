@@ -40,7 +40,7 @@ def with_numba() -> dict[str, Any]:
 
 
 def _taken() -> dict[str, Any]:
-    """The modules of this package, taken from those that are loaded."""
+    """Take the modules of this package out of those that are loaded."""
     own = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
     return {name: sys.modules.pop(name) for name in own}
 

@@ -1,7 +1,7 @@
 """The machine code of a kernel as an object file that can be called without numba.
 
-Its one function takes the arguments as a tuple of Python, and the type of arrays. It reads where arrays are and how
-long, lets go of the interpreter's lock, and calls the kernel. What it calls besides is Python's stable ABI and C's
+Its one function takes the arguments as a Python tuple, and the type of arrays. It reads the addresses and shapes of
+arrays, releases the interpreter's lock, and calls the kernel. Otherwise it calls only Python's stable ABI and the C
 library.
 """
 
@@ -23,14 +23,14 @@ _types: Any = types
 
 _BYTE = ir.IntType(8).as_pointer()
 _INT, _LONG = ir.IntType(32), ir.IntType(64)
-# Where a NumPy array has its data, dimensions (int), shape and strides: behind what every Python object begins with,
-# of which the type is the last. NumPy 1 and 2 have them at the same places.
+# Offsets of a NumPy array's data, dimensions (int), shape and strides: behind the head of a Python object, which ends
+# with its type. NumPy 1 and 2 have them at the same places.
 _HEAD: int = object.__basicsize__
 _TYPE, _DATA, _DIMENSIONS, _SHAPE, _STRIDES = _HEAD - 8, _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 24
 
 
 def object_code(context: Any, result: Any, name: str) -> tuple[bytes, list[str]]:
-    """The object file of a compiled kernel with all that it calls, and the functions that it lacks."""
+    """Return the object file of a compiled kernel with all that it calls, and the functions that it lacks."""
     library = context.codegen().create_library(name)
     module = library.create_ir_module(name)
     entry = ir.Function(module, ir.FunctionType(_LONG, [_BYTE, _BYTE]), name)
@@ -66,11 +66,11 @@ class _Emitter:
         return self._builder.call(_cgutils.get_or_insert_function(self._builder.module, kind, name), arguments)
 
     def item(self, group: Any, place: int) -> Any:
-        """What is at a place of a tuple."""
+        """Read an item of a tuple."""
         return self.call("PyTuple_GetItem", _BYTE, group, _LONG(place))
 
     def value(self, kind: Any, of: Any) -> Any:
-        """An object as a value of this type."""
+        """Read an object as a value of this type."""
         if isinstance(kind, _types.Array):
             return self._array(kind, of)
         if isinstance(kind, _types.NamedTuple):

@@ -143,7 +143,7 @@ class Kernel:
             raise RuntimeError("its machine code cannot be linked")
 
     def compiled(self) -> bytes:
-        """Its machine code, as `native.packed` has it; of a kernel that was declared to numba."""
+        """Return its machine code, as `native.packed` has it; it must have been declared to numba."""
         content: bytes = _numba.compiled(self)
         return content
 
@@ -187,7 +187,7 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def intrinsic(name: str) -> Any:
-    """A function of `_intrinsics`, which writes LLVM's own code; None where nothing is compiled."""
+    """A function of `_intrinsics`, which writes LLVM's own code; None if nothing is compiled."""
     if _numba is None:
         return None
     return getattr(importlib.import_module("recallite_kernels.numba_backend._intrinsics"), name)

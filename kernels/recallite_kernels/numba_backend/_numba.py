@@ -1,4 +1,4 @@
-"""What is declared in this package as numba has it: its types, its functions, and the machine code of a kernel."""
+"""The declarations of this package as numba has them: types, functions, and the machine code of a kernel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ for _formula in vars(signals).values():
 
 
 def function(of: Callable[..., Any], *, fast: bool) -> Any:
-    """A function that numba compiles into those that call it."""
+    """Declare a function that numba compiles into those that call it."""
     return numba.njit(of, fastmath=_FAST if fast else False, **_OPTIONS)
 
 
@@ -47,7 +47,7 @@ def type_of(kind: Any) -> Any:
 
 
 def compiled(kernel: Any) -> bytes:
-    """The machine code of a kernel, as `native.packed` has it."""
+    """Compile a kernel to machine code, as `native.packed` has it."""
     dispatcher, arguments = function(kernel.function, fast=kernel.fast), tuple(map(type_of, kernel.arguments))
     dispatcher.compile(type_of(kernel.returns)(*arguments))
     context = _registry.cpu_target.target_context

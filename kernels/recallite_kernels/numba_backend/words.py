@@ -14,7 +14,7 @@ from recallite_kernels.words import MOST, NAME, SEPARATOR, TAG_ONLY
 
 _COMMA, _STOP = 44, 46
 _FEWEST_SLOTS = 1 << 10
-# Of FNV-1a. Each process begins with another number, so that nobody can choose chunks which share a slot.
+# Of FNV-1a. Each process begins with another number, so that nobody can choose chunks that share a slot.
 _PRIME = 1099511628211
 _SEED = int.from_bytes(os.urandom(8), "little") >> 1
 _NUMBER = (1 << 32) - 1
@@ -40,7 +40,7 @@ def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
 def _distinct_chunks(
     texts: Any, offsets: Any, folds: Any, seed: Any, slots: Any, chunks: Any, starts: Any, numbers: Any, ends: Any
 ) -> Any:
-    """How many chunks there are; -1 where they fill more than half of the slots."""
+    """Return the number of chunks; -1 if they fill more than half of the slots."""
     count, total = 0, 0
     starts[0] = 0
     for text in range(offsets.shape[0] - 1):
@@ -75,7 +75,7 @@ def _distinct_chunks(
 def number_of(
     texts: Any, begin: Any, end: Any, folds: Any, seed: Any, slots: Any, chunks: Any, starts: Any, count: Any
 ) -> Any:
-    """The number of a chunk; one that is not among the `count` in the table is added as the next."""
+    """Return the number of a chunk; one that is not among the `count` in the table is added as the next."""
     first = starts[count]
     code = np.uint64(seed)
     for at in range(end - begin):  # where it would stand, if it is new
@@ -146,7 +146,7 @@ def _find_strings(
 
 @exact
 def link(steps: Any, found: Any, queue: Any, ends: Any) -> None:
-    """Make of a tree of strings the automaton that goes on from the longest end of what was read that begins one."""
+    """Turn a tree of strings into an automaton that goes on from the longest suffix read with which a string begins."""
     head, tail = 0, 0
     ends[0] = 0
     for kind in range(steps.shape[1]):

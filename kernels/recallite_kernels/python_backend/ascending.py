@@ -9,7 +9,7 @@ from recallite_kernels.contract import GREATEST, I32, I64, STEP, U16
 
 def unpack_ascending(packed: U16, offsets: I64) -> I32 | None:
     lengths = np.diff(offsets)
-    # A list that short has no number of 2^31; what a sum over all loses above 32 bits, the difference in it has not.
+    # So short a list has no number of 2^31, and what the sum over all loses above 32 bits cancels in a difference.
     if len(packed) == offsets[-1] and packed.all() and lengths.max(initial=0) <= GREATEST // STEP:
         totals = np.zeros(len(packed) + 1, np.int32)
         np.cumsum(packed, dtype=np.int32, out=totals[1:])

@@ -61,7 +61,7 @@ class Commands(typer.core.TyperGroup):
         return _command(cmd_name) if cmd_name in plugins.names("commands") else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the names and the first lines of all commands; their options, which take 50 ms, are not built."""
+        """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
         summaries = typer.core.TyperGroup(commands={name: _summary(name) for name in self.list_commands(ctx)})
         summaries.format_commands(ctx, formatter)
 

@@ -80,7 +80,7 @@ class PostgresBlocks(SqlBlocks):
         fields: dict[str, NDArray[Any]] = {
             name: rows[name].astype(rows[name].dtype.newbyteorder("=")) for name in _COLUMNS
         }
-        # As SQLite counts it.
+        # Rounded as in SQLite.
         packed = (fields["importance"] / _IMPORTANCE_UNIT + 0.5).astype(np.int64)
         fields["importance"] = (packed * _IMPORTANCE_UNIT).astype(np.float32)
         return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
@@ -106,8 +106,8 @@ class PostgresBlocks(SqlBlocks):
             (*bounds, embedder.id, embedder.vector_bytes),
         ).fetchone()
         ids, owners = np.frombuffer(numbers or b"", dtype=">i8").astype(np.int64).reshape(-1, 2).T
-        kept = np.frombuffer(values or b"", dtype=embedder.dtype).reshape(-1, embedder.dimension)
-        return pack(ids, owners, kept.astype(np.float32, copy=False))
+        stored = np.frombuffer(values or b"", dtype=embedder.dtype).reshape(-1, embedder.dimension)
+        return pack(ids, owners, stored.astype(np.float32, copy=False))
 
     def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
         ids, sizes, codes = self._execute(

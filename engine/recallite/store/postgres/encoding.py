@@ -18,7 +18,7 @@ _NULL_BYTES = -1
 
 
 class _Type(NamedTuple):
-    """A type of PostgreSQL, the number of its array, and how values are encoded: by a letter of `struct`, or each."""
+    """A type of PostgreSQL, the oid of its arrays, and how to encode values: by a letter of `struct`, or one by one."""
 
     name: str
     array: int
@@ -33,11 +33,11 @@ TYPES: dict[int, _Type] = {
     25: _Type("text", 1009, encode=str.encode),
     701: _Type("double precision", 1022, "d"),
 }
-"""The types of the columns that many rows are inserted into, by their numbers."""
+"""The types of the columns that many rows are inserted into, by their oids."""
 
 
 class Column(NamedTuple):
-    """Values of one column, None for NULL, and the number of its type."""
+    """Values of one column, None for NULL, and the oid of its type."""
 
     type: int
     values: Sequence[Any]
@@ -64,9 +64,9 @@ def as_array(column: Column) -> bytes:
 
 
 def _rows(columns: Sequence[Column], begin: list[tuple[str, str, Any]]) -> bytes:
-    """Row after row, each with `begin` and then the size and the bytes of each value.
+    """Return the rows one after another, each with `begin` and then the size and the bytes of each value.
 
-    What has the same size in all rows is laid out by NumPy, together with the sizes of what follows.
+    NumPy lays out the values that have one size in all rows, together with the sizes of those that follow.
     """
     count = len(columns[0].values)
     fields, streams = begin, []
@@ -89,7 +89,7 @@ def _rows(columns: Sequence[Column], begin: list[tuple[str, str, Any]]) -> bytes
 
 
 def _laid_out(fields: Sequence[tuple[str, str, Any]], count: int) -> NDArray[np.void]:
-    """The bytes of each row of these fields."""
+    """Return the bytes of each row of these fields."""
     rows = np.empty(count, dtype=[(name, type) for name, type, _ in fields])
     for name, _, values in fields:
         rows[name] = values

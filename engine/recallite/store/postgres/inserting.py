@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"INSERT INTO (\w+) \(([\w, ]+)\) VALUES \(\?(?:, \?)*\)")
 FEWEST_ROWS = 8
 """Fewer are inserted one by one."""
-# They are held in memory once more, encoded, and of arrays by the server too.
+# They are in memory once more, encoded; arrays are in the server's memory too.
 _ROWS_A_STATEMENT = 2048
 _COLUMNS_OF = (
     "SELECT attname::text, atttypid::bigint, row_security_active(attrelid) FROM pg_attribute "
@@ -71,7 +71,7 @@ class Inserter:
         return self.insert_columns(plain[1], plain[2].split(", "), [*zip(*rows, strict=True)])
 
     def insert_columns(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bool:
-        """Insert rows, given as the values of these columns; False where one is of a type that is not sent so."""
+        """Insert rows, given as the values of these columns; False if a column's type is not one of `TYPES`."""
         types, confined = self._table(table)
         if not TYPES.keys() >= {types.get(name) for name in names}:
             return False

@@ -153,7 +153,7 @@ class PostgresTransaction(SqlTransaction):
             self.begin_reading()
 
     def new_ids(self, table: str, count: int) -> list[int]:
-        # The name is looked up once, as the statement is planned; by pg_get_serial_sequence() for each number.
+        # Planning looks the name up once; pg_get_serial_sequence() would for each number.
         numbers = f"SELECT array_agg(nextval('{table}_id_seq')) FROM generate_series(1, ?)"
         return sorted(self.connection.execute(numbers, (count,)).get)
 

@@ -46,7 +46,7 @@ def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Veri
 
 
 def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:
-    """Words and hashes from the records. Unsound vectors are removed."""
+    """Make words and hashes from the records anew. Unsound vectors are removed."""
     for table in _DERIVED:
         tx.connection.execute(f"DELETE FROM {table}")
     rebuilding.rebuild(tx, on_progress)

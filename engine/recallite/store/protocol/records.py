@@ -37,9 +37,9 @@ class Records(Protocol):
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
 
     def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """The row ids, ascending, of every version that is a standing instruction or preference, and which it is.
+        """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
 
-        Those among the given row ids, where there are any.
+        Only those in `among`, unless it is None.
         """
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
@@ -106,7 +106,7 @@ class Records(Protocol):
         """The current records whose text has one of these keys (`text_key`), in order of storing."""
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """The open records whose text has one of these keys (`text_key`): by row id, each with its key."""
+        """Return the open records whose text has one of these keys (`text_key`): by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         """The current records of these topics, the last changed last."""
@@ -132,8 +132,8 @@ class RecordWriter(Records, Protocol):
     ) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
-        `rows` may be `RowColumns`. Their statements are read now, or with `compared_by` wait to be compared, under the
-        policy in JSON that it gives for rows whose ids the caller chose (True) or did not choose (False).
+        `rows` may be `RowColumns`. Their statements are read now; with `compared_by` they wait to be compared under the
+        policy in JSON that it returns for rows whose ids the caller chose (True) or did not choose (False).
         """
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:

@@ -33,7 +33,7 @@ COLUMNS = {
     "kinds": "coalesce((SELECT k.id FROM kind k WHERE k.name = r.kind), 0)",
     "resolved": "r.event_resolved",
 }
-"""What the index reads of a record `r`: the fields of `Columns` as SQL."""
+"""The fields of `Columns`, as SQL that reads them from a record `r`."""
 # Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
 ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
 
@@ -103,7 +103,7 @@ class SqlBlocks(Repository):
 
 
 def packed_rows(rows: list[tuple[int, int, Any]], dimension: int) -> PackedVectors:
-    """The packed form of (id, record id, value) rows, without values of another size or type: `verify` names them."""
+    """Pack (id, record id, value) rows, without values of another size or type: `verify` names them."""
     whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) in (2 * dimension, 4 * dimension)]
     numbers = np.array([row[:2] for row in whole], dtype=np.int64).reshape(-1, 2)
     return pack(numbers[:, 0], numbers[:, 1], as_float32([row[2] for row in whole], dimension))

@@ -63,18 +63,18 @@ class SqlLexicon(Repository):
         return {word: asked[word] for word in words if word in asked}
 
     def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, new words added: of record ids[i] those of text i of the reading, or texts[i]."""
+        """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""
         places, counts, offsets = reading.words_of(texts)
         self._check_epoch()
         numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
         lists = packed_lists(numbers, counts, offsets)
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
-            [(record_id, *each) for record_id, each in zip(ids, lists, strict=True)],
+            [(record_id, *packed) for record_id, packed in zip(ids, lists, strict=True)],
         )
 
     def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
-        """The number of each word, those that are not known added; 0 for words whose places are not `used`."""
+        """Return the number of each word; unknown ones are added if their places are `used`, and are 0 else."""
         numbers = list(map(self._tx.numbers.written.get, words))
         wanted = range(len(words)) if used is None else used.tolist()
         missing = [place for place in wanted if numbers[place] is None]

@@ -31,7 +31,7 @@ class _Text(NamedTuple):
 
 
 def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
-    """Words and hashes from the records. Unsound vectors are removed, the others kept as the settings say.
+    """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
 
     A database has emptied the derived tables before, and filled those that it alone has.
     """

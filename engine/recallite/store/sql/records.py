@@ -24,7 +24,7 @@ _COLUMNS = (*_OWN, "scope_id", "source_id")
 # What a closed version takes over from its record besides.
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
 INSERT_RECORD = f"INSERT INTO record (id, {', '.join(_COLUMNS)}) VALUES ({', '.join('?' * (1 + len(_COLUMNS)))})"
-"""Inserts what `SqlRecords.values_of` makes of a row."""
+"""Inserts a row of `values_of`."""
 
 
 class SqlRecords(SqlRecordReader):
@@ -338,7 +338,7 @@ class SqlRecords(SqlRecordReader):
 def values_of(
     ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
 ) -> Iterator[tuple[Any, ...]]:
-    """What `INSERT_RECORD` binds for each row."""
+    """The values that `INSERT_RECORD` binds for each row."""
     own = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
     return zip(ids, *own, scopes, sources, strict=True)
 

@@ -12,9 +12,9 @@ class SqlStanding(Repository):
     """The table `standing`; most records are not in it."""
 
     def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
-        """Mark the records, by row id, of those names that are one."""
+        """Mark records, by row id, as instructions and preferences; None marks nothing."""
         self._execute_many(
-            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [each for each in named if each[1] is not None]
+            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [row for row in named if row[1] is not None]
         )
 
     def derive(self, ids: Sequence[int]) -> None:
@@ -24,14 +24,14 @@ class SqlStanding(Repository):
             "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
             (self._id_array(ids),),
         )
-        self.put((row_id, standing_of(*said)) for row_id, *said in rows)
+        self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the mark of another."""
         self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, record_id))
 
     def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """The row ids, ascending, with the name of each; of these records alone, where they are given."""
+        """Return the row ids, ascending, with the name of each; only those in `among`, unless it is None."""
         if among is None:
             return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
         return dict(

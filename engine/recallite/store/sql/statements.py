@@ -62,7 +62,7 @@ class Stated(NamedTuple):
 
 
 class SqlStatements(Repository):
-    """The tables `statement` and `statement_key`."""
+    """The tables `statement` and `statement_key`; SQLite has sorted runs in place of the second."""
 
     def put(self, stated: Iterable[Stated]) -> None:
         """Store the keys and frames of versions; most texts have few, long ones none."""
@@ -96,7 +96,7 @@ class SqlStatements(Repository):
         self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(ids),)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
-        """List the keys of these open records, or no longer, by whether they are superseded."""
+        """List the keys of these open records if they are not superseded, and unlist those of the others."""
         rows = self._keys(ids)
         self._unlist(rows, erase=False)
         superseded = set(
@@ -107,13 +107,13 @@ class SqlStatements(Repository):
         self._list([row for row in rows if row[0] not in superseded])
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The record and the key of all that is listed, ordered by both: for `verify`."""
+        """Return the record and the key of each listed entry, ordered by both, for `verify`."""
         rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
         pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
     def clear(self) -> None:
-        """List no keys any more."""
+        """Unlist all keys."""
         self._execute("DELETE FROM statement_key")
 
     def _keys(self, ids: Sequence[int]) -> list[KeysOf]:
@@ -123,11 +123,11 @@ class SqlStatements(Repository):
         )
 
     def _list(self, rows: Sequence[KeysOf]) -> None:
-        """Have records, none of which is listed, be found by their keys."""
+        """List records, none of which is listed yet, by their keys."""
         self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", pairs_of(rows))
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
-        """Have records be found by their keys no longer; `erase` leaves nothing of the keys in the file."""
+        """Unlist records; `erase` leaves nothing of their keys in the file."""
         self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
 
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:

@@ -39,7 +39,7 @@ def packed_lists(
 
 
 def unpacked(terms: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The numbers of term lists that stand one behind the other, given their offsets."""
+    """Unpack term lists that stand one behind the other, given the offsets of their numbers."""
     try:
         return kernels.unpack_ascending(np.frombuffer(terms, "<u2"), offsets)
     except ValueError:  # an odd number of bytes, or KernelError

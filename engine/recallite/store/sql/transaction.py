@@ -56,7 +56,7 @@ class SqlTransaction(Writer):
     def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
         self.connection = connection
         self.path = path
-        # As what new embedders' vectors are kept: float32 or float16.
+        # The type of stored vectors of new embedders: float32 or float16.
         self.vector_type = "float32"
         self.numbers = numbers
         self.conditions = conditions
@@ -105,14 +105,14 @@ class SqlTransaction(Writer):
         """Byte sequences for `carray(?)`."""
 
     def known(self, key: Hashable, read: Callable[[], Known]) -> Known:
-        """What `read` returns; a database that can tell whether anybody else has written may keep it for later writes.
+        """Return what `read` returns; a database that knows whether others have written may keep it for later writes.
 
-        It has to stay as it is until a `reload` is told to the feed.
+        It must not change before a `reload` is appended to the feed.
         """
         return read()
 
     def forget_known(self) -> None:
-        """Read what is `known` again."""
+        """Have what is `known` read again."""
 
     @abstractmethod
     def new_ids(self, table: str, count: int) -> list[int]:

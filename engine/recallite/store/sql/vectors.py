@@ -219,7 +219,7 @@ class SqlVectors(Repository):
         )
 
     def convert(self) -> None:
-        """Keep the vectors of all embedders as the settings say."""
+        """Convert the vectors of all embedders to the type that the settings name."""
         for row in self._rows(f"SELECT {_EMBEDDER} FROM embedder WHERE vector_type != ?", (self._tx.vector_type,)):
             last, embedder = 0, EmbedderRow(*row)._replace(vector_type=self._tx.vector_type)
             while rows := self._rows(
@@ -316,14 +316,14 @@ class SqlVectors(Repository):
 
 
 def _float32_bytes(value: bytes, dimension: int) -> bytes:
-    """A stored vector as float32; what is no vector, as it is."""
+    """Return a stored vector as float32; what is no float16 vector, as it is."""
     if not isinstance(value, bytes) or len(value) != 2 * dimension:
         return value
     return np.frombuffer(value, dtype="<f2").astype("<f4").tobytes()
 
 
 def _kept(value: bytes, embedder: EmbedderRow) -> bytes:
-    """Float32 bytes as an embedder's vectors are stored."""
+    """Convert float32 bytes to the type of an embedder's stored vectors."""
     if embedder.vector_type == "float32":
         return value
     return np.frombuffer(value, dtype="<f4").astype(embedder.dtype).tobytes()

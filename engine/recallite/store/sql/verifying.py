@@ -122,7 +122,7 @@ def verify(
 ) -> Verification:
     """Compare everything derived with the records. Nothing is changed.
 
-    A database adds checks of its own, `others` among them, and says which problem an exception of it is.
+    A database adds `checks` and `others` of its own; `fault_of` says which problem an exception of it is.
     """
     problems: list[Problem] = []
     counts = {"record": 0, "vector": 0}
@@ -171,7 +171,7 @@ def _vector_values(tx: SqlTransaction) -> Iterator[Problem]:
 
 
 def _statements(tx: SqlTransaction) -> Iterator[Problem]:
-    """Keys and frames against the texts; those that are listed against the keys."""
+    """Compare keys and frames with the texts, and the listed keys with those."""
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, "
         "r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
@@ -242,7 +242,7 @@ def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iter
 
 
 def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
-    """The values `terms` and `counts` of rows of `_words`; a word without a number has one that no word has."""
+    """Return the right `terms` and `counts` of rows of `_words`; a word without a number gets one that no word has."""
     reading = read_texts(
         [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
     )

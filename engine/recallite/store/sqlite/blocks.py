@@ -84,7 +84,7 @@ class SqliteBlocks(SqlBlocks):
         return [(start, start + chunk) for start in range(0, last, chunk)]
 
     def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
-        # A range of row ids is walked in their order. Values and ids concatenated by SQLite take as long.
+        # A range of row ids is walked in their order. Concatenating values and ids in SQLite takes as long.
         return packed_rows(
             self._rows(
                 "SELECT id, record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id",

@@ -23,7 +23,7 @@ class SqliteChanges(SqlChanges):
     _reads = False
 
     def begin_reading(self) -> None:
-        """A read transaction begins: it sees one commit."""
+        """Prepare for a read transaction, which sees one commit."""
         self._reads, self._seen = True, None
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:

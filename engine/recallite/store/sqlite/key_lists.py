@@ -1,11 +1,11 @@
-"""Records listed by random 64-bit keys, in sorted runs of one row each, in which processes search in memory.
+"""Lists of records by random 64-bit keys: sorted runs, a row each, in which processes search in memory.
 
 In one B-tree each key of a batch would be written with a page of its own, once a store has grown.
 
-Records that are stored together are one run; those of single writes are rows of `<name>_key` until they are enough for
-one. Runs of about one size are merged by eights, so that there are few, and a key is written once for each size.
-All of that happens in the transaction that adds keys. The keys of a record are all in one run or all in
-`<name>_key`; `<name>_unlisted` has those whose entries in a run no longer count.
+Records that are stored together become one run; those of single writes are rows of `<name>_key` until there are enough
+for a run. Eight runs of about one size are merged into one, so that there are few, and a key is written once for each
+size. All of this happens in the transaction that adds the keys. The keys of a record are all in one run or all in
+`<name>_key`; `<name>_unlisted` has the records whose entries in a run no longer count.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
     from recallite.store.sqlite.transaction import SqliteTransaction
 
-# Records that are a run of their own, and the rows of `<name>_key` that become one: they are 3 pages at most.
+# The fewest records that make a run at once, and the rows of `<name>_key` that become one: 3 pages at most.
 _RUN_RECORDS, _RUN_ROWS = 64, 1024
-# A run is written again when more of its records than these do not count: of 32 keys, which are some 8 records, one;
-# or so many that a search for what all have in common would take a millisecond.
+# A run is written again when more of its records no longer count than one for 32 keys, which are some 8 records, or
+# than 4,096: a search for a key that all of them share would take a millisecond.
 _KEYS_LEFT, _MOST_UNLISTED = 32, 4096
-# Records from which on all that no longer count are read, and not one by one.
+# Above this many records, those that no longer count are read as a range and not one by one.
 _MANY = 1000
-# Entries of a key that are read at first beyond those that are wanted: some may no longer count.
+# Entries of a key that are first read beyond those wanted: some may no longer count.
 _SPARE = 8
 
 
@@ -58,7 +58,7 @@ class KeyLists(Repository):
         self._run, self._off, self._key = f"{name}_run", f"{name}_unlisted", f"{name}_key"
 
     def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The record and the key of all that is listed, ordered by both."""
+        """Return the record and the key of each listed entry, ordered by both."""
         runs = [self._read(run_id) for run_id in self._column(f"SELECT id FROM {self._run}")]
         off = self._column(f"SELECT record_id FROM {self._off}")
         pairs = np.array(self._rows(f"SELECT record_id, key FROM {self._key}"), dtype=np.int64).reshape(-1, 2)
@@ -70,17 +70,17 @@ class KeyLists(Repository):
         return ids[order], keys[order]
 
     def clear(self) -> None:
-        """List nothing any more."""
+        """Unlist everything."""
         for table in (self._run, self._off, self._key):
             self._execute(f"DELETE FROM {table}")
 
     def add(self, rows: Sequence[KeysOf]) -> None:
-        """Have records, none of which is listed, be found by their keys."""
+        """List records, none of which is listed yet, by their keys."""
         together = [row[0] for row in rows]
         if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
             self._add_rows(rows)
             if max(together, default=0) // _RUN_RECORDS > (min(together, default=0) - 1) // _RUN_RECORDS:
-                self._fold()  # once in as many records: to count the rows is a statement
+                self._fold()  # once in 64 records: counting the rows takes a statement
             return
         apart = self._unlisted(together)
         if apart:  # their entries in a run do not count
@@ -92,7 +92,7 @@ class KeyLists(Repository):
             self._merge_due()
 
     def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
-        """Have records be found by their keys no longer; `erase` leaves nothing of the keys in the file."""
+        """Unlist records; `erase` leaves nothing of their keys in the file."""
         self._execute_many(f"DELETE FROM {self._key} WHERE key = ? AND record_id = ?", pairs_of(rows))
         runs = self._runs() if rows else {}
         if not runs:
@@ -109,11 +109,11 @@ class KeyLists(Repository):
             if erase:
                 self._erase(run_id, np.unique(run.keys[places]))
             removed += len(off)
-        if removed >= _RUN_RECORDS:  # else each search for a key that they share would pass them
+        if removed >= _RUN_RECORDS:  # else each search for a key that they share would read past them
             self._merge_due()
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
-        """The newest records of each key, the newest first; keys without any may be absent."""
+        """Return the newest records of each key, the newest first; keys without any may be absent."""
         held: dict[int, list[int]] = {}
         for key, record_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
@@ -152,10 +152,10 @@ class KeyLists(Repository):
         return read_run(first_id, keys, offsets, self._tx.path)
 
     def _unlisted(self, ids: Sequence[int] | NDArray[np.int64]) -> set[int]:
-        """Those of these records whose entries in a run do not count."""
+        """Return which of these records have entries in a run that no longer count."""
         if not len(ids):
             return set()
-        if len(ids) > _MANY:  # in a tenth of the time
+        if len(ids) > _MANY:  # takes a tenth of the time
             chosen, bound = "BETWEEN ? AND ?", [int(np.min(ids)), int(np.max(ids))]
         else:
             chosen, bound = LISTED, [self._id_array(ids)]
@@ -173,7 +173,7 @@ class KeyLists(Repository):
         self._kept.by_id[run_id] = run
 
     def _fold(self) -> None:
-        """Make a run of the rows that single writes left if there are enough."""
+        """Make a run of the rows of single writes if there are enough."""
         if self._number(f"SELECT count(*) FROM {self._key}") < self._kept.left + _RUN_ROWS:
             return
         foldable = f"record_id NOT IN (SELECT record_id FROM {self._off})"
@@ -185,7 +185,7 @@ class KeyLists(Repository):
         self._merge_due()
 
     def _merge_due(self) -> None:
-        """Merge runs while there are enough of one size, and write those again of which much no longer counts."""
+        """Merge runs while there are enough of one size, and rewrite those in which much no longer counts."""
         sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         while run_ids := to_merge(sizes):
             if not self._merge(run_ids):
@@ -199,7 +199,7 @@ class KeyLists(Repository):
                 self._merge([run_id])
 
     def _merge(self, run_ids: Sequence[int]) -> bool:
-        """Put one run in the place of some, without what no longer counts; False if it would change nothing."""
+        """Replace runs by one, without what no longer counts; False if it cannot be made or would change nothing."""
         every = self._runs()
         runs = [every[run_id] for run_id in run_ids]
         first, last = min(run.first_id for run in runs), max(run.last_id for run in runs)
@@ -221,14 +221,14 @@ class KeyLists(Repository):
         return True
 
     def _erase(self, run_id: int, keys: NDArray[np.int64]) -> None:
-        """Overwrite these keys, where they no longer count, by others: a run of megabytes is not written again."""
+        """Overwrite the entries of these keys that no longer count, in place: a run may have megabytes."""
         run = self._read(run_id)
-        # Entries that were erased before may have been overwritten by one of these.
+        # Entries that were erased before may have been overwritten with one of these keys.
         spans = zip(*(each.tolist() for each in run.spans(keys)), strict=True)
         places = np.concatenate([np.arange(start, stop) for start, stop in spans])
         ids = run.ids[places]
         places = places[np.isin(ids, [*self._unlisted(np.unique(ids))])]
-        if not len(places):  # they were erased already: what is kept of a run has them still
+        if not len(places):  # they were erased already: the run in memory has them still
             return
         instead = keys_instead(run, places)
         if not len(instead):

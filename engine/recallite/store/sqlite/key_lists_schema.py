@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Random ids: no other run of the file ever has that of one, so that what a process keeps of a run stays right.
+# Ids are random, so that no two runs of a file ever share one, and what a process keeps of a run stays valid.
 _LISTS = """
 CREATE TABLE {name}_run (
     id       INTEGER PRIMARY KEY,

@@ -18,14 +18,14 @@ MOST_APART = 2**32
 _SMALLEST, _FACTOR_BITS, _FACTOR = 8, 3, 8
 # Entries of a run that is merged no further: 6 MB, in some 60 ms. A million records have ten to twenty of them.
 _LARGEST = 2**20
-# Keys that are sought one by one.
+# Up to this many keys are sought one by one.
 _FEW = 24
 
 
 class Run(NamedTuple):
     """Keys, ascending, and the records that they find; those of equal keys ascend too.
 
-    Of an entry that was erased the key is that of another, and its record is one that the run no longer has.
+    The key of an erased entry is that of another entry, and its record no longer counts in this run.
     """
 
     first_id: int
@@ -39,7 +39,7 @@ class Run(NamedTuple):
         return self.offsets + np.int64(self.first_id)
 
     def spans(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the entries of each of these keys begin and end."""
+        """Return where the entries of each of these keys begin and end."""
         starts = np.searchsorted(self.keys, keys)
         stops = starts.copy()
         held = np.flatnonzero(self.keys.take(starts, mode="clip") == keys)
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 class KeptRuns:
-    """The runs that a process has read, by their ids, and how many rows of single writes could be no run."""
+    """The runs that a process has read, by their ids, and how many rows of single writes could not become a run."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, Run] = {}
@@ -64,7 +64,7 @@ def run_of(keys: NDArray[np.int64], ids: NDArray[np.int64], *, in_order: bool = 
 
 
 def read_run(first_id: int, keys: object, offsets: object, path: str) -> Run:
-    """A run as it is stored."""
+    """Read a run from its stored columns."""
     if isinstance(keys, bytes) and isinstance(offsets, bytes) and keys and len(keys) == 2 * len(offsets):
         array, places = np.frombuffer(keys, dtype="<i8"), np.frombuffer(offsets, dtype="<u4")
         if not (array[1:] < array[:-1]).any():
@@ -75,7 +75,7 @@ def read_run(first_id: int, keys: object, offsets: object, path: str) -> Run:
 
 
 def merged(runs: Sequence[Run], without: NDArray[np.int64]) -> Run | None:
-    """The entries of runs as one, without those of some records; None where none is left."""
+    """Merge runs into one, without the entries of some records; None if none is left."""
     runs = sorted(runs, key=lambda run: run.first_id)
     keys, ids = np.concatenate([run.keys for run in runs]), np.concatenate([run.ids for run in runs])
     if len(without):
@@ -88,7 +88,7 @@ def merged(runs: Sequence[Run], without: NDArray[np.int64]) -> Run | None:
 
 
 def to_merge(sizes: dict[int, int]) -> list[int]:
-    """The ids of runs of about one size that are enough to be merged, given the entries of each; none are too few."""
+    """Return the ids of enough runs of about one size to merge, given the entries of each; [] if there are too few."""
     levels: dict[int, list[int]] = {}
     for run_id, size in sizes.items():
         levels.setdefault(max(size.bit_length() - _SMALLEST, 0) // _FACTOR_BITS, []).append(run_id)
@@ -99,16 +99,16 @@ def to_merge(sizes: dict[int, int]) -> list[int]:
 
 
 def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """Of each run at most so many of the newest records of each key; keys without any are absent.
+    """Return the newest records of each key, at most `most` of each run; keys without any are absent.
 
-    The second result has the keys of which there may be others, and what is greater than the id of each of these.
+    The second result has the keys that may have more records, with a number that is greater than the ids of those.
     """
     runs = sorted(runs, key=lambda run: run.first_id, reverse=True)
     return (_newest_of_few if len(keys) <= _FEW else _newest_of_many)(runs, keys, most)
 
 
 def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """`newest` without arrays: of the ten keys of a single write in a tenth of the time."""
+    """`newest` without arrays: for the ten keys of a single write it takes a tenth of the time."""
     held: dict[int, list[int]] = {}
     beyond: dict[int, int] = {}
     first_id = MOST_APART**2
@@ -169,7 +169,7 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
 
 
 def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of these entries, each a key and a record, ascending; those that the run lacks have none."""
+    """Return the places of these entries, each a key and a record, ascending; those that the run lacks have none."""
     keys, ids = (each[(ids >= run.first_id) & (ids <= run.last_id)] for each in (keys, ids))
     offsets = (ids - run.first_id).astype(np.uint32)
     starts, stops = run.spans(keys)
@@ -180,9 +180,9 @@ def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDA
 
 
 def keys_instead(run: Run, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What overwrites the keys at these places: that of the last entry before it that stays, or else of the first.
+    """Return what overwrites the keys at these places: the key of the last entry before it that stays, or of the first.
 
-    So they remain sorted. Empty where no entry stays.
+    So the run remains sorted. Empty if no entry stays.
     """
     stays = np.ones(len(run.keys), dtype=np.bool_)
     stays[places] = False

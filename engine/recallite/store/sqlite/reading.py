@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """A read transaction. A class: recalls are short, and a generator takes three times as long."""
+    """A read transaction. A class, since recalls are short and a generator takes three times as long."""
 
     __slots__ = ("_reader", "_store")
 

@@ -21,7 +21,7 @@ _DERIVED = (
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
-    """Words and hashes from the records. Unsound vectors are removed."""
+    """Make words and hashes from the records anew. Unsound vectors are removed."""
     _recreate(tx)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     rebuilding.rebuild(tx, on_progress)

@@ -23,7 +23,7 @@ TEXT_KEYS = (
     "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE valid_to IS NULL "
     "AND length(content_hash) >= 8"
 )
-"""The open records with what they are listed by, their `text_key`."""
+"""Selects the open records and their `text_key`, by which they are listed."""
 
 
 class SqliteRecords(SqlRecords):
@@ -44,7 +44,7 @@ class SqliteRecords(SqlRecords):
         self.texts.add(self._text_keys("id = ?", record_id))
 
     def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:
-        """List the texts of all records, or of a range of them; none of these may be listed."""
+        """List the texts of all records, or of a range of them; none of these may be listed yet."""
         while rows := self._text_keys("id BETWEEN ? AND ? ORDER BY id LIMIT ?", first_id, last_id, _AT_ONCE):
             self.texts.add(rows)
             first_id = rows[-1][0] + 1

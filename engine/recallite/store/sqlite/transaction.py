@@ -23,7 +23,7 @@ from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
 from recallite.store.sqlite.statements import SqliteStatements
 from recallite.store.sqlite.vectors import SqliteVectors
 
-# Scopes among them, of which a store may have very many.
+# Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
 
 
@@ -58,7 +58,7 @@ class SqliteTransaction(SqlTransaction):
         self.snapshot = SqliteIndexSnapshot(self)
         self.copying = SqliteCopying(self)
         self.erasure = SqliteErasure(self)
-        # What was read in this transaction, or in an earlier one where nobody else has written since; None outside one.
+        # What was read in this transaction, or in an earlier one if nobody else has written since; None outside one.
         self._known: dict[Hashable, Any] | None = None
         self._known_before: dict[Hashable, Any] = {}
         self._version_before: int | None = None
@@ -66,13 +66,13 @@ class SqliteTransaction(SqlTransaction):
         self._last_ids: dict[str, int] = {}
 
     def begin_writing(self) -> None:
-        """A write transaction has begun: what earlier ones know holds if no other connection has written since."""
+        """Prepare for a write transaction: what earlier ones read holds if no other connection has written since."""
         if self.connection.data_version() != self._version_before:
             self._known_before = {}
         self._known, self._last_ids = self._known_before, {}
 
     def end_writing(self) -> None:
-        """The write transaction has ended: what was rolled back has been forgotten."""
+        """Note the end of the write transaction; what was rolled back has been forgotten."""
         self._known, self._version_before = None, self.connection.data_version()
 
     def forget_known(self) -> None:

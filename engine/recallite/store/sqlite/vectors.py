@@ -23,7 +23,7 @@ _SOUND = (
 
 
 class SqliteVectors(SqlVectors):
-    """The tables of vectors on a connection with sqlite-vec; without it, SqlVectors computes the same in Python."""
+    """The tables of vectors on a connection with sqlite-vec; without it, or for float16, SqlVectors does the work."""
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         if embedder.vector_type != "float32":  # sqlite-vec reads no other

@@ -69,7 +69,7 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
 
 
 def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
-    """The records that are listed by their texts against the records."""
+    """Compare the list of texts with the records."""
     rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))

@@ -23,7 +23,7 @@ _WORDS = lazily(r"[^\W\d_]+")
 
 # Index terms take 7.5.2023 for a version.
 DOTTED_CENTURIES = (".19", ".20")
-"""Strings of which every text with a time but without `time_terms` has one."""
+"""Strings, one of which is in every text that has a time but none of `time_terms`."""
 _DOTTED = lazily(r"\.((?:19|20)\d\d)(?!\w)")
 
 

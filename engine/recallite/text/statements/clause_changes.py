@@ -75,7 +75,7 @@ def _undecided(new: Clause, old: Clause) -> bool:
 
 
 def _comparable(new: Clause, old: Clause) -> bool:
-    """Whether a rule may compare what two clauses say by their verbs, where both are negated or neither is."""
+    """Whether a rule may compare two clauses by their verbs, given that both are negated or neither is."""
     one, other = new.relation, old.relation
     return (
         one == other
@@ -97,7 +97,7 @@ class _Pair(NamedTuple):
     - `cue`: whether the newer text says that something changed
     - `lasting`: whether the older one is of a state or a plan, not of an event
     - `said`: what the older one says of its subject, with its verb; `every`: also with its subject and times, made only
-      where a rule about ends and changes may ask for it
+      if a rule about ends and changes may ask for it
     """
 
     new: Clause
@@ -371,7 +371,7 @@ def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> 
 
 
 def _purpose(clause: Clause) -> frozenset[str]:
-    """What a speaker uses something for."""
+    """The purpose for which a speaker uses something."""
     words = dict(clause.chunks).get("for", ()) if clause.subject <= _SPEAKERS else ()
     return frozenset(map(key_of, words))
 

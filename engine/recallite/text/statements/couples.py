@@ -15,7 +15,7 @@ _COUPLES = TIES | PARTNERS | {"date", "see"}
 
 
 def couple(new: Clause, old: Clause, cue: bool) -> Finding | None:
-    """Who is single, engaged, married, separated: both partners count as the subject."""
+    """Compare who is single, engaged, married or separated: both partners count as the subject."""
     ours = _ties(new)
     theirs = _ties(old) if ours else ours
     if not ours or not theirs or new.negated or old.negated or old.past or old.rest:

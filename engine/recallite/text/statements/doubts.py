@@ -75,7 +75,7 @@ _LIMITING = frozenset(("for", "after", "before", "during", "with", "on"))
 _ALL = frozenset(("all", "both", "everything", "everyone", "neither", "none", "each", "either", "any"))
 _SPEAKERS = frozenset(("i", "we"))
 _ANY_SUBJECT = frozenset(("i", "we", "topic"))
-# What one is to another, the other is to the one.
+# Relations that hold both ways.
 _MUTUAL = lx.stems(
     "marry engage date divorce separate partner spouse twin sibling cousin friend neighbour neighbor colleague coworker"
 )
@@ -130,7 +130,7 @@ def _reason(new: Statement, old: Statement) -> str | None:
 
 
 def _is_mirrored(new: Statement, old: Statement) -> bool:
-    """Whether what two are to each other is told of the other one: "Ada is married to Ben", "Ben is married to Ada"."""
+    """Whether both tell of one relation from its two sides: "Ada is married to Ben", "Ben is married to Ada"."""
     if len(new.clauses) != 1 or len(old.clauses) != 1:
         return False
     one, other = new.clauses[0], old.clauses[0]

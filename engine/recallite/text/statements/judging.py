@@ -30,7 +30,7 @@ _CERTAIN, _LIKELY = 0.97, 0.6
 _TOO = frozenset(("too", "also"))
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
-# Of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
+# Reasons of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
 _UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
@@ -76,13 +76,13 @@ def judge(
 
 
 def may_judge(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> bool:
-    """Whether `judge` may say anything but "independent": of lines of chat that share a key, it does of 4 in 100."""
+    """Whether `judge` may say anything but "independent", as it does of 4 in 100 lines of chat that share a key."""
     if not (new.words and old.words):
         return new.text == old.text or not (new.words or old.words)
     if new.text == old.text or new.canon() == old.canon():
         return True
     if new.replacing and old.replaceable and is_cued(new, old):
-        return True  # the fit may
+        return True  # the fit may say more
     if not old.whole or len(old.clauses) > _MOST_CLAUSES:
         # That is more than the rules replace.
         return new.elsewhere != () and compare_in_other_languages(new, old) is not None
@@ -129,7 +129,7 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
 
 
 def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
-    """What the rules find of the clauses; of several the most."""
+    """Return what the rules find of two clauses, the greatest by `_order` of several."""
     best: Finding | None = None
     for clause in new.clauses:
         for former in old.clauses:

@@ -44,7 +44,7 @@ _PLACED = _words(
     vivo vives vive vivimos viven trabajo trabajas trabaja trabajamos trabajan estudio estudia funciona corre está están
     """
 )
-# The value follows at once.
+# The value follows the verb at once.
 _USED = _words(
     """
     heiße heißt heißen benutze benutzt benutzen nutze nutzt nutzen verwende verwendet verwenden
@@ -52,14 +52,14 @@ _USED = _words(
     uso usas usa usamos usan utilizo utiliza utilizamos utilizan llamo llamas llama
     """
 )
-# Of a number alone: "der Preis ist 50 Euro".
+# The value has to be a number: "der Preis ist 50 Euro".
 _COUNTED = _words("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
 _HOLDING = _PLACED | _USED | _COUNTED
 _LONGEST_VALUE = 3
 
 
 class Told(NamedTuple):
-    """A text that tells of change: its words in lower case, those of change left out, and what these tell."""
+    """A text's words in lower case without those of change, whether each is named, and whether these tell of an end."""
 
     words: tuple[str, ...]
     named: tuple[bool, ...]
@@ -67,7 +67,7 @@ class Told(NamedTuple):
 
 
 def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
-    """What German, French and Spanish words of change say of two statements; None where both may hold."""
+    """Compare two statements by German, French and Spanish words of change; None if both may hold."""
     if new.elsewhere is None:
         new.elsewhere = _told(new.text) if _tells_change(new) else ()
     if not isinstance(new.elsewhere, Told) or not old.words or old.question:
@@ -81,7 +81,7 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
 
 
 def _tells_change(statement: Statement) -> bool:
-    """Whether there are such words; that one of them is missing is told in a tenth of the time of the pattern."""
+    """Whether there are such words; a look for single words first takes a tenth of the time of the pattern."""
     if statement.question or _MARKS.isdisjoint([word.text for word in statement.words]):
         return False
     return _CHANGES.search(_plain(statement.text)) is not None
@@ -116,16 +116,16 @@ def _end_in(words: list[str]) -> tuple[int, ...]:
 
 def _has_another_value(new: Told, old: Told) -> bool:
     """Whether two texts differ in one name or number after the same words, of which there is one at a time."""
-    mine, his = _differing(new.words, old.words), _differing(old.words, new.words)
+    ours, theirs = _differing(new.words, old.words), _differing(old.words, new.words)
     verbs = [word for word in new.words if word in _HOLDING and word in old.words]
-    if mine is None or his is None or len(verbs) != 1:
+    if ours is None or theirs is None or len(verbs) != 1:
         return False
-    counted = _is_number(new, mine)
-    if counted != _is_number(old, his) or (verbs[0] in _COUNTED and not counted):
+    counted = _is_number(new, ours)
+    if counted != _is_number(old, theirs) or (verbs[0] in _COUNTED and not counted):
         return False
-    sides = ((new, mine), (old, his))
+    sides = ((new, ours), (old, theirs))
     named = all(some.named[place] for some, at in sides for place in at)
-    alike = new.words[mine.start - 1] == old.words[his.start - 1]
+    alike = new.words[ours.start - 1] == old.words[theirs.start - 1]
     return named and alike and all(_follows(some, at, verbs[0], counted) for some, at in sides)
 
 
@@ -147,7 +147,7 @@ def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
 
 
 def _follows(told: Told, value: range, verb: str, counted: bool) -> bool:
-    """Whether a value stands where that of the verb does, and nothing named, as its subject would be, around it."""
+    """Whether a value stands where that of the verb does, with nothing named beside it that may be its subject."""
     words, before, after = told.words, value.start - 1, value.stop
     if words.index(verb) >= value.start or (after < len(words) and told.named[after] and not counted):
         return False

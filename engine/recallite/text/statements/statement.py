@@ -18,7 +18,7 @@ from recallite.text.statements.statement_words import SELF, STOP, Word, read_wor
 MOST_CHARS, MOST_WORDS = 200, 30
 LONGEST = 400
 _MOST_SENTENCES = 4
-# Of longer turns of dialogues nearly all that the fit found were wrong.
+# Nearly all that the fit found in longer turns of dialogues was wrong.
 _MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
 _SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))

@@ -51,7 +51,7 @@ _CURRENCY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
 
 
 SELF = " "
-# What two texts that say the same may differ in.
+# Words in which two texts that say the same may differ.
 _UNSAID = (
     lx.FILLERS | lx.ARTICLES | lx.BE | lx.NOW | lx.CORRECTIONS
     | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
@@ -61,8 +61,8 @@ _UNSAID = (
 class Word(Struct, frozen=True, gc=False):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
-    `unit` is that of a number which has one; `base` is the base form of a verb. `form` is what a word without a value
-    has in common with those that say the same, "" if it says nothing, `SELF` of who speaks.
+    `unit` is that of a number which has one; `base` is the base form of a verb. `form` is one for all words without
+    a value that say the same: "" if they say nothing, `SELF` for the speaker.
     """
 
     text: str

@@ -118,7 +118,7 @@ _ANAPHORS = frozenset(("he", "she", "it", "they", "that", "this"))
 
 
 class Gist(Struct, frozen=True, gc=False):
-    """What a statement is about, as its keys need it.
+    """The gist of a statement, as its keys need it.
 
     - `order`: the keys of all its words
     - `weights`: how rare its content words are, in bits; `heads`: the keys of its subjects
@@ -169,7 +169,7 @@ class Traits(Struct, frozen=True, gc=False):
 
 
 def gist_of(statement: Statement) -> Gist:
-    """What a statement is about, found once."""
+    """Return the gist of a statement, found once."""
     if statement.gist is None:
         statement.gist = _gist(statement)
     assert isinstance(statement.gist, Gist)
@@ -185,7 +185,7 @@ def traits_of(statement: Statement) -> Traits:
 
 
 def cues_of(statement: Statement) -> frozenset[str]:
-    """The kinds of words of change in a statement, found once: keys do without, and it takes half of their time."""
+    """Return the kinds of words of change in a statement, found once; keys do without, in half of the time."""
     if statement.cues is None:
         statement.cues = _cues(statement.text.lower().replace("\u2019", "'"))
     return statement.cues
