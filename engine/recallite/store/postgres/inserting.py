@@ -1,6 +1,6 @@
 """Many rows at once: by COPY, and for a tenant by one statement with an array for each column.
 
-A record with its vector takes the server 58 us by COPY and 66 by arrays, and this process 6 us less. PostgreSQL refuses
+A record with its vector takes the server 58 us by COPY and 66 by arrays. PostgreSQL refuses
 COPY to roles that row-level security confines.
 """
 

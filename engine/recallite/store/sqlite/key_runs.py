@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_APART = 2**32
 """The row ids of a run are less than this apart."""
 _SMALLEST, _FACTOR_BITS, _FACTOR = 8, 3, 8
-# Entries of a run that is merged no further: 6 MB, in some 60 ms. A million records have ten to twenty of them.
+# Entries of a run that is merged no further: 12 MB. A million records have ten to twenty of them.
 _LARGEST = 2**20
 # Up to this many keys are sought one by one.
 _FEW = 24
