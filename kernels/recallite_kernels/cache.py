@@ -171,8 +171,7 @@ def _key() -> str:
 
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    shared = ("arguments.py", "composition.py", "native.py", "signals.py", "view.py")
-    for file in (*sorted((here / "numba_backend").glob("*.py")), *(here / name for name in shared)):
+    for file in sorted(here.rglob("*.py")):  # constants of any module may be compiled in
         digest.update(file.read_bytes())
     for name in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(name)

@@ -151,7 +151,7 @@ def join_scopes(base: str, scope: str | None) -> str | None:
     """The absolute path of a scope given to a handle bound to `base`: `/x` inside `/a` is `/a/x`."""
     if base == "/":
         return None if scope is None else check_scope(scope)
-    if scope is None or scope == "/":
+    if scope is None or (isinstance(scope, str) and scope == "/"):
         return base
     return base + check_scope(scope)
 

@@ -126,7 +126,9 @@ class MergeCandidates:
     def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
         """Record that a record now has the text of this row."""
         if candidate.text_row != place:
-            self._by_key[candidate.content_hash[:KEY_BYTES]].remove(candidate)
+            listed = self._by_key.get(candidate.content_hash[:KEY_BYTES], [])
+            if candidate in listed:  # a record that is not indexed is not
+                listed.remove(candidate)
         candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
         candidate.text_row, self._by_row[place] = place, candidate
         self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(candidate)

@@ -99,11 +99,13 @@ class RowColumns(Sequence[Row]):
     def select(self, places: Sequence[int]) -> Self:
         """Return the rows at these places; itself if they are all."""
         if len(places) == len(self):
-            self._take_back(range(len(self)))
+            self.take_back()
             return self
-        self._take_back(places)
+        self.take_back()
         columns = ((name, getattr(self, name)) for name in _FIELDS)
         chosen = type(self)(**{name: [column[place] for place in places] for name, column in columns})
+        # The same rows: a refusal is traced to its item by the identity of its row.
+        chosen._made = {at: self._made[place] for at, place in enumerate(places) if place in self._made}
         if self.reading is not None:
             chosen.reading = self.reading
             chosen.read_at = [*places] if self.read_at is None else [self.read_at[place] for place in places]
@@ -115,12 +117,11 @@ class RowColumns(Sequence[Row]):
         for place, row in self._made.items():
             row.vectors, row.vectors_given = self.vectors[place], True
 
-    def _take_back(self, places: Iterable[int]) -> None:
-        """Copy the `_DECIDED` fields of rows that were made into the columns."""
-        if self._made:
-            for place, row in ((place, self._made[place]) for place in places if place in self._made):
-                for name in _DECIDED:
-                    getattr(self, name)[place] = getattr(row, name)
+    def take_back(self) -> None:
+        """Copy into the columns what was decided of rows that were made."""
+        for place, row in self._made.items():
+            for name in _DECIDED:
+                getattr(self, name)[place] = getattr(row, name)
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,6 +17,7 @@ from recallite.remember.prepare import Arguments, prepare, prepare_all
 from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import Row
+from tests.unit.memory.support import WordEmbedder
 
 _POLICY = WritePolicy()
 _AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -80,3 +83,62 @@ def test_columns_have_the_fields_of_rows_and_keep_what_was_decided():
     assert RowColumns.of([*rows])[4].public_id == "mine"
     with pytest.raises(IndexError):
         rows[5]
+
+
+def test_the_refused_item_is_named_after_others_that_were_repeated_or_stored():
+    with Memory(":memory:", embedder=None) as memory:
+        memory.remember("Ann lives in Rome.", id="n1")
+        for before in ("Ann lives in Rome.", {"text": "fresh", "id": "n2", "supersedes": ["n1"]}):
+            with pytest.raises(InvalidItem, match="nope") as refused:
+                memory.remember_many([before, {"text": "other", "supersedes": ["nope"]}])
+            assert refused.value.position == 1
+        assert memory.count() == 1
+
+
+def test_an_id_that_a_batch_has_twice_is_replaced_though_the_first_is_not_indexed():
+    items = [{"text": "one note", "id": "n1", "indexed": False}, {"text": "another note", "id": "n1"}]
+    with Memory(":memory:", embedder=None) as memory:
+        assert memory.remember_many(items, on_existing="replace") == ["n1", "n1"]
+        assert memory.get("n1").text == "another note"
+        assert memory.verify().ok
+
+
+def test_a_record_that_is_changed_while_it_waits_is_whole():
+    with Memory(":memory:", embedder=None) as memory:
+        ids = memory.remember_many([f"I work on project {number} with Ann" for number in range(80)])
+        memory.update(ids[70], text="I work on nothing now")
+        memory.catch_up()
+        assert memory.verify().problems == ()
+
+
+def test_ids_of_one_call_ascend_while_other_threads_ask_for_theirs():
+    calls: list[list[str]] = []
+
+    def ask() -> None:
+        calls.extend(uuid7s(9) for _ in range(300))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(ids == sorted(ids) for ids in calls)
+    every = [each for ids in calls for each in ids]
+    assert len({each[:18] for each in every}) == len(every) == 4 * 300 * 9
+
+
+def test_a_record_that_was_replaced_while_the_embedder_failed_is_embedded_later():
+    embedder = WordEmbedder()
+    with Memory(":memory:", embedder=embedder) as memory:
+        memory.remember("red harbour", id="n1")
+        embedder.fail = "raises"
+        memory.remember_many([{"text": "blue harbour", "id": "n1"}], on_existing="replace")
+        assert memory.stats().pending == 1
+        embedder.fail = None
+        memory.remember("green harbour")
+        assert memory.stats().pending == 0

@@ -72,7 +72,7 @@ class SqlRecords(SqlRecordReader):
 
     def _number_kinds(self, kinds: set[str]) -> None:
         """Give a number to each kind that has none: a trigger that looked for it took two fifths of an insert."""
-        known = {kind: self._tx.known(("kind", kind), partial(self._number_of_kind, kind)) for kind in kinds}
+        known = {kind: self._tx.known(("kind", kind), partial(self._number_of_kind, kind)) for kind in sorted(kinds)}
         if new := [kind for kind, number in known.items() if number is None]:
             self._tx.add_names("kind", "name", new)
 
@@ -312,7 +312,7 @@ class SqlRecords(SqlRecordReader):
             self._tx.vectors.copy_refusals(record_id, version_id)
         self._tx.lexicon.copy(record_id, version_id)
         self._tx.standing.copy(record_id, version_id)
-        self._tx.statements.copy(record_id, version_id)
+        self._tx.statements.derive([version_id])
         self._tx.occurrences.move(record_id, version_id)
         self._tx.changes.append("insert", version_id)
 

@@ -77,13 +77,6 @@ class SqlStatements(Repository):
             self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
             self._list(listed)
 
-    def copy(self, record_id: int, to_id: int) -> None:
-        """Give a closed version the frames of its record; keys are of open ones."""
-        self._execute(
-            "INSERT INTO statement SELECT ?1, ?3, frames FROM statement WHERE record_id = ?2 AND length(frames) > 0",
-            (to_id, record_id, b""),
-        )
-
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
         self._unlist(self._keys(ids), erase=True)

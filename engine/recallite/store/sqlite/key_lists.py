@@ -109,7 +109,10 @@ class KeyLists(Repository):
             if erase:
                 self._erase(run_id, np.unique(run.keys[places]))
             removed += len(off)
-        if removed >= _RUN_RECORDS:  # else each search for a key that they share would read past them
+        # Each search for a key that they share would pass them. Of single removals each 64th looks.
+        if removed >= _RUN_RECORDS or (
+            removed and not self._number(f"SELECT count(*) FROM {self._off}") % _RUN_RECORDS
+        ):
             self._merge_due()
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:

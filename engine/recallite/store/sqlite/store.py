@@ -108,10 +108,10 @@ class SqliteStore(Store):
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             connection.execute("BEGIN IMMEDIATE")
-            self._writer.begin_writing()
-            self._wal = self._wal or files.wal_of(self._database)
             self._depth = 1
             try:
+                self._writer.begin_writing()
+                self._wal = self._wal or files.wal_of(self._database)
                 with self._undone():
                     yield self._writer
                     connection.execute("COMMIT")
