@@ -37,7 +37,7 @@ _OF_RECALL = ("recall",)
 _OF_ENGINE = (
     *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
     "pool_tokens", "maximal_marginal_relevance", "distinct_chunks", "find_strings", "count_words",
-    "unpack_ascending",
+    "unpack_ascending", "forest_scores",
 )  # fmt: skip
 
 _answering: Any = SimpleNamespace(**{name: getattr(python_backend, name) for name in NAMES})

@@ -29,7 +29,7 @@ MANY = 64
 # Records compared in a transaction, for which another writer waits.
 _AT_ONCE = 256
 # How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
-_TURN_SECONDS, _PAUSE_SECONDS = 5e-4, 1e-5
+_TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
 
 
 def policy_json(policy: WritePolicy) -> str:

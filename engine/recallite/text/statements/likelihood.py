@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import accumulate
-from math import exp, fsum, inf, log
+from math import exp, fsum
+from operator import mul
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
+import recallite_kernels as kernels
 from recallite.text.statements.evidence import CHANGING, evidence_of, other_label
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.traits import cues_of, traits_of
 from recallite.text.statements.verdict import Verdict
 from recallite.text.statements.wording import wording_logit
+from recallite_kernels import Forest
 
 FILE = Path(__file__).with_name("likelihood.json")
 DEPTH = 3
-_INNER = 2**DEPTH - 1
 
 
 class Fitted(msgspec.Struct):
@@ -48,15 +50,14 @@ class Fitted(msgspec.Struct):
 
 
 class _Model(NamedTuple):
-    """`least`: the mean logit of the lower threshold; `most`: how much each tree and those after it can add."""
+    """`weights` are in the order of `features`, which the forest numbers."""
 
     threshold: float
     threshold_uncued: float
-    least: float
-    weights: dict[str, float]
+    features: list[str]
+    weights: list[float]
     bias: float
-    trees: list[tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]]
-    most: list[float]
+    forest: Forest
     wording: dict[str, float]
     wording_bias: float
 
@@ -64,17 +65,11 @@ class _Model(NamedTuple):
 @cache
 def _model() -> _Model:
     fitted = msgspec.json.decode(FILE.read_bytes(), type=Fitted)
-    names = fitted.features
-    trees = [
-        (tuple(names[place] for place in places), tuple(thresholds), tuple(leaves))
-        for places, thresholds, leaves in fitted.trees
-    ]
-    weights = dict(zip(names, fitted.weights, strict=True))
-    most = list(accumulate(max(leaves) for _, _, leaves in reversed(trees)))[::-1]
-    lower = min(fitted.threshold, fitted.threshold_uncued)
+    places, thresholds, leaves = zip(*fitted.trees, strict=True)
+    forest = Forest(np.array(places, np.uint8), np.array(thresholds, np.float64), np.array(leaves, np.float64))
     return _Model(
-        fitted.threshold, fitted.threshold_uncued, log(lower / (1.0 - lower)), weights, fitted.bias + fitted.base,
-        trees, most, fitted.wording, fitted.wording_bias,
+        fitted.threshold, fitted.threshold_uncued, fitted.features, fitted.weights, fitted.bias + fitted.base, forest,
+        fitted.wording, fitted.wording_bias,
     )  # fmt: skip
 
 
@@ -106,11 +101,11 @@ def is_known(new: Statement, old: Statement) -> bool:
 def chance_replaced(
     new: Statement, old: Statement, rules: Verdict, cosine: Callable[[], float | None] | float | None
 ) -> Chance | None:
-    """The chance that `new` replaces all that `old` says; None where the fit knows nothing of such.
+    """The chance that `new` replaces all that `old` says; None if the fit knows nothing of such.
 
-    It is 0 where the rules find nothing and it cannot reach the threshold.
+    It is 0 if the rules find nothing and the newer one has no word of change.
 
-    `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one, or what gives it.
+    `rules`: what the rules say of the two; `cosine`: of their vectors, if both have one, or what gives it.
     """
     # Most pairs end here, so this comes first.
     cued = bool(old.words and new.words) and is_cued(new, old)
@@ -123,16 +118,8 @@ def chance_replaced(
     wording = wording_logit(model.wording, model.wording_bias, one, two)
     found = evidence_of(new, old, rules, cosine() if callable(cosine) else cosine)
     found["wording"] = wording
-    weights = model.weights
-    logit = model.bias + fsum(value * weights.get(name, 0.0) for name, value in found.items())
-    least = 2 * model.least if rules.outcome != "supersedes" else -inf
-    get = found.get
-    for (names, thresholds, leaves), most in zip(model.trees, model.most, strict=True):
-        if logit + most < least:
-            return _NONE
-        node = 0
-        while node < _INNER:
-            node = 2 * node + (2 if get(names[node], 0.0) > thresholds[node] else 1)
-        logit += leaves[node - _INNER]
+    values = [found.get(name, 0.0) for name in model.features]
+    (leaves,) = kernels.forest_scores(np.array(values, np.float64)[:, None], model.forest).tolist()
+    logit = model.bias + fsum(map(mul, values, model.weights)) + leaves
     chance = 1.0 / (1.0 + exp(-0.5 * logit))
     return Chance(chance, chance >= (model.threshold if cued else model.threshold_uncued))
