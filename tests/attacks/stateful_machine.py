@@ -52,6 +52,8 @@ _ERRORS = ("the disk is full", "permission denied by the server")
 _PARTS = ("recall", "versions", "recall", "services", "recall")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _A_STEP = timedelta(seconds=1, microseconds=7)
+# What the items of a batch are dated apart.
+_BETWEEN_ITEMS = timedelta(microseconds=1)
 # Small enough that snapshots are written.
 _LIMITS = ((snapshot_manager, "_SMALLEST", 4), (snapshot_manager, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
 
@@ -133,8 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.memories = [self._open(0, first, embedding), self._open(1, second, embedding)]
         if embedding:
             self.memories[0].forget(self.memories[0].remember("first").id)
-        for place, public_id in enumerate(self.memories[0].remember_many(items)):
-            self._stored(0, public_id, "/", {"text": items[place]})
+        self._stored_together(0, self.memories[0].remember_many(items), "/", [{"text": text} for text in items])
 
     @rule(number=st.integers(0, 1), settings=settings_drawn, keyword_only=st.booleans())
     def reopen(self, number: int, settings: dict[str, Any], keyword_only: bool) -> None:
@@ -213,8 +214,7 @@ class StoreMachine(RuleBasedStateMachine):
         if bad:
             self._refused(lambda: handle.remember_many([*rows, " "]))
             return
-        for public_id, row in zip(handle.remember_many(rows), rows, strict=True):
-            self._stored(number, public_id, base, row)
+        self._stored_together(number, handle.remember_many(rows), base, rows)
 
     @rule(number=handles, text=texts, topic=st.sampled_from(("tea", "tax")), replace=st.booleans(), tagged=tags)
     def remember_on_topic(self, number: int, text: str, topic: str, replace: bool, tagged: list[str]) -> None:
@@ -618,6 +618,13 @@ class StoreMachine(RuleBasedStateMachine):
         }  # fmt: skip
         version |= self._embed(number)(version["text"], version["context"], given.get("vector"))
         self.model.records[public_id] = [version]
+
+    def _stored_together(self, number: int, ids: list[str], base: str, rows: list[dict[str, Any]]) -> None:
+        """Those of a batch, a microsecond apart; a text that it has twice is one memory, dated by the first."""
+        for place, (public_id, row) in enumerate(zip(ids, rows, strict=True)):
+            if public_id not in ids[:place]:
+                self._stored(number, public_id, base, row)
+            self.now += _BETWEEN_ITEMS
 
     def _embed(self, number: int) -> Callable[[str, str | None, Any], dict[str, Any]]:
         embeds = self.embeds[number % 2]
