@@ -45,7 +45,8 @@ def markdown(scaling: dict[str, Any], embedding: dict[str, Any], write_cost: dic
     machines = f"{memory_gb:,.0f} GB: {-(-memory_gb // _MACHINE_GB):.0f} machines of {_MACHINE_GB} GB"
     embedded = f"{embed_hours:,.0f} core hours, {embed_hours * DOLLARS_A_CORE_HOUR:,.0f} $"
     written = report.rows(write_cost, "many at once, detection")
-    rates = {f"one writer of a SQLite file, {way} detection": written[way] for way in ("with", "without")}
+    ways = {"with": "compared afterwards", "without": "never compared"}
+    rates = {f"one writer of a SQLite file, {name}": written[way] for way, name in ways.items()}
     rows = [
         ("bytes on disk", f"{million['disk_mb']:,.0f} a record", f"{million['disk_mb'] / 1000:.1f} TB"),
         ("index in memory, without token codes", f"{memory_gb:,.0f} a record", machines),
