@@ -40,7 +40,7 @@ def unpack_ascending(packed: U16, offsets: I64) -> I32:
     array("offsets", offsets, contract.i64, None)
     if not offsets.shape[0] or not 0 <= offsets.item(-1) <= packed.shape[0]:
         raise KernelError(
-            f"offsets: not those of lists in {packed.shape[0]} differences; wanted at most so many numbers"
+            f"offsets: not those of lists in {packed.shape[0]} differences; wanted a last offset of at most that"
         )
     contract.offsets("offsets", offsets, offsets.item(-1))
     numbers = dispatch.active.unpack_ascending(packed, offsets)

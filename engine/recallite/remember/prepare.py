@@ -242,7 +242,7 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
 
 
 def _read_times(rows: RowColumns, reading: Reading, policy: WritePolicy) -> None:
-    """Set the event times that texts name, of rows for which none is given."""
+    """Set the event times that texts name, if none is given for the row."""
     for place in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.event_at[place] is None and rows.event_until[place] is None:
             kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
