@@ -36,7 +36,7 @@ def test_a_billion_follows_from_what_was_measured():
         "| index in memory, without token codes | 640 a record | 640 GB: 5 machines of 128 GB |",
         "| embedding, texts of 33 tokens | 3.6 ms of a core | 1,000 core hours, 40 $ |",
         "| one writer of a SQLite file, compared afterwards | 500 a second | 23.1 days |",
-        "| one writer of a SQLite file, without detection | 2,000 a second | 5.8 days |",
+        "| one writer of a SQLite file, never compared | 2,000 a second | 5.8 days |",
     ]
     assert lines[10:13] == [
         "| 10,000 | yes | 0.6 | 2.6 | 0.10 | 0.2 |",
