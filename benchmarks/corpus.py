@@ -148,4 +148,4 @@ def sessions(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -
     """Lines as `items` has them, each by a speaker, the sessions six hours apart."""
     for place, item in enumerate(items(lines, vectors)):
         moment = BEGAN + timedelta(hours=6) * (place // SOURCE_LINES)
-        yield {**item, "context": SPEAKERS[place % len(SPEAKERS)], "created_at": moment, "event_at": moment}
+        yield {**item, "context": SPEAKERS[place % len(SPEAKERS)], "created_at": moment, "valid_from": moment}

@@ -42,7 +42,7 @@ def main() -> None:
 
         (rome,) = memory.recall(QUESTION, limit=1)
         print(f"\n{QUESTION} {rome.text}")
-        print(f"And on May 1st? {memory.recall(QUESTION, limit=1, held_at='2026-05-01')[0].text}")
+        print(f"And on May 1st? {memory.recall(QUESTION, limit=1, valid_at='2026-05-01')[0].text}")
 
         # Forgetting what superseded it would do as well.
         bergen = memory.restore(rome.supersedes[0].id)

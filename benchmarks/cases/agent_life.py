@@ -97,7 +97,7 @@ def _life(
                 turn["text"], scope=SCOPE, kinds=["episode"], limit=_RECALLED, as_of=turn["created_at"]
             )
             recalled.update(hit.id for hit in found)
-            fields = {name: turn[name] for name in ("context", "source", "position", "created_at", "event_at")}
+            fields = {name: turn[name] for name in ("context", "source", "position", "created_at", "valid_from")}
             pinned = place % _PINNED_EVERY == 0
             record = memory.episodes.log(turn["text"], event_type="chat-turn", agent=AGENT, pinned=pinned, **fields)
             places[record.id] = place

@@ -138,7 +138,7 @@ def _messages(chat: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[in
                 "source": f"batch {batch['batch_number']}",
                 "position": position,
             }
-            records.append(record if moment is None else {**record, "created_at": moment, "event_at": moment})
+            records.append(record if moment is None else {**record, "created_at": moment, "valid_from": moment})
     return records, places
 
 

@@ -1,4 +1,4 @@
-"""Dates: whether the time that a sentence names becomes the record's event time.
+"""Dates: whether the time that a sentence names becomes the record's valid time.
 
 200 sentences in `phrases.jsonl`, each with the time at which it is said and the intervals that are right, or none (see
 the README). Each is remembered with that time as `created_at`. What was resolved is
@@ -73,9 +73,9 @@ def read() -> list[dict[str, Any]]:
 
 def judged(phrase: dict[str, Any], record: Record) -> str:
     """Which outcome a record of the phrase is."""
-    if record.event_at is None:
+    if record.valid_from is None:
         return LEFT
-    begin, end, grain = record.event_at, record.event_until, phrase["grain"]
+    begin, end, grain = record.valid_from, record.valid_until, phrase["grain"]
     closest = WRONG
     for wanted in phrase["expected"] or ():
         first, last = (None if each is None else datetime.fromisoformat(each) for each in wanted)

@@ -90,7 +90,7 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
                     "source": f"session {number}",
                     "position": position,
                     "created_at": moment,
-                    "event_at": moment,
+                    "valid_from": moment,
                 }
             )
     questions = list(questions_of(sample["qa"], places))

@@ -48,7 +48,7 @@ def _conversation(chat: dict[str, Any]) -> locomo.Conversation:
                     "source": f"session {number}",
                     "position": position,
                     "created_at": moment,
-                    "event_at": moment,
+                    "valid_from": moment,
                 }
             )
     names = chat["name"]

@@ -183,8 +183,8 @@ class Memory:
         source: str | None = None,
         position: int | None = None,
         created_at: datetime | str | None = None,
-        event_at: datetime | str | None = None,
-        event_until: datetime | str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         pinned: bool = False,
         vector: object = None,
@@ -200,7 +200,7 @@ class Memory:
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
         float32 (dimension,) of the store's embedder, or (parts, dimension) for several: recall compares the best; with
         it the text is not embedded here. Times are aware datetimes or ISO 8601 texts. What the text says holds from
-        `event_at`, else `created_at`, until before `event_until`. `supersedes` are the ids of memories in whose place
+        `valid_from`, else `created_at`, until before `valid_until`. `supersedes` are the ids of memories in whose place
         this one stands: see `supersede`, whose refusals are raised here too. `policy` overrides the write policy for
         this call.
 
@@ -226,8 +226,9 @@ class Memory:
         """
         item = NewRecord(
             text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
-            context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
-            event_until=event_until, expires_at=expires_at, pinned=pinned, vector=vector,
+            context=context, topic=topic, source=source, position=position, created_at=created_at,
+            valid_from=valid_from,
+            valid_until=valid_until, expires_at=expires_at, pinned=pinned, vector=vector,
             supersedes=fields.check_ids(supersedes, "supersedes"), id=id, indexed=indexed,
             expires_after=expires_after,
         )  # fmt: skip
@@ -286,10 +287,10 @@ class Memory:
     ) -> None:
         """Put memories in the place of others: what is new holds from then on, and nothing is lost.
 
-        Plain recall, list and count show the superseded ones no longer; `history`, `as_of`, `held_at` and
+        Plain recall, list and count show the superseded ones no longer; `history`, `as_of`, `valid_at` and
         `include_superseded` do, and `restore` undoes it. `old` and `new` are an id or a list of ids: every one of the
-        new stands in the place of every one of the old. `at` is the event time from which the new ones hold, by default
-        when each begins (its event_at, else created_at). `reason` and `strength` are those of the links "supersedes"
+        new stands in the place of every one of the old. `at` is the valid time from which the new ones hold, by default
+        when each begins (its valid_from, else created_at). `reason` and `strength` are those of the links "supersedes"
         from the new to the old. Given again with another `reason` or `at`, these are corrected. All of it is done or
         nothing.
 

@@ -38,14 +38,12 @@ _RECALL = (
     f"{_FILTER} vector:vector mode:name limit:count profile:name min_score:unit group_by:name spread_over:name token_budget:count "
     "explain:flag half_life_days:number spread:number mmr_lambda:unit vector_weight:number long_query_chars:count"
 )
-_WRITE = (
-    "tags:tags importance:unit metadata:metadata context:text source:name position:count created_at:time event_at:time"
-)
+_WRITE = "tags:tags importance:unit metadata:metadata context:text source:name position:count created_at:time valid_from:time"
 CALLS = (
     Call("remember", ("text",), f"{_WRITE} scope:scope kind:name topic:name expires_at:time pinned:flag vector:vector", 60),
     Call("remember_many", ("items",), "batch_size:count", 8),
     Call("update", ("id",), "text:text tags:tags importance:unit metadata:metadata scope:scope pinned:flag vector:vector "
-         "topic:name position:count event_at:time expires_at:time kind:name context:text", 20),
+         "topic:name position:count valid_from:time expires_at:time kind:name context:text", 20),
     Call("restore", ("id", "count"), "", 4),
     Call("purge_expired", (), "scope:scope", 1),
     Call("forget", ("ids",), "", 8),

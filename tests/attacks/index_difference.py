@@ -16,7 +16,7 @@ from recallite.system.numerics import kernels
 __all__ = ["difference"]
 
 _DENSE = ("scopes", "sources", "created_at", "moments", "moments_until", "importance", "resolved", "open")
-_SPARSE = ("valid_from", "valid_to", "expires_at", "superseded_at", "held_until")
+_SPARSE = ("recorded_from", "recorded_until", "expires_at", "superseded_at", "held_until")
 
 
 def difference(store: Store, index: MemoryIndex) -> str | None:

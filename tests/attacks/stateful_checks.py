@@ -67,7 +67,7 @@ def check_versions(handle: Memory, base: str, model: Model, moments: list[dateti
             same(record, version, base, "history")
         same(handle.get(public_id), versions[-1], base, "get")
     for moment in moments:
-        found = [(each.id, each.valid_from) for each in handle.list(as_of=moment, limit=None)]
+        found = [(each.id, each.recorded_from) for each in handle.list(as_of=moment, limit=None)]
         assert len(found) == len(set(found)), f"as of {moment} in {base} a version is listed twice"
         assert set(found) == model.as_of(base, moment), f"as of {moment} in {base}"
 

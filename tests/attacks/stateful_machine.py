@@ -77,7 +77,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
     "topic": st.sampled_from((None, "tea", "tax")),
     "source": st.sampled_from((None, "log", "mail")),
     "position": st.none() | st.integers(0, 9),
-    "event_at": seconds,
+    "valid_from": seconds,
     "expires_at": seconds,
     "pinned": st.booleans(),
     "vector": vectors,
@@ -237,7 +237,7 @@ class StoreMachine(RuleBasedStateMachine):
         keep, said = not replace or version["pinned"], (text, None) != (version["text"], version["context"])
         if said:
             version = self.model.say(known, text, None, None, self.now, self._embed(number), keep=keep)
-        version |= {"created_at": self.now, "event_at": None, "expires_at": None, "updated_at": self.now}
+        version |= {"created_at": self.now, "valid_from": None, "expires_at": None, "updated_at": self.now}
         version["tags"] = tuple(tagged) or version["tags"]
         assert record.outcome == ("merged" if keep or not said else "replaced")
         same(record, version, base, "remember on a topic")
@@ -608,7 +608,7 @@ class StoreMachine(RuleBasedStateMachine):
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
         times = {
             name: self.now + timedelta(seconds=given[name])
-            for name in ("event_at", "expires_at") if given.get(name) is not None
+            for name in ("valid_from", "expires_at") if given.get(name) is not None
         }  # fmt: skip
         return {**given, **times}
 
@@ -616,8 +616,9 @@ class StoreMachine(RuleBasedStateMachine):
         created = given.get("created_at", self.now)
         version: Version = {
             "kind": "memory", "context": None, "importance": 0.5, "base_importance": None, "pinned": False,
-            "topic": None, "source": None, "position": None, "created_at": created, "event_at": None,
-            "updated_at": self.now, "expires_at": None, "valid_from": created, "valid_to": None, "metadata": {},
+            "topic": None, "source": None, "position": None, "created_at": created, "valid_from": None,
+            "updated_at": self.now, "expires_at": None, "recorded_from": created, "recorded_until": None,
+            "metadata": {},
             **given, "tags": tuple(given.get("tags", ())), "scope": joined(base, given.get("scope", "/")),
         }  # fmt: skip
         version |= self._embed(number)(version["text"], version["context"], given.get("vector"))

@@ -15,7 +15,7 @@ __all__ = ["FIELDS", "MICROSECOND", "Model", "Refused", "Version", "inside", "jo
 # Of a record. What a recall counts (accesses) is left out, and what a write says of itself.
 FIELDS = (
     "text", "kind", "scope", "context", "tags", "importance", "base_importance", "pinned", "topic", "source",
-    "position", "created_at", "event_at", "updated_at", "expires_at", "valid_from", "valid_to", "metadata",
+    "position", "created_at", "valid_from", "updated_at", "expires_at", "recorded_from", "recorded_until", "metadata",
     "embedding_state",
 )  # fmt: skip
 MICROSECOND = timedelta(microseconds=1)
@@ -80,13 +80,13 @@ class Model:
     def as_of(self, base: str, moment: datetime) -> set[tuple[str, datetime]]:
         """(id, begin) of the versions that stood at a moment."""
         return {
-            (public_id, version["valid_from"])
+            (public_id, version["recorded_from"])
             for public_id, versions in self.records.items()
             for version in versions
             if inside(version["scope"], base)
             and version["created_at"] <= moment
-            and version["valid_from"] <= moment
-            and (version["valid_to"] is None or version["valid_to"] > moment)
+            and version["recorded_from"] <= moment
+            and (version["recorded_until"] is None or version["recorded_until"] > moment)
             and (version["expires_at"] is None or version["expires_at"] > moment)
         }
 
@@ -119,12 +119,12 @@ class Model:
         """Close what stands and put another text in its place; or keep nothing that was said before."""
         versions = self.records[public_id]
         old = versions[-1]
-        begin = max(now if begin is None else begin, old["valid_from"] + MICROSECOND)
+        begin = max(now if begin is None else begin, old["recorded_from"] + MICROSECOND)
         new = {
-            **old, "text": text, "context": context, "valid_from": begin, "updated_at": now,
+            **old, "text": text, "context": context, "recorded_from": begin, "updated_at": now,
             **embed(text, context, vector),
         }  # fmt: skip
-        old["valid_to"] = begin
+        old["recorded_until"] = begin
         versions[:] = [*versions, new] if keep else [new]
         return new
 
@@ -201,7 +201,7 @@ class Model:
     def on_topic(self, scope: str, topic: str, now: datetime) -> str | None:
         """The memory of a topic in exactly this scope whose text changed last."""
         found = [
-            (version["valid_from"], place, public_id)
+            (version["recorded_from"], place, public_id)
             for place, (public_id, version) in enumerate(self.listed("/", now).items())
             if (version["scope"], version["kind"], version["topic"]) == (scope, "memory", topic)
         ]

@@ -141,7 +141,7 @@ def _item(actor: Actor, random: Random) -> dict[str, Any]:
         "metadata": lambda: {"n": random.randrange(5)},
         "topic": lambda: random.choice(("tea", "boats")),
         "created_at": actor.moment,
-        "event_at": actor.moment,
+        "valid_from": actor.moment,
         "expires_at": actor.moment,
         "context": lambda: random.choice(("Ada", "Bob")),
     }
@@ -383,7 +383,7 @@ def _import(actor: Actor, random: Random) -> Act:
             actor.probing = 1
             ids[0] = random.choice(random.choice(actor.others).ids)
         lines = [{"id": each, "text": f"{actor.text()} import{actor.imports}n{n}"} for n, each in enumerate(ids)]
-        earlier = {"valid_from": _BEGIN.isoformat(), "valid_to": (_BEGIN + timedelta(hours=1)).isoformat()}
+        earlier = {"recorded_from": _BEGIN.isoformat(), "recorded_until": (_BEGIN + timedelta(hours=1)).isoformat()}
         lines.insert(0, {"id": ids[0], "text": actor.text(), **earlier})
         if ids[0] != ids[1]:
             lines.append({"link": {"source": ids[0], "target": ids[1]}})
@@ -392,7 +392,7 @@ def _import(actor: Actor, random: Random) -> Act:
 
     def act(handle: Memory, file: Memory, own: Own) -> Any:
         report = handle.import_(io.StringIO("\n".join(map(json.dumps, lines))))
-        texts = [line["text"] for line in lines if "text" in line and not line.get("valid_to")]
+        texts = [line["text"] for line in lines if "text" in line and not line.get("recorded_until")]
         with file._engine.store.read() as reader:
             names = name_memories(reader, given, actor.scope)
         stored = [each.text for each in handle.list(where={"text": {"in": texts}}, limit=None)]

@@ -340,7 +340,7 @@ def snapshot(memory: Memory, exported: str | None = None) -> State:
             marks.setdefault(line["source"], set()).update(_MARK.findall(line["text"]))
         else:
             keys[line["id"]] = line["metadata"]["key"]
-            versions.append((line["metadata"]["key"], line["valid_from"], line))
+            versions.append((line["metadata"]["key"], line["recorded_from"], line))
     for key, _, line in sorted(versions, key=lambda each: each[:2]):
         held = state["texts"].setdefault(key, {"versions": []})
         held["versions"].append(line["text"])

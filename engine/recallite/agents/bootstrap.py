@@ -184,7 +184,7 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
         Change(
             record=current[id],
             was=(was := tuple(each for each in latest if id in each.superseded_by)),
-            # Not the event time of the new one: that of "the exam is on 6 May" is in May.
+            # Not the valid time of the new one: that of "the exam is on 6 May" is in May.
             changed_at=max(each.held_until or each.created_at for each in was),
         )
         for id in new
@@ -249,7 +249,7 @@ def _session_lines(snapshot: Snapshot) -> list[str]:
 def _knowledge(shown: Record | Hit) -> str:
     text = shown.metadata.get("summary") or shown.text
     marks = ", verified" if shown.metadata.get("verified") is True else ""
-    return f"- {(shown.event_at or shown.created_at):%Y-%m-%d}{marks}: {_with_context(shown.context, str(text))}"
+    return f"- {(shown.valid_from or shown.created_at):%Y-%m-%d}{marks}: {_with_context(shown.context, str(text))}"
 
 
 def _change(change: Change) -> str:
@@ -268,7 +268,7 @@ def _passage(hit: Hit) -> str:
 
 def _episode(record: Record) -> str:
     kind = record.metadata.get("event_type")
-    when = record.event_at or record.created_at
+    when = record.valid_from or record.created_at
     shown = f"{when:%Y-%m-%d %H:%M}" + (f" {kind}" if kind in EVENT_TYPES else "")
     return f"- {shown}: {_with_context(record.context, record.text)}"
 

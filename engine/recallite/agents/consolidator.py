@@ -83,7 +83,7 @@ class Consolidator(Service):
             return None
         now = datetime.now(UTC)
         said = [
-            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, valid_from=now)
+            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
             for place, (role, text, _) in enumerate(checked)
             if text.strip()
         ]
@@ -131,7 +131,7 @@ class Consolidator(Service):
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._shown(Cycle, last)
             facts, error = self._extract(extractor, episodes)
-            known = {episode.id: episode.event_at or episode.created_at for episode in episodes}
+            known = {episode.id: episode.valid_from or episode.created_at for episode in episodes}
             prepared = self._embedded(scope, [_record(fact, known) for fact in facts])
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(

@@ -45,7 +45,7 @@ class Episodes(SnapshotService):
         position: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | str | None = None,
-        event_at: datetime | str | None = None,
+        valid_from: datetime | str | None = None,
         vector: object = None,
     ) -> Record:
         """Store an episode. `cost` is in a unit of your choice; `pinned` exempts the episode from consolidation.
@@ -64,7 +64,7 @@ class Episodes(SnapshotService):
         record = self._remember(
             agent, self._policy(), kind=KIND, text=content, importance=importance, pinned=pinned,
             tags=checks.check_tags(tags), context=context, source=source, position=position, metadata=kept,
-            created_at=created_at, event_at=event_at, vector=vector,
+            created_at=created_at, valid_from=valid_from, vector=vector,
         )  # fmt: skip
         Consolidator(self._handle)._run_if_due(self._scope(agent))
         return record
@@ -92,7 +92,7 @@ class Episodes(SnapshotService):
     ) -> builtins.list[Record]:
         """Episodes by task, type and time, in order ("oldest", "newest", "importance").
 
-        `on` is a day of UTC, as a date or "2026-03-01"; `since` and `until` bound `event_at`, else `created_at`.
+        `on` is a day of UTC, as a date or "2026-03-01"; `since` and `until` bound `valid_from`, else `created_at`.
         """
         checks.check_choice(order, "order", ("oldest", "newest", "importance"))
         where: dict[str, Any] = {}

@@ -119,7 +119,7 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
         log = [
             {
                 "number": number,
-                "time": (episode.event_at or episode.created_at).isoformat(timespec="minutes"),
+                "time": (episode.valid_from or episode.created_at).isoformat(timespec="minutes"),
                 "type": episode.metadata.get("event_type"),
                 "speaker": episode.context,
                 "text": episode.text[:_CHARS_AN_EPISODE],

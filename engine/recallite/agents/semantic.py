@@ -45,8 +45,8 @@ class Semantic(Service):
         pinned: bool = False,
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | str | None = None,
-        event_at: datetime | str | None = None,
-        event_until: datetime | str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         vector: object = None,
         supersedes: str | Sequence[str] | None = None,
@@ -64,7 +64,7 @@ class Semantic(Service):
         return self._remember(
             agent, self._policy(auto_link), kind=KIND, text=content, importance=importance,
             tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known,
-            created_at=created_at, event_at=event_at, event_until=event_until, expires_at=expires_at, vector=vector,
+            created_at=created_at, valid_from=valid_from, valid_until=valid_until, expires_at=expires_at, vector=vector,
             supersedes=check_ids(supersedes, "supersedes"),
         )  # fmt: skip
 

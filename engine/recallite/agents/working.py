@@ -226,7 +226,7 @@ class Working(Service):
         if to == "semantic":
             record = self._semantic.add(text, importance=item.importance, agent=self._agent)
         else:
-            record = self._episodes.log(text, importance=item.importance, agent=self._agent, event_at=item.added_at)
+            record = self._episodes.log(text, importance=item.importance, agent=self._agent, valid_from=item.added_at)
         self._promoted[item.id, to] = record
         return record
 

@@ -40,12 +40,13 @@ Table: TypeAlias = Any
 
 _ROWS = 4096
 _TIMES = (
-    "created_at", "event_at", "event_until", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_to",
+    "created_at", "valid_from", "valid_until", "updated_at", "accessed_at", "expires_at", "recorded_from",
+    "recorded_until",
     "superseded_at", "held_until",
 )  # fmt: skip
 _LISTS = ("tags", "supersedes", "superseded_by", "match_reasons", "evidence_gaps")
 _NUMBERS = ("position", "access_count", "occurrences")
-_FLAGS = ("pinned", "event_resolved", "indexed")
+_FLAGS = ("pinned", "valid_resolved", "indexed")
 _REALS = ("importance", "base_importance", "score", "confidence")
 # What a write reports of itself, and what has a column of another form.
 _NO_COLUMN = ("outcome", "cosine", "links", "contradictions", "occurred_at", "source", "supersedes", "signals")
@@ -207,9 +208,9 @@ def _rows(batch: Any, first: int) -> Iterator[NewRecord]:
             f"the column {shown(unknown[0])}" if unknown else "a column twice" if "text" in names else "no column text"
         )
         raise InvalidInput(f"the table has {wrong}: use {', '.join(_NEW_FIELDS)}, and vector or vectors")
-    columns = {name: _listed(batch.column(name)) for name in names if name in _NEW_FIELDS or name == "valid_to"}
+    columns = {name: _listed(batch.column(name)) for name in names if name in _NEW_FIELDS or name == "recorded_until"}
     vectors = _given_vectors(batch)
-    closed = columns.pop("valid_to", None)
+    closed = columns.pop("recorded_until", None)
     for place in range(batch.num_rows):
         if closed is not None and closed[place] is not None:
             continue

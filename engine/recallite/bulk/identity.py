@@ -14,7 +14,7 @@ from recallite.model.records import NewRecord
 from recallite.system.messages import fault_text
 
 _BYTES = 16
-_TIMES = ("created_at", "event_at", "event_until", "expires_at")
+_TIMES = ("created_at", "valid_from", "valid_until", "expires_at")
 _DEFAULTS = structs.asdict(NewRecord(text=""))
 _encode = msgspec.json.Encoder(order="sorted").encode
 

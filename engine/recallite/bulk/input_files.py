@@ -61,7 +61,7 @@ def read_lines(lines: Lines, format: str, prefix: str, max_text_chars: int) -> I
             if entry is None:
                 return
             label = f"{prefix}line {lines.number}"
-            if isinstance(entry, Incoming) and entry.valid_to is None:
+            if isinstance(entry, Incoming) and entry.recorded_until is None:
                 yield Placed(label, entry)
             elif not isinstance(entry, Header):
                 raise InvalidInput("it is no new memory but a link, a version or a document of an export: use import")

@@ -132,8 +132,8 @@ class Operation:
 _CHANGES: dict[str, Any] = {
     "text": str, "scope": str, "kind": str, "tags": Sequence[str], "importance": float,
     "metadata": dict[str, Any] | None, "context": str | None, "topic": str | None, "source": str | None,
-    "position": int | None, "created_at": datetime | str, "event_at": datetime | str | None,
-    "event_until": datetime | str | None, "expires_at": datetime | str | None, "pinned": bool, "indexed": bool,
+    "position": int | None, "created_at": datetime | str, "valid_from": datetime | str | None,
+    "valid_until": datetime | str | None, "expires_at": datetime | str | None, "pinned": bool, "indexed": bool,
     "expires_after": timedelta | None,
 }  # fmt: skip
 

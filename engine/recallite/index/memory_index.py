@@ -149,7 +149,7 @@ class MemoryIndex:
             row_filter.kinds,
             row_filter.since,
             row_filter.until,
-            row_filter.held_at,
+            row_filter.valid_at,
             listing,
             len(expired),
             -1 if hidden is None else len(hidden),

@@ -20,7 +20,7 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
-    held_at: int | None = None
+    valid_at: int | None = None
     listed: NDArray[np.uint8] | None = None
     hidden: NDArray[np.int64] | None = None
 
@@ -32,7 +32,7 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     @property
     def scoped_only(self) -> bool:
         """True when nothing but scopes, expiry and supersession restricts."""
-        given = self.as_of, self.since, self.until, self.held_at, self.listed
+        given = self.as_of, self.since, self.until, self.valid_at, self.listed
         return not self.kinds and all(value is None for value in given)
 
     @property

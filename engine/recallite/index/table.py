@@ -23,7 +23,7 @@ _STANDING: dict[Standing, int] = {"preference": PREFERENCE, "instruction": INSTR
 # What a change to a record may change: all but its id.
 _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
 # Columns that few records have a value of: of a million records they would take 40 MB.
-_SPARSE = ("valid_to", "expires_at", "superseded_at", "held_until")
+_SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
 
 
 class RecordTable(IndexPart):
@@ -39,8 +39,8 @@ class RecordTable(IndexPart):
         self._moments = Growable(np.int64)
         self._moments_until = Growable(np.int64)
         # Of the rows that became valid after they were created: those of a changed text.
-        self._valid_from = SparseColumn()
-        self._valid_to = SparseColumn()
+        self._recorded_from = SparseColumn()
+        self._recorded_until = SparseColumn()
         self._expires_at = SparseColumn()
         self._superseded_at = SparseColumn()
         self._held_until = SparseColumn()
@@ -57,7 +57,7 @@ class RecordTable(IndexPart):
         # the row of such a record is in `_moved`. Empty while there is none: the ids are then in order.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The rows that have an end of their event time, found once between two changes.
+        # The rows that have an end of their valid time, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
@@ -107,7 +107,7 @@ class RecordTable(IndexPart):
 
     @property
     def moments(self) -> NDArray[np.int64]:
-        """When what each row tells happened: its event time, else its creation time, in microseconds."""
+        """When what each row tells happened: its valid time, else its creation time, in microseconds."""
         return self._moments.array
 
     @property
@@ -117,7 +117,7 @@ class RecordTable(IndexPart):
 
     @property
     def resolved(self) -> NDArray[np.uint8]:
-        """1 for the rows whose event time was found in the text, uint8."""
+        """1 for the rows whose valid time was found in the text, uint8."""
         return self._resolved.array
 
     @property
@@ -173,7 +173,7 @@ class RecordTable(IndexPart):
         check_lengths(rows, self.ids, self._present.array, self.open, self.frames, self.positioned, self.standing)
         check_lengths(rows if self._moved else 0, self._keys.array)
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
-        for name in (*_SPARSE, "valid_from"):
+        for name in (*_SPARSE, "recorded_from"):
             self._sparse(name).check(rows)
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
@@ -181,14 +181,14 @@ class RecordTable(IndexPart):
         first, n = len(self), len(columns.ids)
         self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
-        opened = columns.valid_to == NEVER
+        opened = columns.recorded_until == NEVER
         self._index_ids(columns.ids, rows)
         self._ids.extend(columns.ids)
         for name, column in self._columns(_DENSE):
             column.extend(getattr(columns, name))
         for name in _SPARSE:
             self._sparse(name).append(first, getattr(columns, name))
-        self._valid_from.append(first, columns.valid_from, columns.created_at)
+        self._recorded_from.append(first, columns.recorded_from, columns.created_at)
         self._positioned.extend(columns.positions != NEVER)
         self._frames.extend_with(0, n)
         self._standing.extend_with(0, n)
@@ -214,7 +214,7 @@ class RecordTable(IndexPart):
             column.put(rows, getattr(columns, name)[known])
         for name in _SPARSE:
             self._sparse(name).put(rows, getattr(columns, name)[known])
-        self._valid_from.put(rows, columns.valid_from[known], columns.created_at[known])
+        self._recorded_from.put(rows, columns.recorded_from[known], columns.created_at[known])
         self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
 
@@ -279,8 +279,8 @@ class RecordTable(IndexPart):
             mask = self._open.array.copy()
         else:
             mask = ((self._present.array == 1) & (self._created_at.array <= moment)).view(np.uint8)
-            mask[self._valid_from.above(moment)] = 0
-            mask[self._valid_to.up_to(moment)] = 0
+            mask[self._recorded_from.above(moment)] = 0
+            mask[self._recorded_until.up_to(moment)] = 0
         if row_filter.scopes is not None:
             mask &= _among(self._scopes.array, row_filter.scopes)
         if row_filter.kinds:
@@ -293,10 +293,10 @@ class RecordTable(IndexPart):
             mask &= since.view(np.uint8)
         if row_filter.until is not None:
             mask &= (self._moments.array <= row_filter.until).view(np.uint8)
-        if row_filter.held_at is not None:
-            mask &= (self._moments.array <= row_filter.held_at).view(np.uint8)
+        if row_filter.valid_at is not None:
+            mask &= (self._moments.array <= row_filter.valid_at).view(np.uint8)
             ended = self._lasting_rows()
-            over = (self._moments_until.array[ended] <= row_filter.held_at) & (self._resolved.array[ended] == 0)
+            over = (self._moments_until.array[ended] <= row_filter.valid_at) & (self._resolved.array[ended] == 0)
             mask[ended[over]] = 0
         if row_filter.listed is not None:
             mask &= row_filter.listed
@@ -347,15 +347,15 @@ class RecordTable(IndexPart):
         """Whether any version has a successor."""
         return len(self._superseded_at) > 0
 
-    def superseded_rows(self, known_at: int | None = None, held_at: int | None = None) -> NDArray[np.int64]:
-        """The rows that are superseded: as the store knew it at one time, by what held at another (event time)."""
+    def superseded_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
+        """The rows that are superseded: as the store knew it at one time, by what held at another (valid time)."""
         rows = self._superseded_at.rows if known_at is None else self._superseded_at.up_to(known_at)
-        if held_at is not None:
-            rows = rows[self._held_until.at(rows) <= held_at]
+        if valid_at is not None:
+            rows = rows[self._held_until.at(rows) <= valid_at]
         return rows
 
     def _lasting_rows(self) -> NDArray[np.int64]:
-        """The rows whose event time has an end."""
+        """The rows whose valid time has an end."""
         if self._lasting is None:
             self._lasting = np.flatnonzero(self.moments_until != NEVER)
         return self._lasting

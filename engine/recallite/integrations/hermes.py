@@ -225,7 +225,7 @@ def _path(home: Path) -> str:
 
 def _line(hit: Hit) -> str:
     speaker = "" if hit.context is None else f"{hit.context}: "
-    return f"- {(hit.event_at or hit.created_at):%Y-%m-%d} {speaker}{hit.text}"
+    return f"- {(hit.valid_from or hit.created_at):%Y-%m-%d} {speaker}{hit.text}"
 
 
 def _fault(reason: str) -> str:

@@ -143,7 +143,7 @@ def history_of(versions: list[Record]) -> list[dict[str, Any]]:
                 "new_memory": version.text,
                 "event": "UPDATE" if number else "ADD",
                 "created_at": version.created_at.isoformat(),
-                "updated_at": version.valid_from.isoformat(),
+                "updated_at": version.recorded_from.isoformat(),
                 "is_deleted": False,
                 "actor_id": version.metadata.get("actor_id"),
                 "role": version.metadata.get("role"),

@@ -29,7 +29,7 @@ _MOST_SHOWN = 60
 _MOST_SCOPES = 5_000
 # A comparison binds at most 5 values, and SQLite 32,766 in a statement.
 _MOST_COMPARISONS = 5_000
-_TIMES = ("created_at", "event_at", "event_until", "updated_at", "expires_at", "superseded_at", "held_until")
+_TIMES = ("created_at", "valid_from", "valid_until", "updated_at", "expires_at", "superseded_at", "held_until")
 FIELDS = (
     "id", "kind", "scope", "text", "context", "importance", "pinned", "topic", "source", "position",
     "embedding_state", "standing", *_TIMES,
@@ -84,10 +84,11 @@ class FilterFields(TypedDict, total=False):
     - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
       a bare value is compared with "eq"
     - kinds: one of these kinds; tags: any of these tags
-    - since, until: what overlaps these times, both included: from event_at, else created_at, to event_until
+    - since, until: what overlaps these times, both included: from valid_from, else created_at, to valid_until
     - as_of: the state of the store at that time
-    - held_at: what held at that time, superseded since or not: from event_at, else created_at, until it was superseded
-      or, where that was given, until event_until
+    - valid_at: what held at that time, superseded since or not: from valid_from, else created_at,
+    until it was superseded
+      or, where that was given, until valid_until
     - include_superseded: also memories that others have superseded
 
     Times are aware datetimes or ISO 8601 texts; a date alone is its first moment in UTC.
@@ -100,7 +101,7 @@ class FilterFields(TypedDict, total=False):
     since: date | str | None
     until: date | str | None
     as_of: date | str | None
-    held_at: date | str | None
+    valid_at: date | str | None
     include_superseded: bool
 
 
@@ -122,7 +123,7 @@ class Filter:
     since: int | None
     until: int | None
     as_of: int | None
-    held_at: int | None
+    valid_at: int | None
     include_superseded: bool
     # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
     base: str
@@ -142,7 +143,7 @@ class Filter:
             since=checks.check_time(fields.get("since"), "since"),
             until=checks.check_time(fields.get("until"), "until"),
             as_of=checks.check_time(fields.get("as_of"), "as_of"),
-            held_at=checks.check_time(fields.get("held_at"), "held_at"),
+            valid_at=checks.check_time(fields.get("valid_at"), "valid_at"),
             include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
             base="/",
         )
@@ -163,7 +164,7 @@ class Filter:
     @property
     def scopes_only(self) -> bool:
         """True if it restricts nothing but the scope."""
-        bounds = (self.since, self.until, self.as_of, self.held_at)
+        bounds = (self.since, self.until, self.as_of, self.valid_at)
         return not (self.kinds or self.tags or _restricts(self.where)) and all(bound is None for bound in bounds)
 
     @property
@@ -178,7 +179,7 @@ class Filter:
         if not self.tags and not _restricts(self.where):
             return None
         return self.replaced(
-            scopes=(), kinds=None, since=None, until=None, as_of=None, held_at=None, include_superseded=True
+            scopes=(), kinds=None, since=None, until=None, as_of=None, valid_at=None, include_superseded=True
         )
 
     def _set(self, **attributes: Any) -> None:

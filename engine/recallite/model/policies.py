@@ -27,7 +27,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       `now`, which takes four times as long. A single write always compares now; equal texts are always counted now.
     - several_values: More words for relations that hold several values at a time, such as 'likes' and 'owns'.
     - judge: Have the language model, where there is one, judge in the background what the rules leave open.
-    - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `event_at` and `event_until` where none is
+    - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `valid_from` and `valid_until` where none is
       given.
     - merge_strategy: For records of one topic: `append` keeps all, `latest` stores the new text as the next version,
       `replace` does so and purges the old text unless the record is pinned. Of several records the last changed is

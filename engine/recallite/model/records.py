@@ -64,8 +64,8 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     source: str | None = None
     position: int | None = None
     created_at: datetime | str | None = None
-    event_at: datetime | str | None = None
-    event_until: datetime | str | None = None
+    valid_from: datetime | str | None = None
+    valid_until: datetime | str | None = None
     expires_at: datetime | str | None = None
     pinned: bool = False
     vector: Any = None
@@ -101,10 +101,11 @@ class Contradiction(Plain, frozen=True, kw_only=True):
 
 
 class Record(Plain, frozen=True, kw_only=True):
-    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has replaced.
+    """A stored memory. Times are UTC; `recorded_until` is set on a version that a later text has replaced.
 
-    What it says holds from `event_at` (else `created_at`) until before `event_until`; `event_resolved` says that these
-    were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`, by the time
+    What it says holds from `valid_from` (else `created_at`) until before `valid_until`; `valid_resolved` says that
+    these were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`,
+    by the time
     of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A statement
     that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
@@ -135,16 +136,16 @@ class Record(Plain, frozen=True, kw_only=True):
     source: str | None = None
     position: int | None = None
     created_at: datetime
-    event_at: datetime | None = None
-    event_until: datetime | None = None
-    event_resolved: bool = False
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    valid_resolved: bool = False
     updated_at: datetime
     accessed_at: datetime | None = None
     expires_at: datetime | None = None
     expires_after: timedelta | None = None
     access_count: int = 0
-    valid_from: datetime
-    valid_to: datetime | None = None
+    recorded_from: datetime
+    recorded_until: datetime | None = None
     superseded_at: datetime | None = None
     held_until: datetime | None = None
     supersedes: tuple[str, ...] = ()
@@ -163,8 +164,10 @@ class Record(Plain, frozen=True, kw_only=True):
     @property
     def held(self) -> tuple[datetime, datetime | None]:
         """From when and until when this version of it held, as far as that is known; None while it does."""
-        first = self.valid_from == self.created_at
-        return (self.event_at or self.created_at) if first else self.valid_from, self.valid_to or self.held_until
+        first = self.recorded_from == self.created_at
+        return (
+            self.valid_from or self.created_at
+        ) if first else self.recorded_from, self.recorded_until or self.held_until
 
     def __repr__(self) -> str:
         return f"Record({_short(self.text)}, scope={self.scope!r}, id={self.id!r})"
@@ -188,7 +191,7 @@ class SourceRef(Plain, frozen=True, kw_only=True):
 
 
 class Former(Plain, frozen=True, kw_only=True):
-    """A memory that another has superseded, and the event times between which it held."""
+    """A memory that another has superseded, and the valid times between which it held."""
 
     id: str
     text: str
@@ -214,8 +217,8 @@ class Hit(Plain, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     importance: float = 0.5
     created_at: datetime
-    event_at: datetime | None = None
-    event_until: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
     updated_at: datetime
     topic: str | None = None
     held_until: datetime | None = None

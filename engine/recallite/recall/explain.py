@@ -192,7 +192,7 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, s
     chosen = request.filter
     reasons = {
         "as_of": "it has expired, or did not exist at as_of",
-        "held_at": "it did not hold at held_at",
+        "valid_at": "it did not hold at valid_at",
         "scopes": f"it is outside the scope {' or '.join(chosen.scopes)}",
         "kinds": f"its kind is not one of {', '.join(chosen.kinds or ())}",
         "tags": f"it has none of the tags {', '.join(chosen.tags or ())}",
@@ -206,7 +206,7 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, s
         if not reader.records.admits(part, request.now, record_id):
             return "filter", reason
     if not reader.records.admits(bare.replaced(include_superseded=False), request.now, record_id) and not (
-        chosen.include_superseded or chosen.held_at is not None
+        chosen.include_superseded or chosen.valid_at is not None
     ):
         found = reader.supersessions.successors([record_id], chosen.as_of)
         names = " and ".join(found[record_id][1]) if record_id in found else "another"

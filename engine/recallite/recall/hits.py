@@ -41,7 +41,7 @@ class Replaced(NamedTuple):
         if not keys or (known_at is None and index.commit is not None and not index.table.any_superseded):
             return cls()
         formers = reader.supersessions.formers(keys, request.now, known_at)
-        plain = known_at is None and request.filter.held_at is None and not request.filter.include_superseded
+        plain = known_at is None and request.filter.valid_at is None and not request.filter.include_superseded
         return cls(formers, {} if plain else reader.supersessions.successors(keys, known_at))
 
     def fields(self, key: int, other: Found | None) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def load_hits(
         record = found.get(key)
         if record is None:
             continue
-        event_at, event_until = record.event_at, record.event_until
+        valid_from, valid_until = record.valid_from, record.valid_until
         hits.append(
             Hit(
                 id=record.public_id,
@@ -92,8 +92,8 @@ def load_hits(
                 tags=record.tags,
                 importance=record.importance,
                 created_at=epoch + after(0, 0, record.created_at),
-                event_at=None if event_at is None else epoch + after(0, 0, event_at),
-                event_until=None if event_until is None else epoch + after(0, 0, event_until),
+                valid_from=None if valid_from is None else epoch + after(0, 0, valid_from),
+                valid_until=None if valid_until is None else epoch + after(0, 0, valid_until),
                 updated_at=epoch + after(0, 0, record.updated_at),
                 topic=record.topic,
                 metadata=record.metadata,
@@ -135,7 +135,7 @@ def in_time_order(hits: Sequence[Hit]) -> list[Hit]:
     def place(hit: Hit) -> tuple[datetime, str, int, str]:
         source = hit.source
         position = -1 if source is None or source.position is None else source.position
-        return hit.event_at or hit.created_at, "" if source is None else source.id, position, hit.id
+        return hit.valid_from or hit.created_at, "" if source is None else source.id, position, hit.id
 
     return sorted(hits, key=place)
 

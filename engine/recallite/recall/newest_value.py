@@ -76,5 +76,5 @@ def _is_alike(record: Found, other: Found) -> bool:
 
 def _told(record: Found, *, turns: bool) -> tuple[int, int]:
     """When a record was told; turns of one transcript that have one moment are told by position."""
-    moment = telling(record.created_at, record.event_at, resolved=record.event_resolved)
+    moment = telling(record.created_at, record.valid_from, resolved=record.valid_resolved)
     return moment, record.position if turns and record.position is not None else 0

@@ -134,7 +134,7 @@ def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: N
         kinds=chosen.kinds or (),
         since=chosen.since,
         until=chosen.until,
-        held_at=chosen.held_at,
+        valid_at=chosen.valid_at,
         listed=listed,
     )
     return index.selection(visible, rest)
@@ -157,14 +157,14 @@ def _superseded_rows(
 ) -> NDArray[np.int64] | None:
     """The rows that the request does not see since they are superseded; None where there are none."""
     chosen = request.filter
-    known_at, held_at = chosen.as_of, chosen.held_at
-    if (chosen.include_superseded and held_at is None) or (known_at is None and not index.table.any_superseded):
+    known_at, valid_at = chosen.as_of, chosen.valid_at
+    if (chosen.include_superseded and valid_at is None) or (known_at is None and not index.table.any_superseded):
         return None
-    rows = index.table.superseded_rows(known_at, held_at)
+    rows = index.table.superseded_rows(known_at, valid_at)
     if len(rows) and len(lapsed):
         rows = np.setdiff1d(rows, lapsed)
     if known_at is not None:
-        undone = index.rows(("undone", known_at, held_at), partial(reader.supersessions.undone, known_at, held_at))
+        undone = index.rows(("undone", known_at, valid_at), partial(reader.supersessions.undone, known_at, valid_at))
         rows = np.union1d(rows, undone) if len(undone) else rows
     return rows if len(rows) else None
 

@@ -287,7 +287,7 @@ class _Batch:
     def _create(self, place: int, row: Row) -> CandidateRecord:
         candidate = CandidateRecord(
             None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
-            row.valid_from, place,
+            row.recorded_from, place,
         )  # fmt: skip
         self._waiting.append(place)
         self._waiting_as[place] = candidate
@@ -322,16 +322,16 @@ class _Batch:
         writer = self._writer
         embedder = None if same else embedder_of(writer, [row], self._identity)
         # A record dated in the future is no newer than a text written now.
-        if row.valid_from < min(candidate.valid_from, self._now):
+        if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
                 writer.records.insert_earlier(candidate.record_id, row, embedder)
             return "merged"
         if not same:
             writer.records.change_text(candidate.record_id, row, embedder, keep_version=keep)
-        candidate.valid_from = max(row.valid_from, candidate.valid_from)
+        candidate.recorded_from = max(row.recorded_from, candidate.recorded_from)
         columns: dict[str, object] = {
-            "created_at": row.created_at, "event_at": row.event_at, "event_until": row.event_until,
-            "event_resolved": row.event_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
+            "created_at": row.created_at, "valid_from": row.valid_from, "valid_until": row.valid_until,
+            "valid_resolved": row.valid_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
         }  # fmt: skip
         if row.importance != 0.5:
             columns["importance"] = row.importance

@@ -31,7 +31,7 @@ from recallite.text.record_words import written_words
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
-    "event_at", "event_until", "expires_at", "expires_after", "pinned",
+    "valid_from", "valid_until", "expires_at", "expires_after", "pinned",
 )  # fmt: skip
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
@@ -80,7 +80,7 @@ def update(
                 continue  # changed by another process since it was read: start over
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
-                if row.text != now.text and columns.keys().isdisjoint(("event_at", "event_until")):
+                if row.text != now.text and columns.keys().isdisjoint(("valid_from", "valid_until")):
                     columns |= _times_of(row, now, policy)
             if tags is not None or columns:
                 settle_change(writer, record_id, now, columns)
@@ -216,7 +216,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
         stood = [
             place
             for place, each in enumerate(versions)
-            if each.valid_from <= moment and (each.valid_to is None or each.valid_to > moment)
+            if each.recorded_from <= moment and (each.recorded_until is None or each.recorded_until > moment)
         ]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
@@ -238,7 +238,7 @@ def _put_version(
     keep_version: bool = True,
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
-    row.valid_from = row.updated_at = checks.now_us()
+    row.recorded_from = row.updated_at = checks.now_us()
     embedder = embedder_of(writer, [row], identity)
     writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
@@ -300,7 +300,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 columns[name] = msgspec.json.encode(metadata).decode() if metadata else None
             case "position":
                 columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
-            case "event_at" | "event_until":
+            case "valid_from" | "valid_until":
                 columns[name] = checks.check_time(value, name)
             case "expires_at" | "expires_after":
                 given = changes.get("expires_at"), changes.get("expires_after")
@@ -313,20 +313,20 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
 
 
 def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
-    """The event time that a new text names, where that of the old text was found in it or there was none.
+    """The valid time that a new text names, where that of the old text was found in it or there was none.
 
     What is part of a supersession keeps its time: another could contradict it.
     """
-    given = not now.event_resolved and (now.event_at is not None or now.event_until is not None)
+    given = not now.valid_resolved and (now.valid_from is not None or now.valid_until is not None)
     if given or now.supersedes or now.superseded_by:
         return {}
     created = checks.check_time(now.created_at, "created_at")
     assert created is not None
     named = read_times(now.kind, row.text, written_words(row.text, row.context), created, policy)
-    if named is None and not now.event_resolved:
+    if named is None and not now.valid_resolved:
         return {}
     at, until = named or (None, None)
-    return {"event_at": at, "event_until": until, "event_resolved": named is not None}
+    return {"valid_from": at, "valid_until": until, "valid_resolved": named is not None}
 
 
 def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
@@ -334,6 +334,6 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
     now = checks.now_us()
     return Row(
         public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
-        source=None, position=None, created_at=now, event_at=None, updated_at=now, expires_at=None, valid_from=now,
+        source=None, position=None, created_at=now, valid_from=None, updated_at=now, expires_at=None, recorded_from=now,
         metadata=None, content_hash=content_hash(text, context), indexed=indexed,
     )  # fmt: skip

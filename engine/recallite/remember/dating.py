@@ -1,4 +1,4 @@
-"""The event time of a text, if it names one."""
+"""The valid time of a text, if it names one."""
 
 from __future__ import annotations
 

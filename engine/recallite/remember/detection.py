@@ -164,7 +164,7 @@ class Detection:
 
         def stated(record_id: int) -> datetime:
             record = records[record_id]
-            given = None if record.event_resolved else record.event_at
+            given = None if record.valid_resolved else record.valid_from
             return record.created_at if given is None else min(given, record.created_at)
 
         def supersedes(record_id: int, *, later: bool) -> bool:
@@ -344,7 +344,7 @@ class _Cosines:
 def begins_at(known: Known | Standpoint) -> int:
     """When what a record says begins to hold."""
     if isinstance(known, Row):
-        return beginning(known.created_at, known.event_at, resolved=known.event_resolved)
+        return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
     return known.begins_at
 
 
@@ -353,22 +353,22 @@ def stated_at(known: Known) -> int:
 
     "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it. What is to come was announced.
     """
-    return telling(known.created_at, known.event_at, resolved=known.event_resolved)
+    return telling(known.created_at, known.valid_from, resolved=known.valid_resolved)
 
 
 def _was_before(new: Known, old: Known) -> bool:
     """Whether what a later text tells of was over when the older one was told: "I moved to Rome in 2010"."""
-    return bool(new.event_resolved and new.event_until is not None and new.event_until <= stated_at(old))
+    return bool(new.valid_resolved and new.valid_until is not None and new.valid_until <= stated_at(old))
 
 
 def _adds_nothing(row: Row, other: Known) -> bool:
     """Whether a record has all that a row of the same statement gives.
 
-    At another event time it is another event.
+    At another valid time it is another event.
     """
     return (
         row.context == other.context
-        and (row.event_at, row.event_until, row.expires_at) == (other.event_at, other.event_until, other.expires_at)
+        and (row.valid_from, row.valid_until, row.expires_at) == (other.valid_from, other.valid_until, other.expires_at)
         and row.topic in (None, other.topic) and row.source in (None, other.source)
         and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
         and row.pinned <= other.pinned and (row.text == other.text or same_topic(row.text, other.text))

@@ -84,7 +84,8 @@ class Effects:
             [
                 Supersession(
                     self._row_id(old), self._row_id(new), max(begins_at(new), begins_at(old)),
-                    max(new.valid_from, old.valid_from), None, relation.verdict.reason, relation.verdict.confidence,
+                    max(new.recorded_from, old.recorded_from), None, relation.verdict.reason,
+                    relation.verdict.confidence,
                 )
                 for old, new, relation in self._superseded
             ]

@@ -19,7 +19,7 @@ def check_created(created: int, now: int) -> None:
     if created > now + _MOST_AHEAD_US:
         raise InvalidInput(
             f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
-            "other would be the last word for ever; give the time of what it tells of as event_at"
+            "other would be the last word for ever; give the time of what it tells of as valid_from"
         )
 
 
@@ -40,8 +40,8 @@ def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
     begun = otherwise if begins is None else begins
     if ends is not None and ends <= begun:
         raise InvalidInput(
-            f"event_until is {to_datetime(ends).isoformat()}, and the beginning {to_datetime(begun).isoformat()}: "
-            "give a later end, or an earlier event_at"
+            f"valid_until is {to_datetime(ends).isoformat()}, and the beginning {to_datetime(begun).isoformat()}: "
+            "give a later end, or an earlier valid_from"
         )
 
 

@@ -37,7 +37,7 @@ class CandidateRecord(Struct):
     topic: str | None
     pinned: bool
     content_hash: bytes
-    valid_from: int
+    recorded_from: int
     # The row of this batch that its text comes from; None while it has the stored text.
     text_row: int | None = None
 
@@ -141,7 +141,7 @@ class MergeCandidates:
         if candidate is None:
             candidate = self._by_id[record_id] = CandidateRecord(
                 record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
-                row.content_hash, row.valid_from, place,
+                row.content_hash, row.recorded_from, place,
             )  # fmt: skip
         topic = candidate.scope, candidate.kind, candidate.topic or ""
         if self._by_topic.get(topic) is candidate:

@@ -145,7 +145,7 @@ def _ask(model: LanguageModel, pairs: Sequence[_Pair]) -> list[Answer]:
 
 
 def _shown(record: Record) -> dict[str, str | None]:
-    moment = record.event_at or record.created_at
+    moment = record.valid_from or record.created_at
     return {
         "text": record.text[:_MOST_CHARS],
         "of": record.context,

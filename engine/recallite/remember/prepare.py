@@ -151,14 +151,14 @@ def prepare_all(
         source=arguments.checked("source", lambda value: check_name(value, "source")),
         position=arguments.checked("position", lambda value: check_count(value, "position", minimum=0)),
         created_at=written_at,
-        event_at=arguments.checked("event_at", lambda value: check_time(value, "event_at")),
-        event_until=arguments.checked("event_until", lambda value: check_time(value, "event_until")),
-        event_resolved=[False] * count,
+        valid_from=arguments.checked("valid_from", lambda value: check_time(value, "valid_from")),
+        valid_until=arguments.checked("valid_until", lambda value: check_time(value, "valid_until")),
+        valid_resolved=[False] * count,
         updated_at=written_at,
         expires_at=arguments.checked("expires_at", lambda value: check_time(value, "expires_at")),
         expires_after=[None] * count,
-        valid_from=written_at,
-        valid_to=[None] * count,
+        recorded_from=written_at,
+        recorded_until=[None] * count,
         metadata=arguments.checked("metadata", lambda value: _json(policy.clean_json(check_metadata(value)))),
         content_hash=[*map(content_hash, texts, contexts)],
         indexed=arguments.checked("indexed", lambda value: check_flag(value, "indexed")),
@@ -219,11 +219,11 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
     moments = arguments.checked("created_at", lambda value: check_time(value, "created_at"))
     if any(moment is not None for moment in moments):
         both = zip(moments, rows.created_at, strict=True)
-        rows.created_at = rows.valid_from = [otherwise if moment is None else moment for moment, otherwise in both]
+        rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):
             if not exported and kind != CHUNK_KIND:
                 check_created(created, now)
-    for until, begins, created in zip(rows.event_until, rows.event_at, rows.created_at, strict=True):
+    for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)
     lives = arguments["expires_after"]
@@ -242,14 +242,14 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
 
 
 def _read_times(rows: RowColumns, reading: Reading, policy: WritePolicy) -> None:
-    """Set the event times that texts name, if none is given for the row."""
+    """Set the valid times that texts name, if none is given for the row."""
     for place in np.flatnonzero(reading.may_have_dates).tolist():
-        if rows.event_at[place] is None and rows.event_until[place] is None:
+        if rows.valid_from[place] is None and rows.valid_until[place] is None:
             kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
             named = read_times(kind, text, reading.words(place), created, policy)
             if named is not None:
-                rows.event_at[place], rows.event_until[place] = named
-                rows.event_resolved[place] = True
+                rows.valid_from[place], rows.valid_until[place] = named
+                rows.valid_resolved[place] = True
 
 
 def as_record(row: Row) -> Record:
@@ -257,11 +257,11 @@ def as_record(row: Row) -> Record:
     return Record(
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
         importance=row.importance, pinned=row.pinned, topic=row.topic, source=row.source, position=row.position,
-        created_at=to_datetime(row.created_at), event_at=optional_datetime(row.event_at),
-        event_until=optional_datetime(row.event_until), event_resolved=row.event_resolved, supersedes=row.supersedes,
+        created_at=to_datetime(row.created_at), valid_from=optional_datetime(row.valid_from),
+        valid_until=optional_datetime(row.valid_until), valid_resolved=row.valid_resolved, supersedes=row.supersedes,
         updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
-        valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
+        recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip

@@ -18,9 +18,9 @@ _SIGNALS = lazily(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
 # As recall words its evidence gaps.
 _GAP = lazily(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
 _TIMES = {
-    "created": "created_at", "created_at": "created_at", "event": "event_at", "event_at": "event_at",
+    "created": "created_at", "created_at": "created_at", "event": "valid_from", "valid_from": "valid_from",
     "updated": "updated_at", "updated_at": "updated_at", "accessed": "accessed_at", "accessed_at": "accessed_at",
-    "event_until": "event_until", "held_until": "held_until",
+    "valid_until": "valid_until", "held_until": "held_until",
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _are_formers(record: Record, value: Any) -> bool:
 _FIELDS: Mapping[str, Any] = {
     "id": lambda record, value: isinstance(value, str) and value.lower() == record.id,
     "scope": _is_scope,
-    "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.event_at),
+    "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.valid_from),
     "kind": lambda record, value: value == record.kind,
     "topic": lambda record, value: value == record.topic,
     "context": lambda record, value: value == record.context,

@@ -26,8 +26,8 @@ def replace_record(
     now = writer.records.get(record_id)
     columns: dict[str, Any] = {
         "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned, "topic": row.topic,
-        "source": row.source, "position": row.position, "metadata": row.metadata, "event_at": row.event_at,
-        "event_until": row.event_until, "event_resolved": row.event_resolved, "expires_at": row.expires_at,
+        "source": row.source, "position": row.position, "metadata": row.metadata, "valid_from": row.valid_from,
+        "valid_until": row.valid_until, "valid_resolved": row.valid_resolved, "expires_at": row.expires_at,
         "expires_after": row.expires_after,
     }  # fmt: skip
     try:
@@ -37,7 +37,7 @@ def replace_record(
         raise RowRefused(row, reason) from reason
     keep = on_existing == "version"
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
-        row.valid_from = row.updated_at = now_us()
+        row.recorded_from = row.updated_at = now_us()
         writer.records.change_text(record_id, row, embedder_of(writer, [row], identity), keep_version=keep)
     elif not keep:
         writer.records.purge_versions([record_id])

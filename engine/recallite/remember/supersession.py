@@ -1,7 +1,7 @@
 """One memory in the place of another: checked as a whole, written in one transaction, and undone.
 
 What superseded what is data. Nothing is deleted: superseded memories cost no place in plain recall, and `history`,
-`as_of`, `held_at` and `include_superseded` show them.
+`as_of`, `valid_at` and `include_superseded` show them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def put_in_place(
 ) -> None:
     """Record that all of the new stand in the place of all of the old, given as row ids of open versions.
 
-    `holds_from` is the event time from which they hold: when each begins, by default. The store knows it `known_from`:
+    `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
     by default, as of something that was just written, as soon as both were stored.
 
     Raises InvalidInput, or AlreadySuperseded; what the transaction has written must then be rolled back.
@@ -126,7 +126,7 @@ def put_in_place(
         if old.record_id not in standing:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
-                known = max(new.valid_from, old.valid_from) if known_from is None else known_from
+                known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
                 rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
     for row in rows:
         old, new = found[row.old_id], found[row.new_id]
@@ -145,12 +145,12 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
     Times that are given replace those that were found in the text.
     """
     created = checks.check_time(now.created_at, "created_at") or 0
-    was, until = (checks.check_time(time, "time") for time in (now.event_at, now.event_until))
-    if "event_resolved" not in columns and ("event_at" in columns or "event_until" in columns):
-        begins = columns.get("event_at", None if now.event_resolved else was)
-        ends = columns.get("event_until", None if now.event_resolved else until)
+    was, until = (checks.check_time(time, "time") for time in (now.valid_from, now.valid_until))
+    if "valid_resolved" not in columns and ("valid_from" in columns or "valid_until" in columns):
+        begins = columns.get("valid_from", None if now.valid_resolved else was)
+        ends = columns.get("valid_until", None if now.valid_resolved else until)
         check_order(begins, ends, created)
-        columns |= {"event_at": begins, "event_until": ends, "event_resolved": False}
+        columns |= {"valid_from": begins, "valid_until": ends, "valid_resolved": False}
     olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
     if not olds and not news:
         return
@@ -161,18 +161,18 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
             f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
             f"{shown(columns[what])}: undo that first, with {remedy}"
         )
-    before = beginning(created, was, resolved=now.event_resolved)
-    resolved = bool(columns.get("event_resolved", now.event_resolved))
-    begins = beginning(created, columns.get("event_at", was), resolved=resolved)
+    before = beginning(created, was, resolved=now.valid_resolved)
+    resolved = bool(columns.get("valid_resolved", now.valid_resolved))
+    begins = beginning(created, columns.get("valid_from", was), resolved=resolved)
     if begins == before:
         return
     held_until = min((row.holds_from for row in news), default=begins)
     others = writer.supersessions.standpoints([row.old_id for row in olds if row.holds_from == before])
     if begins > held_until or any(each.begins_at > begins for each in others.values()):
         raise InvalidInput(
-            f"event_at is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
+            f"valid_from is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
             if begins > held_until
-            else f"event_at is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
+            else f"valid_from is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
         )
     writer.supersessions.hold_from(record_id, before, begins)
 

@@ -31,7 +31,7 @@ def timeline(
 ) -> list[TimelineBucket]:
     """The days, weeks or months that memories tell of, in order; those without any are left out.
 
-    A memory tells of its event time, else of when it was created, in UTC. Weeks begin on Monday. Only memories that a
+    A memory tells of its valid time, else of when it was created, in UTC. Weeks begin on Monday. Only memories that a
     filter (a `Filter`, or its fields) matches are counted.
     """
     check_choice(bucket, "bucket", ("day", "week", "month"))

@@ -39,7 +39,7 @@ class VersionDiff(Plain, frozen=True, kw_only=True):
 def version_diffs(history: Sequence[Record]) -> list[VersionDiff]:
     """The differences between the consecutive versions of a history, oldest first."""
     return [
-        VersionDiff(from_=old.valid_from, to=new.valid_from, parts=text_diff(old.text, new.text))
+        VersionDiff(from_=old.recorded_from, to=new.recorded_from, parts=text_diff(old.text, new.text))
         for old, new in pairwise(history)
     ]
 

@@ -31,7 +31,9 @@ _FEW = 32
 # Odd constants with well spread bits (splitmix64).
 _MIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64)
 
-POINT = np.dtype([("id", "<i8"), ("valid_from", "<i8"), ("x", "<f4"), ("y", "<f4"), ("added", "<u4"), ("check", "<u4")])
+POINT = np.dtype(
+    [("id", "<i8"), ("recorded_from", "<i8"), ("x", "<f4"), ("y", "<f4"), ("added", "<u4"), ("check", "<u4")]
+)
 """A record's row id, since when its text is as it was placed (microseconds), where it is, and 1 if it was placed among
 the others after these had been computed.
 """

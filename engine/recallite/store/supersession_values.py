@@ -11,7 +11,7 @@ from recallite.store.rows import Moment
 class Supersession(NamedTuple):
     """The open version `new_id` in the place of `old_id`; times in microseconds.
 
-    `holds_from` is the event time from which the new one holds, `known_from` and `known_until` say when the store knew
+    `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
     of it: it stands while `known_until` is None.
     """
 
@@ -36,18 +36,18 @@ class NamedSupersession(NamedTuple):
     strength: float
 
 
-def beginning(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
     """When a statement begins to hold, to tell which of two holds later.
 
     A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
     "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
     """
-    return created_at if event_at is None or resolved else event_at
+    return created_at if valid_from is None or resolved else valid_from
 
 
-def telling(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+def telling(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
     """The time as of which a record says what it does. What is to come was announced when it was told."""
-    return created_at if event_at is None or resolved else min(event_at, created_at)
+    return created_at if valid_from is None or resolved else min(valid_from, created_at)
 
 
 class Standpoint(NamedTuple):
@@ -58,12 +58,12 @@ class Standpoint(NamedTuple):
     scope: str
     kind: str
     begins_at: int
-    valid_from: int
+    recorded_from: int
     expires_at: int | None
 
 
 class FormerRow(NamedTuple):
-    """A record that another has superseded, and the event times between which it held."""
+    """A record that another has superseded, and the valid times between which it held."""
 
     public_id: str
     text: str
@@ -115,11 +115,11 @@ class StatementCandidate(NamedTuple):
     position: int | None
     pinned: bool
     created_at: int
-    event_at: int | None
-    event_until: int | None
-    event_resolved: bool
+    valid_from: int | None
+    valid_until: int | None
+    valid_resolved: bool
     expires_at: int | None
-    valid_from: int
+    recorded_from: int
     metadata: str | None
     tags: tuple[str, ...]
     # The weight of the keys that it was found by; the first of those asked for weigh most.
@@ -128,7 +128,7 @@ class StatementCandidate(NamedTuple):
     @property
     def begins_at(self) -> int:
         """When it begins to hold."""
-        return beginning(self.created_at, self.event_at, resolved=self.event_resolved)
+        return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
 
 
 class Judgement(NamedTuple):

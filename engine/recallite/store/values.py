@@ -32,14 +32,14 @@ class Row(Struct, kw_only=True, gc=False):
     source: str | None
     position: int | None
     created_at: int
-    event_at: int | None
-    event_until: int | None = None
-    event_resolved: bool = False
+    valid_from: int | None
+    valid_until: int | None = None
+    valid_resolved: bool = False
     updated_at: int
     expires_at: int | None
     expires_after: int | None = None
-    valid_from: int
-    valid_to: int | None = None
+    recorded_from: int
+    recorded_until: int | None = None
     metadata: str | None
     content_hash: bytes
     indexed: bool = True
@@ -80,9 +80,9 @@ class Found(NamedTuple):
     tags: tuple[str, ...]
     importance: float
     created_at: Moment
-    event_at: Moment | None
-    event_until: Moment | None
-    event_resolved: bool
+    valid_from: Moment | None
+    valid_until: Moment | None
+    valid_resolved: bool
     updated_at: Moment
     topic: str | None
     metadata: dict[str, Any]
@@ -102,7 +102,7 @@ class CurrentRecord(NamedTuple):
     topic: str | None
     pinned: bool
     content_hash: bytes
-    valid_from: int
+    recorded_from: int
 
 
 class Version(NamedTuple):
@@ -180,8 +180,8 @@ NEVER = 2**63 - 1
 class Columns(NamedTuple):
     """The columns that filters and scoring read, one entry a record, ascending by row id.
 
-    `kind_numbers` gives the number of every kind of the store; positions, moments_until, valid_to, expires_at,
-    superseded_at and held_until are NEVER for none. `resolved` is 1 where the event time was found in the text.
+    `kind_numbers` gives the number of every kind of the store; positions, moments_until, recorded_until, expires_at,
+    superseded_at and held_until are NEVER for none. `resolved` is 1 where the valid time was found in the text.
     """
 
     ids: NDArray[np.int64]
@@ -192,8 +192,8 @@ class Columns(NamedTuple):
     created_at: NDArray[np.int64]
     moments: NDArray[np.int64]
     moments_until: NDArray[np.int64]
-    valid_from: NDArray[np.int64]
-    valid_to: NDArray[np.int64]
+    recorded_from: NDArray[np.int64]
+    recorded_until: NDArray[np.int64]
     expires_at: NDArray[np.int64]
     superseded_at: NDArray[np.int64]
     held_until: NDArray[np.int64]

@@ -6,8 +6,8 @@ JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
     {"id": "…", "text": "…", "kind": "memory", "scope": "/a", …}        a version of a memory
     {"link": {"source": "id", "target": "id", "type": "similar", "strength": 1.0, "created_at": "…"}}
 
-- Memories are in the order in which they were stored; closed versions of a memory (with `valid_to`) directly precede
-  its open one. Links follow the memories they join. The header is optional: a line may have only arguments of
+- Memories are in the order in which they were stored; closed versions of a memory (with `recorded_until`) directly
+  precede its open one. Links follow the memories they join. The header is optional: a line may have only arguments of
   `remember`.
 - `scope` is as the exporting handle sees it: `/x` from `scoped("/a")` is the store's `/a/x`. A handle can import what
   another handle exported, and a scoped export reveals nothing of other scopes.

@@ -56,8 +56,8 @@ def export(
             nonlocal done
             for record, parts, repeated in reader.records.versions(chosen, with_vectors):
                 yield Version(engine.counted(record), parts, repeated)
-                done += record.valid_to is None
-                if on_progress is not None and record.valid_to is None and done % _PROGRESS_EVERY == 0:
+                done += record.recorded_until is None
+                if on_progress is not None and record.recorded_until is None and done % _PROGRESS_EVERY == 0:
                     on_progress(done, total)
 
         write(stream, versions(), reader.links.between(chosen), embedder, chosen.base)
@@ -100,7 +100,7 @@ def _write_csv(
     rows = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     rows.writeheader()
     for record, *_ in versions:
-        if record.valid_to is None:
+        if record.recorded_until is None:
             row = _fields(record, base)
             row["tags"] = _joined_tags(record.tags)
             row["metadata"] = _encode(record.metadata).decode() if record.metadata else None
@@ -112,7 +112,7 @@ def _write_text(
     stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
     for record, *_ in versions:
-        if record.valid_to is None:
+        if record.recorded_until is None:
             stream.write(_on_one_line(record.text) + "\n")
 
 

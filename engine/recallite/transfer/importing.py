@@ -151,7 +151,7 @@ class Batch:
         if self._versions and item.row.public_id != self._versions[0].row.public_id:
             self._check_versions_complete()
         self._versions.append(item)
-        if item.row.valid_to is None:
+        if item.row.recorded_until is None:
             self._memories.append(self._versions)
             self._versions = []
 
@@ -159,7 +159,7 @@ class Batch:
         if self._versions:
             waiting = self._versions[-1]
             raise InvalidInput(
-                f"the version of {waiting.row.public_id} in line {waiting.line} is closed (valid_to), "
+                f"the version of {waiting.row.public_id} in line {waiting.line} is closed (recorded_until), "
                 "and no open version follows it"
             )
 
@@ -170,9 +170,9 @@ class Batch:
             exported=entry.id is not None,
         )  # fmt: skip
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
-        row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
-        row.valid_to = checks.check_time(entry.valid_to, "valid_to")
-        row.event_resolved |= checks.check_flag(entry.event_resolved, "event_resolved")
+        row.recorded_from = _moment(entry.recorded_from, "recorded_from", row.recorded_from)
+        row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
+        row.valid_resolved |= checks.check_flag(entry.valid_resolved, "valid_resolved")
         if entry.base_importance is not None:
             row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
         row.repeated = check_occurrences(entry.repeated, settings.max_text_chars, settings.write_policy)
@@ -180,11 +180,11 @@ class Batch:
         row.accessed_at = checks.check_time(entry.accessed_at, "accessed_at")
         if row.access_count and row.accessed_at is None:
             row.accessed_at = row.updated_at
-        if row.valid_to is not None:
+        if row.recorded_until is not None:
             if entry.id is None:
-                raise InvalidInput("a closed version (valid_to) needs the id of its memory")
-            if row.valid_to < row.valid_from:
-                raise InvalidInput("valid_to is before valid_from")
+                raise InvalidInput("a closed version (recorded_until) needs the id of its memory")
+            if row.recorded_until < row.recorded_from:
+                raise InvalidInput("recorded_until is before recorded_from")
             row.access_count, row.accessed_at = 0, None
         if entry.vectors:
             _check_parts(entry.vectors, self._embedder)

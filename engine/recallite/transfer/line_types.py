@@ -21,7 +21,7 @@ VERSION = 1
 # The columns of CSV: `remember`'s arguments without the vector, and the id.
 COLUMNS = (
     "id", "text", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
-    "created_at", "event_at", "event_until", "expires_at", "pinned",
+    "created_at", "valid_from", "valid_until", "expires_at", "pinned",
 )  # fmt: skip
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _MIN_CELL_CHARS = 4_000_000
@@ -98,12 +98,12 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
     """A version of a memory: what `remember` takes, and the fields that only an import sets."""
 
     base_importance: float | None = None
-    event_resolved: bool = False
+    valid_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
     access_count: int = 0
-    valid_from: str | None = None
-    valid_to: str | None = None
+    recorded_from: str | None = None
+    recorded_until: str | None = None
     repeated: tuple[OccurrenceLine, ...] = ()
     vectors: tuple[bytes, ...] = ()
 
@@ -124,16 +124,16 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str | None = None
     position: int | None = None
     created_at: str | None = None
-    event_at: str | None = None
-    event_until: str | None = None
-    event_resolved: bool = False
+    valid_from: str | None = None
+    valid_until: str | None = None
+    valid_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
     expires_at: str | None = None
     expires_after: timedelta | None = None
     access_count: int = 0
-    valid_from: str | None = None
-    valid_to: str | None = None
+    recorded_from: str | None = None
+    recorded_until: str | None = None
     metadata: dict[str, Any] | None = None
     indexed: bool = True
     embedding_state: str | None = None

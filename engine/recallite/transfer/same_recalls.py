@@ -56,7 +56,7 @@ class Sample:
         asked = 0
         for record_id, record in zip(self._ids, reader.records.get_many(self._ids), strict=True):
             text = record.text[:_TEXT_CHARS].strip()
-            if record.valid_to is not None or not text or asked == _TEXTS:
+            if record.recorded_until is not None or not text or asked == _TEXTS:
                 continue
             asked += 1
             self.by_words.append(" ".join(text.split()[:_KEYWORDS]))

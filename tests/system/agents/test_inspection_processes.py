@@ -40,7 +40,7 @@ def test_every_view_shows_what_its_service_keeps(path):
             agent="ada",
             task_id="t",
             cost=0.5,
-            event_at="2026-03-01T23:00:00-02:00",
+            valid_from="2026-03-01T23:00:00-02:00",
         )
         memory.procedures.save("deploy", "How to", pattern="make", success_rate=0.75)
         memory.experience.record_recovery(tool="t", error="No file /tmp/x", recovery="make it")

@@ -67,7 +67,7 @@ NOTHING = {"expected": None, "grain": None}
 )
 def test_an_interval_is_judged_by_the_grain_of_its_phrase(phrase, begin, end, outcome):
     class Resolved:
-        event_at, event_until = begin, end
+        valid_from, valid_until = begin, end
 
     assert dates.judged(phrase, Resolved()) == outcome
 

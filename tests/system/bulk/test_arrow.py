@@ -21,8 +21,9 @@ PLAIN = Settings(embedder="none")
 FULL = {
     "text": "Ada 日本 prefers green tea", "id": "ada-1", "scope": "/users/ada", "kind": "note", "tags": ("tea", "ada"),
     "importance": 0.75, "metadata": {"turn": 3, "deep": {"a": [1, None, "x"]}}, "context": "Ada", "topic": "drinks",
-    "source": "chat-7", "position": 4, "created_at": "2026-01-02T03:04:05.678901Z", "event_at": "2025-12-31T23:00:00Z",
-    "event_until": "2026-06-01T00:00:00+02:00", "expires_at": "2100-01-01T00:00:00Z", "pinned": True,
+    "source": "chat-7", "position": 4, "created_at": "2026-01-02T03:04:05.678901Z",
+    "valid_from": "2025-12-31T23:00:00Z",
+    "valid_until": "2026-06-01T00:00:00+02:00", "expires_at": "2100-01-01T00:00:00Z", "pinned": True,
 }  # fmt: skip
 # What a store sets when it stores a record.
 KEPT_BY_THE_STORE = {"updated_at": None, "outcome": "stored"}
@@ -48,7 +49,7 @@ def test_columns_have_the_types_that_data_tools_read(memory):
     memory.remember_many([FULL])
     table = records_table(memory.list())
     kinds = {field.name: field.type for field in table.schema}
-    assert kinds["created_at"] == kinds["event_until"] == pa.timestamp("us", tz="UTC")
+    assert kinds["created_at"] == kinds["valid_until"] == pa.timestamp("us", tz="UTC")
     assert kinds["tags"] == pa.list_(pa.string())
     assert kinds["metadata"] == pa.string()
     row = table.to_pylist()[0]
@@ -144,7 +145,7 @@ def test_closed_versions_are_passed_over(memory):
 
 
 def test_hits_are_a_table_with_the_number_of_their_question(memory):
-    memory.remember_many([{**FULL, "expires_at": None, "event_until": None}, {"text": "Tea is served at four"}])
+    memory.remember_many([{**FULL, "expires_at": None, "valid_until": None}, {"text": "Tea is served at four"}])
     answers = memory.recall_many(["green tea", "submarine", "tea"])
     table = hits_table(answers)
     assert [(row["question"], row["query"], row["rank"], row["id"]) for row in table.to_pylist()] == [

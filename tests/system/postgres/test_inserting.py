@@ -67,7 +67,8 @@ def sizes(store):
 
 
 SELECTS = (
-    "SELECT kind, text, context, importance, pinned, position, content_hash, indexed, valid_to FROM record WHERE id {}",
+    "SELECT kind, text, context, importance, pinned, position, content_hash, indexed, recorded_until FROM record WHERE "
+    "id {}",
     "SELECT place, tag_id FROM record_tag WHERE record_id {}",
     "SELECT terms, counts FROM record_terms WHERE record_id {}",
     "SELECT part, value, embedder_id FROM vector WHERE record_id {}",

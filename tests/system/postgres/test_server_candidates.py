@@ -89,7 +89,7 @@ FILTERS: list[dict] = [
     {"where": {"source": "source 3"}},
     {"include_superseded": True},
     {"as_of": BEGIN + timedelta(days=250)},
-    {"held_at": BEGIN + timedelta(days=250)},
+    {"valid_at": BEGIN + timedelta(days=250)},
 ]
 
 OPTIONS: list[dict] = [{}, {"group_by": "source"}, {"mode": "keyword"}, {"mode": "vector"}, {"spread_over": "time"}]

@@ -60,9 +60,9 @@ class Tenancy:
     def fill_rest(self):
         """Rows that take a language model, a late-interaction model or a broken text to come by."""
         self.as_owner(
-            "INSERT INTO judgement SELECT min(id), max(id), 0.5, %s, 1 FROM record WHERE valid_to IS NULL", SECRET
+            "INSERT INTO judgement SELECT min(id), max(id), 0.5, %s, 1 FROM record WHERE recorded_until IS NULL", SECRET
         )
-        self.as_owner("INSERT INTO uncompared SELECT max(id), max(id), '{}' FROM record WHERE valid_to IS NULL")
+        self.as_owner("INSERT INTO uncompared SELECT max(id), max(id), '{}' FROM record WHERE recorded_until IS NULL")
         self.as_owner("INSERT INTO refusal SELECT r.id, e.id, %s FROM record r, embedder e ORDER BY 1 LIMIT 1", SECRET)
         self.as_owner("INSERT INTO token_code SELECT id, decode(repeat('00', 8), 'hex') FROM vector ORDER BY 1 LIMIT 1")
         self.as_owner(
@@ -75,7 +75,8 @@ class Tenancy:
             SECRET,
         )
         self.as_owner(
-            "INSERT INTO occurrence (record_id, at, text) SELECT max(id), 1, %s FROM record WHERE valid_to IS NULL",
+            "INSERT INTO occurrence (record_id, at, text) SELECT max(id), 1, %s FROM record WHERE recorded_until IS "
+            "NULL",
             SECRET,
         )
 

@@ -162,9 +162,9 @@ def test_passages_of_documents_stand_in_a_section_of_their_own(either):
 def test_recent_changes_are_a_section_of_their_own(memory):
     plain = memory.bootstrap("ada", "Where does Dana live?")
     assert (plain.changes, "## Recent changes" in plain.text) == ((), False)
-    first = memory.semantic.add("Dana lives in Paris", agent="ada", event_at="2020-01-01")
-    old = memory.semantic.add("Dana lives in Oslo", agent="ada", event_at="2024-03-01", supersedes=first.id)
-    new = memory.semantic.add("Dana lives in Bergen now", agent="ada", event_at="2026-06-10", supersedes=old.id)
+    first = memory.semantic.add("Dana lives in Paris", agent="ada", valid_from="2020-01-01")
+    old = memory.semantic.add("Dana lives in Oslo", agent="ada", valid_from="2024-03-01", supersedes=first.id)
+    new = memory.semantic.add("Dana lives in Bergen now", agent="ada", valid_from="2026-06-10", supersedes=old.id)
     memory.semantic.add("The plants are watered on Fridays", agent="bob")
     ready = memory.bootstrap("ada", "Where does Dana live?")
     (change,) = ready.changes
@@ -203,4 +203,4 @@ def test_a_change_has_the_time_from_which_it_holds_not_that_of_which_it_speaks(m
     (change,) = memory.bootstrap(None, "When is the exam?").changes
     assert change.changed_at == memory.get(old.id).held_until
     assert change.changed_at.year < 2027
-    assert new.event_at.year == 2027
+    assert new.valid_from.year == 2027

@@ -399,29 +399,29 @@ def test_episodes_that_no_extractor_has_read_are_read_by_the_first(memory):
 
 def test_a_newer_fact_supersedes_an_older_one(memory):
     old = memory.semantic.add("Dana lives in Oslo", created_at="2026-01-01T00:00:00Z")
-    episode = memory.episodes.log("Dana told me that she has moved", event_at="2026-06-10T00:00:00Z")
+    episode = memory.episodes.log("Dana told me that she has moved", valid_from="2026-06-10T00:00:00Z")
     assert memory.consolidator.run(extract=lambda _: ["Dana lives in Bergen now"]).promoted == 1
     (fact,) = memory.semantic.recent()
-    assert (fact.text, fact.supersedes, fact.created_at) == ("Dana lives in Bergen now", (old.id,), episode.event_at)
-    assert memory.get(old.id).held_until == episode.event_at
+    assert (fact.text, fact.supersedes, fact.created_at) == ("Dana lives in Bergen now", (old.id,), episode.valid_from)
+    assert memory.get(old.id).held_until == episode.valid_from
 
 
 def test_a_fact_of_an_older_episode_does_not_supersede_what_is_newer(memory):
     now = memory.semantic.add("Dana lives in Bergen now")
-    memory.episodes.log("Dana spoke of her flat in Oslo", event_at="2026-01-01T00:00:00Z")
+    memory.episodes.log("Dana spoke of her flat in Oslo", valid_from="2026-01-01T00:00:00Z")
     memory.consolidator.run(extract=lambda _: ["Dana lives in Oslo"])
     assert [each.id for each in memory.semantic.recent()] == [now.id]
     assert memory.get(now.id).supersedes != ()
 
 
 def test_a_fact_that_has_been_superseded_is_not_stored_again(memory):
-    memory.episodes.log("Dana spoke of her flat in Oslo", event_at="2026-01-01T00:00:00Z")
+    memory.episodes.log("Dana spoke of her flat in Oslo", valid_from="2026-01-01T00:00:00Z")
     memory.consolidator.run(extract=lambda _: ["Dana lives in Oslo"])
     memory.semantic.add("Dana lives in Bergen now", created_at="2026-06-10T00:00:00Z")
-    memory.episodes.log("Dana still spoke of it", event_at="2026-02-01T00:00:00Z")
+    memory.episodes.log("Dana still spoke of it", valid_from="2026-02-01T00:00:00Z")
     assert memory.consolidator.run(extract=lambda _: ["Dana lives in Oslo"]).promoted == 0
     assert memory.count(kinds=["memory"], include_superseded=True) == 2
-    memory.episodes.log("Dana has moved back", event_at="2026-08-01T00:00:00Z")
+    memory.episodes.log("Dana has moved back", valid_from="2026-08-01T00:00:00Z")
     assert memory.consolidator.run(extract=lambda _: ["Dana lives in Oslo again"]).promoted == 1
     assert [each.text for each in memory.semantic.recent()] == ["Dana lives in Oslo again"]
 

@@ -21,7 +21,7 @@ def test_episodes_keep_type_task_cost_duration_and_metadata(either):
         cost=0.25,
         duration_ms=1200,
         metadata={"rows": 10},
-        event_at="2026-03-01T10:00:00+00:00",
+        valid_from="2026-03-01T10:00:00+00:00",
     )
     assert (record.kind, record.scope, record.importance) == ("episode", "/agents/ada", 0.5)
     assert record.metadata == {
@@ -48,7 +48,7 @@ def test_every_event_type_of_the_seed_is_known(memory):
 def test_episodes_are_listed_by_task_type_and_date(memory):
     for day, task, event_type in ((1, "a", "tool-call"), (1, "b", "chat-turn"), (2, "a", "chat-turn")):
         memory.episodes.log(
-            f"{day} {task}", task_id=task, event_type=event_type, event_at=f"2026-03-0{day}T23:59:59.999999+00:00"
+            f"{day} {task}", task_id=task, event_type=event_type, valid_from=f"2026-03-0{day}T23:59:59.999999+00:00"
         )
 
     def texts(**how):

@@ -16,7 +16,7 @@ def stored(remember):
     """Three memories; the ids by name."""
     return {
         "mysql": remember("We migrated the database to MySQL", "--scope", "/infra/db", "--tag", "database",
-                          "--event-at", "2024-05-01T00:00:00Z"),
+                          "--valid-from", "2024-05-01T00:00:00Z"),
         "deploy": remember("Deployments happen on Tuesday", "--scope", "/infra", "--kind", "rule", "--source", "wiki",
                            "--importance", "0.9"),
         "lunch": remember("The canteen serves\tsoup\x1b[31m", "--scope", "/home"),
@@ -346,7 +346,7 @@ def test_any_option_of_the_profile_can_be_set(run, remember):
 
 def test_recall_in_order_of_time(run, remember):
     for month in (3, 1, 2):
-        remember(f"Porto in month {month}", "--event-at", f"2024-0{month}-01T00:00:00Z")
+        remember(f"Porto in month {month}", "--valid-from", f"2024-0{month}-01T00:00:00Z")
     asked = run("recall", "Porto", "--spread-over", "time")
     assert [line.rpartition(" ")[2] for line in asked.out.splitlines()] == ["1", "2", "3"]
     assert "in order of time, not of score" in asked.err

@@ -15,13 +15,14 @@ def test_remember_takes_every_field(run):
         "remember", "日本 text 🎉", "--scope", "/a/b", "--kind", "note", "--tag", "x", "--tag", "y", "--importance",
         "0.8",
         "--metadata", '{"k": [1]}', "--context", "Caroline", "--topic", "db", "--source", "chat", "--position", "3",
-        "--created-at", "2020-01-01T00:00:00Z", "--event-at", "2019-01-01T01:00:00+01:00", "--expires-at",
+        "--created-at", "2020-01-01T00:00:00Z", "--valid-from", "2019-01-01T01:00:00+01:00", "--expires-at",
         "2999-01-01T00:00:00Z", "--pinned", "--vector", "[3, 4]", "--json",
     ).json  # fmt: skip
     wanted = {
         "text": "日本 text 🎉", "scope": "/a/b", "kind": "note", "tags": ["x", "y"], "importance": 0.8,
         "metadata": {"k": [1]}, "context": "Caroline", "topic": "db", "source": "chat", "position": 3,
-        "created_at": "2020-01-01T00:00:00Z", "event_at": "2019-01-01T00:00:00Z", "expires_at": "2999-01-01T00:00:00Z",
+        "created_at": "2020-01-01T00:00:00Z", "valid_from": "2019-01-01T00:00:00Z",
+        "expires_at": "2999-01-01T00:00:00Z",
         "pinned": True, "embedding_state": "embedded", "outcome": "created",
     }  # fmt: skip
     assert {name: record[name] for name in wanted} == wanted
@@ -48,8 +49,8 @@ def test_update_changes_and_clears(run, remember):
     assert run("update", id, "--text", "-", "--unpinned", stdin="from stdin").out.strip() == id
     versions = run("history", id, "--json").json
     assert [each["text"] for each in versions] == ["old text", "new text", "from stdin"]
-    assert versions[0]["valid_to"] == versions[1]["valid_from"]
-    assert versions[2]["valid_to"] is None
+    assert versions[0]["recorded_until"] == versions[1]["recorded_from"]
+    assert versions[2]["recorded_until"] is None
     assert run("history", id).out.splitlines()[0].endswith("\told text")
 
 

@@ -10,8 +10,8 @@ OSLO, BERGEN = "Dana lives in Oslo", "Dana lives in Bergen now"
 @pytest.fixture
 def moved(remember):
     """The ids of an old fact and of the one in its place."""
-    old = remember(OSLO, "--event-at", "2024-03-01")
-    return old, remember(BERGEN, "--event-at", "2026-06-10", "--supersedes", old)
+    old = remember(OSLO, "--valid-from", "2024-03-01")
+    return old, remember(BERGEN, "--valid-from", "2026-06-10", "--supersedes", old)
 
 
 def test_remember_says_what_it_supersedes(run, remember):
@@ -37,10 +37,10 @@ def test_recall_shows_what_holds_and_what_was(run, moved):
 
 def test_recall_at_another_time(run, moved):
     old, _ = moved
-    (then,) = run("recall", "Where does Dana live?", "--held-at", "2025-01-01", "--json").json
+    (then,) = run("recall", "Where does Dana live?", "--valid-at", "2025-01-01", "--json").json
     assert (then["id"], then["held_until"]) == (old, "2026-06-10T00:00:00Z")
     assert run("recall", "Where does Dana live?", "--as-of", "2025-01-01", "--json").code == 1
-    assert run("count", "--held-at", "2025-01-01").out == "1\n"
+    assert run("count", "--valid-at", "2025-01-01").out == "1\n"
     assert run("count", "--include-superseded").out == "2\n"
 
 
@@ -52,7 +52,7 @@ def test_list_and_get_show_intervals(run, moved, remember):
     assert lines[0].split("\t")[4:] == ["2024-03-01..2026-06-10, superseded", OSLO]
     shown = dict(line.split("\t") for line in run("get", old).out.splitlines())
     assert (shown["held_until"], shown["superseded_by"]) == ("2026-06-10T00:00:00Z", new)
-    remember("We use the meeting room on Mondays", "--event-at", "2026-01-01", "--event-until", "2026-02-01")
+    remember("We use the meeting room on Mondays", "--valid-from", "2026-01-01", "--valid-until", "2026-02-01")
     assert run("list", "--limit", "1").out.split("\t")[4] == "2026-01-01..2026-02-01"
 
 

@@ -121,7 +121,7 @@ def _reverse(array):
         ("graph._nexts", _first(10**6)), ("graph._targets", _first(10**6)), ("graph._next", _first(7)),
         ("vectors._owners", _first(10**6)), ("vectors._first_place", _first(10**6)), ("vectors._parts", _first(10**6)),
         ("vectors._parts", _first(-1)), ("vectors._run_places", _first(3)), ("tokens.bare", _first(5)),
-        ("table.kind_numbers", _first(0)), ("table._valid_to._rows", _first(10**6)), ("vectors.rows", _first(7)),
+        ("table.kind_numbers", _first(0)), ("table._recorded_until._rows", _first(10**6)), ("vectors.rows", _first(7)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

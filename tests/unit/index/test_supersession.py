@@ -61,7 +61,7 @@ def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
     monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 10)
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
         ids = memory.remember_many([f"statement {number}" for number in range(50)])
-        memory.remember_many([{"text": "statement of May", "event_at": "2026-05-01", "event_until": "2026-06-01"}])
+        memory.remember_many([{"text": "statement of May", "valid_from": "2026-05-01", "valid_until": "2026-06-01"}])
         memory.supersede(ids[0], ids[1])
         memory.recall("statement")
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:

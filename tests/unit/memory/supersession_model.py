@@ -87,18 +87,18 @@ class Model:
         self.edges = [edge for edge in self.edges if gone not in (edge.old, edge.new)] + following
         del self.records[gone]
 
-    def visible(self, step: int, held_at: int | None = None) -> set[str]:
+    def visible(self, step: int, valid_at: int | None = None) -> set[str]:
         """What plain reads show of the store as it was at a step, or what held on a day as it was known then."""
         found = set()
         for name, record in self.records.items():
             standing = [edge for edge in self.edges if edge.old == name and edge.stands(step)]
             if record.stored > step:
                 continue
-            if held_at is None:
+            if valid_at is None:
                 shown = not standing
             else:
                 held_until = min((edge.holds_from for edge in standing), default=NEVER)
-                shown = record.begins <= held_at < min(held_until, record.ends)
+                shown = record.begins <= valid_at < min(held_until, record.ends)
             if shown:
                 found.add(name)
         return found

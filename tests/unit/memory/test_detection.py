@@ -113,28 +113,28 @@ def test_candidates_read_ahead_are_those_of_the_moment(tmp_path, monkeypatch):
 
 
 def test_what_holds_later_stands_whatever_the_order_of_writing(memory):
-    first = memory.remember(BERGEN, event_at=day(9))
-    late = memory.remember(OSLO, event_at=day(2))
+    first = memory.remember(BERGEN, valid_from=day(9))
+    late = memory.remember(OSLO, valid_from=day(2))
     assert (late.outcome, late.superseded_by, late.supersedes) == ("created", (first.id,), ())
     assert late.held_until == datetime.fromisoformat(day(9))
     assert texts(memory) == [BERGEN]
 
 
 def test_what_was_written_late_takes_its_place_in_the_chain(memory):
-    written = {number: memory.remember(text, event_at=day(number)) for number, text in
+    written = {number: memory.remember(text, valid_from=day(number)) for number, text in
                [(2, OSLO), (20, BERGEN), (9, ROME)]}  # fmt: skip
     assert [record.text for record in memory.history(written[2].id)] == [OSLO, ROME, BERGEN]
     for moment, text in ((5, OSLO), (12, ROME), (25, BERGEN)):
-        assert texts(memory, held_at=day(moment)) == [text]
+        assert texts(memory, valid_at=day(moment)) == [text]
 
 
 def test_backfilled_newest_first_the_newest_still_stands(memory):
     places = ["Oslo", "Bergen", "Rome", "Paris", "Lima"]
-    items = [{"text": f"Dana lives in {place} now", "event_at": day(2 + 3 * n)} for n, place in enumerate(places)]
+    items = [{"text": f"Dana lives in {place} now", "valid_from": day(2 + 3 * n)} for n, place in enumerate(places)]
     memory.remember_many(reversed(items))
     assert texts(memory) == ["Dana lives in Lima now"]
     for n, place in enumerate(places):
-        assert texts(memory, held_at=day(3 + 3 * n)) == [f"Dana lives in {place} now"]
+        assert texts(memory, valid_at=day(3 + 3 * n)) == [f"Dana lives in {place} now"]
 
 
 def test_what_expires_supersedes_nothing_that_does_not(memory):
@@ -241,7 +241,7 @@ def test_the_same_statement_is_stored_once_with_its_times(memory):
         {"tags": ["home"]},
         {"pinned": True},
         {"expires_at": "2040-01-01T00:00:00Z"},
-        {"event_at": "2026-01-01T00:00:00Z"},
+        {"valid_from": "2026-01-01T00:00:00Z"},
         {"context": "Bob"},
         {"scope": "/a"},
         {"kind": "note"},
@@ -326,8 +326,8 @@ def test_a_value_that_returns_is_the_last_word(memory):
 
 
 def test_an_announcement_replaces_the_one_before_it(memory):
-    first = memory.remember("The review is on Friday", created_at="2026-01-05", event_at="2026-01-09")
-    second = memory.remember("The review is on Thursday", created_at="2026-01-06", event_at="2026-01-08")
+    first = memory.remember("The review is on Friday", created_at="2026-01-05", valid_from="2026-01-09")
+    second = memory.remember("The review is on Thursday", created_at="2026-01-06", valid_from="2026-01-08")
     assert second.supersedes == (first.id,)
 
 

@@ -29,7 +29,7 @@ def fill(memory):
     first = memory.remember(
         'an episode\nof "two" lines, 日本 🎉 שלום', kind="episode", scope="/a/b", tags=["x;y", " z", "[w"],
         importance=0.25, metadata={"k": [1, 2.0, None, {"n": "v"}]}, context="Caroline", topic="t", source="s",
-        position=3, created_at="1970-01-01T00:00:00Z", event_at="0001-01-01T00:00:00.000001Z",
+        position=3, created_at="1970-01-01T00:00:00Z", valid_from="0001-01-01T00:00:00.000001Z",
         expires_at="9999-12-31T23:59:59.999999Z", pinned=True,
     )  # fmt: skip
     second = memory.remember("a fact about the sea", scope="/a", source="s", tags=["q"])
@@ -204,11 +204,11 @@ def test_lines_of_plain_arguments_are_accepted_below_a_scope():
         ('{"text": "a", "vectors": ["AAAA"]}', "no header"),
         ('{"text": "a", "id": ""}', "id is ''"),
         ('{"text": "a", "metadata": [1]}', "at `metadata`"),
-        ('{"text": "a", "valid_to": "2020-01-01T00:00:00Z"}', "needs the id"),
-        ('{"id": "i", "text": "a", "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2021-01-01T00:00:00Z"}',
+        ('{"text": "a", "recorded_until": "2020-01-01T00:00:00Z"}', "needs the id"),
+        ('{"id": "i", "text": "a", "recorded_from": "2020-01-01T00:00:00Z", "recorded_until": "2021-01-01T00:00:00Z"}',
          "no open version follows it"),
-        ('{"id": "i", "text": "a", "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2019-01-01T00:00:00Z"}',
-         "valid_to is before valid_from"),
+        ('{"id": "i", "text": "a", "recorded_from": "2020-01-01T00:00:00Z", "recorded_until": "2019-01-01T00:00:00Z"}',
+         "recorded_until is before recorded_from"),
         ('{"link": {"source": "a", "target": "b"}}', "the link's end 'a' is no memory"),
         ('{"link": {"source": "a", "target": "a"}}', "linked to itself"),
         ('{"link": {"source": "a", "target": "b", "type": "odd"}}', "type is 'odd'"),
@@ -267,7 +267,7 @@ def test_csv_keeps_what_remember_takes():
             "source",
             "position",
             "created_at",
-            "event_at",
+            "valid_from",
             "pinned",
         ):
             assert getattr(kept, name) == getattr(was, name)

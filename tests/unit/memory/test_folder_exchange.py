@@ -106,7 +106,7 @@ MEMORIES = st.fixed_dictionaries(
         "source": LABELS,
         "position": st.integers(0, 2**40),
         "created_at": PAST,
-        "event_at": TIMES,
+        "valid_from": TIMES,
         "expires_at": st.datetimes(datetime(2500, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC)),
         "pinned": st.booleans(),
     },
@@ -142,7 +142,7 @@ def test_every_field_time_and_link_comes_back(folder, path, tmp_path):
             "We migrated --> to MySQL\n\n## Why\nspeed", scope="/infra/db", tags=["b;c", "a"],
             importance=0.8, kind="fact", metadata={"n": 1.5, "deep": {"x": [None, "-->"]}},
             context="Alice", topic="db", source="chat", position=3,
-            created_at=MARCH, event_at="2026-03-20T00:00:00Z", expires_at="2999-01-01T00:00:00.5Z", pinned=True,
+            created_at=MARCH, valid_from="2026-03-20T00:00:00Z", expires_at="2999-01-01T00:00:00.5Z", pinned=True,
         )  # fmt: skip
         second = memory.remember("It is blue", scope="/Infra")
         memory.remember("Root")

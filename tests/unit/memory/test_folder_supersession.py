@@ -57,7 +57,7 @@ def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, pa
     first, second = memory.remember("We meet on the roof").id, memory.remember("We meet in the cellar").id
     memory.supersede(first, second)
     memory.restore(first)
-    memory.remember("The room is booked", event_at="2026-01-01", event_until="2026-02-01")
+    memory.remember("The room is booked", valid_from="2026-01-01", valid_until="2026-02-01")
     memory.export_folder(folder)
     with Memory(path, settings=PLAIN) as other:
         done = other.import_folder(folder)
@@ -67,7 +67,7 @@ def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, pa
             assert other.neighbors(id) == memory.neighbors(id)
             assert [each.id for each in other.history(id)] == [each.id for each in memory.history(id)]
         assert other.count() == memory.count() == 4
-        assert other.list(held_at="2026-04-01", where={"id": old.id})[0].text == "Dana lives in Oslo"
+        assert other.list(valid_at="2026-04-01", where={"id": old.id})[0].text == "Dana lives in Oslo"
         again = other.import_folder(folder)
         assert (again.unchanged, again.problems) == (6, ())
         assert other.export_folder(folder).written == ()

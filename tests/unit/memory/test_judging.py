@@ -77,8 +77,8 @@ def test_its_answer_takes_the_place_of_what_the_rules_said(open_with, outcome, l
 def test_a_pair_is_shown_in_order_of_time(open_with):
     model = Scripted()
     memory = open_with(model)
-    memory.remember(NO_TEA, event_at="2026-03-02T00:00:00Z")
-    memory.remember(TEA, event_at="2026-03-01T00:00:00Z")
+    memory.remember(NO_TEA, valid_from="2026-03-02T00:00:00Z")
+    memory.remember(TEA, valid_from="2026-03-01T00:00:00Z")
     assert memory._engine.background.wait(60)
     assert model.asked == [[(TEA, NO_TEA)]]
 

@@ -105,11 +105,11 @@ def test_a_topic_is_detected_with_the_real_embedder(embedded):
 
 def test_what_a_merging_write_gives_replaces_and_what_it_leaves_stays(memory):
     moment = "2026-01-01T00:00:00Z"
-    old = {"tags": ["a"], "importance": 0.9, "metadata": {"k": 1}, "source": "s", "position": 1, "event_at": moment}
+    old = {"tags": ["a"], "importance": 0.9, "metadata": {"k": 1}, "source": "s", "position": 1, "valid_from": moment}
     first = memory.remember("one", topic="t", policy=LATEST, created_at=moment, **old)
     second = memory.remember("two", topic="t", policy=LATEST)
     assert (second.tags, second.importance, second.metadata) == (("a",), 0.9, {"k": 1})
-    assert (second.source, second.position, second.event_at) == ("s", 1, None)
+    assert (second.source, second.position, second.valid_from) == ("s", 1, None)
     assert second.created_at > first.created_at
     new = {"tags": ("b",), "importance": 0.2, "metadata": {"l": 2}, "source": "s2", "position": 7, "pinned": True}
     third = memory.remember("three", topic="t", policy=LATEST, **new)
@@ -510,7 +510,9 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
     for record in memories[0].list():
         versions = memories[0].history(record.id)
         assert len(versions) == (3 if strategy == "latest" else 1)
-        assert all(version.valid_to is None or version.valid_from < version.valid_to for version in versions)
+        assert all(
+            version.recorded_until is None or version.recorded_from < version.recorded_until for version in versions
+        )
     assert memories[0].verify().problems == ()
     for memory in memories:
         memory.close()

@@ -25,10 +25,10 @@ _ITEMS = [
     {"text": "We moved to Rome last Tuesday", "created_at": _AT},
     {"text": "Café \u00e9t\u00e9", "tags": ["a", "b", "a"], "importance": 0.9, "pinned": True},
     {"text": "Always answer in German", "scope": "/x", "kind": "fact", "topic": "manner", "metadata": {"a": [1]}},
-    {"text": "lease", "expires_after": timedelta(days=3), "event_at": _AT, "event_until": _AT + timedelta(days=1)},
+    {"text": "lease", "expires_after": timedelta(days=3), "valid_from": _AT, "valid_until": _AT + timedelta(days=1)},
     {"text": "turn", "source": "s", "position": 4, "context": "Ada", "indexed": False, "id": "mine"},
 ]
-_BY_THE_CLOCK = ("public_id", "created_at", "updated_at", "valid_from", "expires_at")
+_BY_THE_CLOCK = ("public_id", "created_at", "updated_at", "recorded_from", "expires_at")
 
 
 def _columns(items):

@@ -21,9 +21,9 @@ def texts(memory, id):
 def whole(memory, id):
     """The history has no gap, no overlap and no version that never stood."""
     versions = memory.history(id)
-    assert all(one.valid_to == other.valid_from for one, other in itertools.pairwise(versions))
-    assert all(each.valid_from < each.valid_to for each in versions[:-1])
-    assert versions[-1].valid_to is None
+    assert all(one.recorded_until == other.recorded_from for one, other in itertools.pairwise(versions))
+    assert all(each.recorded_from < each.recorded_until for each in versions[:-1])
+    assert versions[-1].recorded_until is None
     assert memory.verify().problems == ()
 
 
@@ -49,10 +49,10 @@ def test_an_earlier_version_becomes_the_newest_and_nothing_is_lost(memory, chang
 
 def test_a_version_is_named_by_a_time_at_which_it_stood(memory, changed):
     versions = memory.history(changed)
-    assert memory.restore(changed, versions[1].valid_from).text == "two"
+    assert memory.restore(changed, versions[1].recorded_from).text == "two"
     assert memory.restore(changed, "2026-01-02T00:00:00+00:00").text == "one"
     last = memory.history(changed)[2]
-    assert memory.restore(changed, last.valid_to - timedelta(microseconds=1)).text == "three"
+    assert memory.restore(changed, last.recorded_until - timedelta(microseconds=1)).text == "three"
     assert texts(memory, changed) == ["one", "two", "three", "two", "one", "three"]
     whole(memory, changed)
 

@@ -75,7 +75,7 @@ def _export(ids):
     first, second = ids
     moment = "2026-01-01T00:00:00.000000Z"
     lines = [
-        {"id": first, "text": "was", "valid_from": moment, "valid_to": "2026-01-02T00:00:00.000000Z"},
+        {"id": first, "text": "was", "recorded_from": moment, "recorded_until": "2026-01-02T00:00:00.000000Z"},
         {"id": first, "text": "is", "created_at": moment},
         {"id": second, "text": "second"},
         {"link": {"source": first, "target": second, "type": "causal", "strength": 0.5}},

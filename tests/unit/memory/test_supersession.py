@@ -26,9 +26,9 @@ def memory():
 @pytest.fixture
 def moved(memory):
     """Dana lived in Oslo from January, in Bergen from March, in Turin from May: ids, oldest first."""
-    oslo = memory.remember("Dana lives in Oslo", event_at=JANUARY).id
-    bergen = memory.remember("Dana lives in Bergen now", event_at=MARCH, supersedes=oslo).id
-    turin = memory.remember("Dana has moved to Turin", event_at=MAY).id
+    oslo = memory.remember("Dana lives in Oslo", valid_from=JANUARY).id
+    bergen = memory.remember("Dana lives in Bergen now", valid_from=MARCH, supersedes=oslo).id
+    turin = memory.remember("Dana has moved to Turin", valid_from=MAY).id
     memory.supersede(bergen, turin, reason="moved", strength=0.8)
     return oslo, bergen, turin
 
@@ -44,9 +44,9 @@ def test_what_is_superseded_costs_no_place_and_is_shown_on_request(memory, moved
     assert memory.count(include_superseded=True) == 3
     assert {hit.id for hit in memory.recall("Dana", include_superseded=True)} == {*moved}
     for day, lived in (("2026-02-01", oslo), ("2026-04-01", bergen), ("2026-05-01", turin)):
-        assert [hit.id for hit in memory.recall("Dana", held_at=day)] == [lived]
-        assert [each.id for each in memory.list(held_at=day)] == [lived]
-    assert memory.list(held_at="2025-12-31") == []
+        assert [hit.id for hit in memory.recall("Dana", valid_at=day)] == [lived]
+        assert [each.id for each in memory.list(valid_at=day)] == [lived]
+    assert memory.list(valid_at="2025-12-31") == []
 
 
 def test_hits_say_what_they_replaced_and_what_replaced_them(memory, moved):
@@ -55,7 +55,7 @@ def test_hits_say_what_they_replaced_and_what_replaced_them(memory, moved):
     (former,) = hit.supersedes
     assert (former.id, former.text, hit.superseded_by, hit.held_until) == (bergen, "Dana lives in Bergen now", (), None)
     assert (former.held_from, former.held_until) == (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC))
-    (hit,) = memory.recall("Dana", held_at="2026-04-01")
+    (hit,) = memory.recall("Dana", valid_at="2026-04-01")
     assert (hit.superseded_by, hit.held_until) == ((turin,), datetime(2026, 5, 1, tzinfo=UTC))
     assert [each.id for each in hit.supersedes] == [oslo]
     assert memory.recall("nothing of that") == []
@@ -140,7 +140,7 @@ def test_restore_without_a_version_undoes_it(memory, at_once):
     )
     (then,) = memory.recall("office", as_of=during)
     assert [each.id for each in then.supersedes] == [old]
-    (then,) = memory.recall("office", as_of=during, held_at=memory.get(old).created_at)
+    (then,) = memory.recall("office", as_of=during, valid_at=memory.get(old).created_at)
     assert (then.id, then.superseded_by) == (old, (new,))
     with pytest.raises(InvalidInput, match="is not superseded"):
         memory.restore(old)
@@ -174,7 +174,7 @@ def test_refused_and_nothing_is_changed(memory, moved):
     other = memory.remember("elsewhere", scope="/b").id
     episode = memory.remember("We met", kind="episode").id
     procedure = memory.procedures.save("deploy", "push, then wait").id
-    early = memory.remember("Dana lives in Kiel", event_at="2025-01-01").id
+    early = memory.remember("Dana lives in Kiel", valid_from="2025-01-01").id
     before = memory.stats().sequence
     for old, new, error, said in (
         (turin, turin, InvalidInput, "cannot supersede itself"),
@@ -200,7 +200,7 @@ def test_refused_and_nothing_is_changed(memory, moved):
         with pytest.raises(InvalidInput):
             memory.supersede(early, turin, **options)
     for fields in ({"supersedes": "unknown"}, {"supersedes": oslo}, {"scope": "/b", "supersedes": turin},
-                   {"kind": "episode", "supersedes": turin}, {"supersedes": turin, "event_at": JANUARY},
+                   {"kind": "episode", "supersedes": turin}, {"supersedes": turin, "valid_from": JANUARY},
                    {"supersedes": [turin, 7]}):  # fmt: skip
         with pytest.raises((InvalidInput, NotFound)):
             memory.remember("Dana lives in Lund", **fields)
@@ -217,10 +217,10 @@ def test_pairs_are_limited(memory):
 
 
 def test_a_time_from_which_the_new_one_holds_can_be_given(memory):
-    old, new = memory.remember_many([{"text": "a", "event_at": JANUARY}, {"text": "b", "event_at": "2026-02-01"}])
+    old, new = memory.remember_many([{"text": "a", "valid_from": JANUARY}, {"text": "b", "valid_from": "2026-02-01"}])
     memory.supersede(old, new, at=MARCH)
     assert memory.get(old).held_until == datetime(2026, 3, 1, tzinfo=UTC)
-    assert {*texts(memory.list(held_at="2026-02-15"))} == {"a", "b"}
+    assert {*texts(memory.list(valid_at="2026-02-15"))} == {"a", "b"}
 
 
 def test_what_is_forgotten_supersedes_nothing(memory, moved):
@@ -266,8 +266,8 @@ def test_a_successor_that_expires_gives_way_and_comes_back_never(memory):
     assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is closed"]
     memory.update(closed, expires_at="2026-01-01")
     assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is in Rome"]
-    assert texts(memory.list(held_at=datetime.now(UTC))) == ["The office is in Rome"]
-    assert texts(memory.recall("office", held_at=datetime.now(UTC))) == ["The office is in Rome"]
+    assert texts(memory.list(valid_at=datetime.now(UTC))) == ["The office is in Rome"]
+    assert texts(memory.recall("office", valid_at=datetime.now(UTC))) == ["The office is in Rome"]
     milan = memory.remember("The office is in Milan", supersedes=office).id
     assert texts(memory.list()) == ["The office is in Milan"]
     assert memory.purge_expired().records == 1
@@ -291,27 +291,27 @@ def test_updates_that_supersession_does_not_allow(memory, moved):
         (oslo, {"scope": "/b"}, f"is superseded.*scope cannot become '/b'.*restore\\('{oslo}'\\)"),
         (turin, {"scope": "/b"}, f"supersedes others.*restore\\('{bergen}'\\)"),
         (bergen, {"kind": "episode"}, "kind cannot become 'episode'"),
-        (oslo, {"event_at": MAY}, "event_at is 2026-05-01.*holds from 2026-03-01"),
-        (bergen, {"event_at": "2025-12-01"}, "began later"),
+        (oslo, {"valid_from": MAY}, "valid_from is 2026-05-01.*holds from 2026-03-01"),
+        (bergen, {"valid_from": "2025-12-01"}, "began later"),
     ):
         with pytest.raises(InvalidInput, match=said):
             memory.update(id, **change)
-    memory.update(bergen, event_at="2026-02-01", tags=["home"], scope="/", kind="memory")
+    memory.update(bergen, valid_from="2026-02-01", tags=["home"], scope="/", kind="memory")
     assert memory.get(oslo).held_until == datetime(2026, 2, 1, tzinfo=UTC)
     memory.restore(oslo)
     assert memory.update(oslo, scope="/b").scope == "/b"
 
 
 def test_an_interval_ends_after_it_begins(memory):
-    with pytest.raises(InvalidInput, match=r"event_until is 2026-01-01.*beginning 2026-03-01"):
-        memory.remember("a", event_at=MARCH, event_until=JANUARY)
-    with pytest.raises(InvalidInput, match="event_until"):
-        memory.remember("a", created_at=MARCH, event_until=MARCH)
-    trip = memory.remember("Dana is in Japan", event_at=MARCH, event_until=MAY)
-    assert (trip.event_until, trip.event_resolved) == (datetime(2026, 5, 1, tzinfo=UTC), False)
+    with pytest.raises(InvalidInput, match=r"valid_until is 2026-01-01.*beginning 2026-03-01"):
+        memory.remember("a", valid_from=MARCH, valid_until=JANUARY)
+    with pytest.raises(InvalidInput, match="valid_until"):
+        memory.remember("a", created_at=MARCH, valid_until=MARCH)
+    trip = memory.remember("Dana is in Japan", valid_from=MARCH, valid_until=MAY)
+    assert (trip.valid_until, trip.valid_resolved) == (datetime(2026, 5, 1, tzinfo=UTC), False)
     with pytest.raises(InvalidInput, match="give a later end"):
-        memory.update(trip.id, event_at=MAY)
-    assert memory.update(trip.id, event_until=None).event_until is None
+        memory.update(trip.id, valid_from=MAY)
+    assert memory.update(trip.id, valid_until=None).valid_until is None
 
 
 @pytest.mark.parametrize(
@@ -322,24 +322,24 @@ def test_an_interval_ends_after_it_begins(memory):
         ({"until": MARCH}, True),
         ({"until": "2026-02-28"}, False),
         ({"since": "2026-04-01", "until": "2026-04-02"}, True),
-        ({"held_at": "2026-04-30"}, True),
-        ({"held_at": MAY}, False),
+        ({"valid_at": "2026-04-30"}, True),
+        ({"valid_at": MAY}, False),
     ],
 )
 def test_times_are_compared_with_the_interval(memory, bounds, found):
-    memory.remember("Dana is in Japan", event_at=MARCH, event_until=MAY)
+    memory.remember("Dana is in Japan", valid_from=MARCH, valid_until=MAY)
     assert memory.count(**bounds) == len(memory.recall("Japan", **bounds)) == int(found)
 
 
 def test_an_interval_that_was_found_in_the_text_ends_nothing(memory):
-    id = memory.remember("Dana took up tennis in March", event_at=MARCH, event_until="2026-04-01").id
+    id = memory.remember("Dana took up tennis in March", valid_from=MARCH, valid_until="2026-04-01").id
     with memory._engine.atomic() as writer:
-        writer.records.change_columns(writer.records.find_ids([id], "/")[id], {"event_resolved": True}, None)
-    assert memory.get(id).event_resolved
-    assert memory.count(held_at=MAY) == len(memory.recall("tennis", held_at=MAY)) == 1
+        writer.records.change_columns(writer.records.find_ids([id], "/")[id], {"valid_resolved": True}, None)
+    assert memory.get(id).valid_resolved
+    assert memory.count(valid_at=MAY) == len(memory.recall("tennis", valid_at=MAY)) == 1
     assert memory.count(since=MAY) == len(memory.recall("tennis", since=MAY)) == 0
-    assert not memory.update(id, event_at=MARCH).event_resolved
-    assert memory.get(id).event_until is None
+    assert not memory.update(id, valid_from=MARCH).valid_resolved
+    assert memory.get(id).valid_until is None
 
 
 def test_a_scoped_handle_sees_and_changes_its_own(memory):
@@ -366,8 +366,8 @@ def test_explain_names_the_stage_and_the_successor(memory, moved):
     assert (told.returned, told.stage) == (False, "superseded")
     assert told.reason == f"it is superseded by {bergen}; include_superseded shows it"
     assert memory.explain("Dana", oslo, include_superseded=True).returned
-    assert memory.explain("Dana", oslo, held_at="2026-02-01").returned
-    assert memory.explain("Dana", turin, held_at="2026-02-01").reason == "it did not hold at held_at"
+    assert memory.explain("Dana", oslo, valid_at="2026-02-01").returned
+    assert memory.explain("Dana", turin, valid_at="2026-02-01").reason == "it did not hold at valid_at"
     assert memory.explain("Dana", oslo, kinds="fact").stage == "filter"
 
 
@@ -461,7 +461,7 @@ def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_
 
 def test_sql_shows_it(memory, moved):
     with memory._engine.store.read() as reader:
-        rows = reader.sql().execute("SELECT content, superseded_at, held_until, event_until FROM memories ORDER BY id")
+        rows = reader.sql().execute("SELECT content, superseded_at, held_until, valid_until FROM memories ORDER BY id")
         shown = [(text, superseded is not None, held, until) for text, superseded, held, until in rows]
     assert shown == [
         ("Dana lives in Oslo", True, "2026-03-01T00:00:00.000Z", None),

@@ -68,7 +68,7 @@ class Steps:
         def store() -> None:
             until = None if ends == NEVER else on(ends)
             text = f"statement {self.model.step}"
-            made.append(self.memory.remember(text, event_at=on(begins), event_until=until, supersedes=olds).id)
+            made.append(self.memory.remember(text, valid_from=on(begins), valid_until=until, supersedes=olds).id)
 
         def add() -> None:
             self.model.records["new"] = Statement(begins, ends, self.model.step)
@@ -101,7 +101,7 @@ class Steps:
         as_of = to_datetime(self.moments[past])
         for step, fields in ((model.step, {}), (past, {"as_of": as_of})):
             agree(memory, model.visible(step), fields)
-            agree(memory, model.visible(step, day), {**fields, "held_at": on(day)})
+            agree(memory, model.visible(step, day), {**fields, "valid_at": on(day)})
         agree(memory, {*model.records}, {"include_superseded": True})
 
 

@@ -24,9 +24,9 @@ def told():
     with Memory(":memory:", settings=STORING) as memory:
         memory.remember("one", created_at="2024-02-29T23:59:59Z")
         memory.remember("two", created_at="2024-03-01T00:00:00Z", scope="/a")
-        memory.remember("three", created_at="2024-05-01", event_at="2024-03-03T12:00:00Z", scope="/a/b", tags=["t"])
+        memory.remember("three", created_at="2024-05-01", valid_from="2024-03-03T12:00:00Z", scope="/a/b", tags=["t"])
         memory.remember("four", created_at="2024-03-04T01:00:00+02:00")
-        memory.remember("long ago", created_at="2024-03-04", event_at="1969-12-31T23:00:00Z")
+        memory.remember("long ago", created_at="2024-03-04", valid_from="1969-12-31T23:00:00Z")
         yield memory
 
 
@@ -75,7 +75,7 @@ _MOMENTS = st.integers(min_value=-62_135_596_800_000_000, max_value=253_402_300_
 def test_every_moment_is_in_its_day_week_and_month(moments):
     times = [_EPOCH + timedelta(microseconds=moment) for moment in moments]
     with Memory(":memory:", settings=STORING) as memory:
-        memory.remember_many({"text": f"text {number}", "event_at": time} for number, time in enumerate(times))
+        memory.remember_many({"text": f"text {number}", "valid_from": time} for number, time in enumerate(times))
         days = timeline(memory, "day")
         assert Counter({each.start.date(): each.memories for each in days}) == Counter(time.date() for time in times)
         months = {each.start.date(): each.memories for each in timeline(memory, "month")}

@@ -17,7 +17,7 @@ from tests.unit.memory.support import PLAIN, scored, state, unit
 EVERYTHING = {
     "text": "a text", "scope": "/a/b", "kind": "note", "tags": ("x", "y"), "importance": 0.25, "metadata": {"k": [1]},
     "context": "a header", "topic": "a topic", "source": "a source", "position": 3,
-    "created_at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC), "event_at": datetime(2025, 1, 1, tzinfo=UTC),
+    "created_at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC), "valid_from": datetime(2025, 1, 1, tzinfo=UTC),
     "expires_at": datetime(2999, 1, 1, tzinfo=UTC), "pinned": True,
 }  # fmt: skip
 
@@ -26,7 +26,7 @@ def test_remember_returns_the_record_as_get_will(memory):
     stored = memory.remember(**EVERYTHING)
     assert {name: getattr(stored, name) for name in EVERYTHING} == EVERYTHING
     assert stored.outcome == "created"
-    assert (stored.valid_from, stored.valid_to, stored.access_count) == (EVERYTHING["created_at"], None, 0)
+    assert (stored.recorded_from, stored.recorded_until, stored.access_count) == (EVERYTHING["created_at"], None, 0)
     again = memory.get(stored.id)
     assert again.outcome == "stored"
     assert {name: getattr(again, name) for name in EVERYTHING} == EVERYTHING
@@ -44,8 +44,8 @@ def test_ids_are_uuid7_in_the_order_of_writing(memory):
 
 def test_times_with_any_offset_are_one_moment(memory):
     offset = timezone(timedelta(hours=5, minutes=30))
-    stored = memory.remember("x", created_at=datetime(2026, 1, 1, 12, tzinfo=offset), event_at="2026-01-01T06:30:00Z")
-    assert stored.created_at == stored.event_at == datetime(2026, 1, 1, 6, 30, tzinfo=UTC)
+    stored = memory.remember("x", created_at=datetime(2026, 1, 1, 12, tzinfo=offset), valid_from="2026-01-01T06:30:00Z")
+    assert stored.created_at == stored.valid_from == datetime(2026, 1, 1, 6, 30, tzinfo=UTC)
     assert stored.created_at.tzinfo == UTC
 
 
@@ -145,9 +145,13 @@ def test_update_of_a_text_opens_a_version(memory):
     assert changed.outcome == "updated"
     assert changed.created_at == stored.created_at
     assert changed.updated_at > stored.updated_at
-    assert changed.valid_from > stored.valid_from
+    assert changed.recorded_from > stored.recorded_from
     old, new = memory.history(stored.id)
-    assert (old.text, old.valid_from, old.valid_to) == ("the first text", stored.valid_from, changed.valid_from)
+    assert (old.text, old.recorded_from, old.recorded_until) == (
+        "the first text",
+        stored.recorded_from,
+        changed.recorded_from,
+    )
     assert new == memory.get(stored.id)
     assert memory.stats().versions == 1
     assert memory.count() == 1
@@ -169,7 +173,7 @@ def test_update_of_a_text_opens_a_version(memory):
         ("source", None),
         ("position", 0),
         ("position", None),
-        ("event_at", datetime(2020, 1, 1, tzinfo=UTC)),
+        ("valid_from", datetime(2020, 1, 1, tzinfo=UTC)),
         ("expires_at", None),
         ("pinned", True),
     ],
@@ -203,7 +207,7 @@ def test_history_is_in_order_of_writing_whatever_the_clock_says(memory):
         memory.update(stored.id, text=word)
     assert [version.text for version in memory.history(stored.id)] == ["zero", "one", "two", "three"]
     versions = memory.history(stored.id)
-    assert all(a.valid_to == b.valid_from for a, b in pairwise(versions))
+    assert all(a.recorded_until == b.recorded_from for a, b in pairwise(versions))
 
 
 def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
@@ -217,7 +221,9 @@ def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
     monkeypatch.undo()
     versions = memory.history(stored.id)
     assert [version.text for version in versions] == ["zero", "one", "two", "three"]
-    assert all(version.valid_to is None or version.valid_to >= version.valid_from for version in versions)
+    assert all(
+        version.recorded_until is None or version.recorded_until >= version.recorded_from for version in versions
+    )
     assert memory.get(stored.id).text == "three"
     assert [hit.text for hit in memory.recall("three")] == ["three"]
     assert [record.text for record in memory.list(as_of=stored.created_at)] in (["zero"], ["three"])
@@ -225,13 +231,13 @@ def test_a_clock_that_was_set_back_disorders_no_history(memory, monkeypatch):
 
 def test_what_is_dated_ahead_of_the_clock_is_refused(memory):
     """It would be the last word for ever."""
-    with pytest.raises(InvalidInput, match=r"to come.*event_at"):
+    with pytest.raises(InvalidInput, match=r"to come.*valid_from"):
         memory.remember("zero", created_at="9999-01-01T00:00:00Z")
     with pytest.raises(InvalidItem, match="to come"):
         memory.remember_many([{"text": "zero", "created_at": datetime.now(UTC) + timedelta(minutes=6)}])
     assert memory.count() == 0
     assert memory.remember("zero", created_at=datetime.now(UTC) + timedelta(minutes=4)).outcome == "created"
-    assert memory.remember("one", event_at="2999-01-01T00:00:00Z").outcome == "created"
+    assert memory.remember("one", valid_from="2999-01-01T00:00:00Z").outcome == "created"
 
 
 def test_forget_by_id_by_ids_and_by_filter(memory):

@@ -96,7 +96,7 @@ def test_the_versions_of_a_memory():
         found = diffs_of(history)
         assert diffs_of(history[:1]) == diffs_of([]) == []
     assert [(each.from_, each.to) for each in found] == [
-        (history[0].valid_from, history[1].valid_from), (history[1].valid_from, history[2].valid_from),
+        (history[0].recorded_from, history[1].recorded_from), (history[1].recorded_from, history[2].recorded_from),
     ]  # fmt: skip
     said = found[1].to_dict()
     assert set(said) == {"from", "to", "parts"}

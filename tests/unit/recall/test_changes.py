@@ -109,19 +109,19 @@ def test_a_supersession_counts_where_the_texts_do_not_say_it(memory):
 
 
 def test_the_event_time_counts_not_the_order_of_writing(memory):
-    memory.remember(BERGEN, event_at="2022-01-01", vector=unit(0) + unit(1), policy=UNDETECTED)
-    memory.remember(OSLO, event_at="2019-01-01", vector=unit(0), policy=UNDETECTED)
+    memory.remember(BERGEN, valid_from="2022-01-01", vector=unit(0) + unit(1), policy=UNDETECTED)
+    memory.remember(OSLO, valid_from="2019-01-01", vector=unit(0), policy=UNDETECTED)
     assert texts(ask(memory, "Where does Dana live?")) == [BERGEN, OSLO]
 
 
 def test_what_is_announced_holds_from_when_it_was_said(memory):
     memory.remember(
-        "The review is on Friday", created_at="2026-01-05", event_at="2026-01-09", vector=unit(0), policy=UNDETECTED
+        "The review is on Friday", created_at="2026-01-05", valid_from="2026-01-09", vector=unit(0), policy=UNDETECTED
     )
     memory.remember(
         "The review is on Thursday",
         created_at="2026-01-06",
-        event_at="2026-01-08",
+        valid_from="2026-01-08",
         vector=unit(0) + unit(1),
         policy=UNDETECTED,
     )

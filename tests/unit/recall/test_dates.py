@@ -159,7 +159,7 @@ DIARY = [("2022-05-20", "We cooked ratatouille"), ("2023-05-12", "We cooked riso
 )
 def test_a_record_of_the_time_comes_first(memory, question, first):
     for day, text in DIARY:
-        memory.remember(text, event_at=day, created_at=ASKED - timedelta(minutes=1))
+        memory.remember(text, valid_from=day, created_at=ASKED - timedelta(minutes=1))
     hits = memory.recall(question, as_of=ASKED)
     assert hits[0].text == first
     assert "date" in hits[0].match_reasons
@@ -184,7 +184,7 @@ def test_last_week_is_seen_from_as_of(memory):
 
 
 def test_an_interval_counts_by_the_share_that_the_question_names(memory):
-    memory.remember("We cooked soup", event_at="2023-08-07", event_until="2023-08-14")
+    memory.remember("We cooked soup", valid_from="2023-08-07", valid_until="2023-08-14")
     shares = {"on 2023-08-10": 1 / 7, "in August 2023": 1.0, "from 2023-08-12 to 2023-08-20": 2 / 7, "in 2022": 0.0}
     for time, share in shares.items():
         (hit,) = memory.recall(f"What did we cook {time}?")

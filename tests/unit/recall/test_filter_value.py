@@ -169,4 +169,4 @@ def test_a_date_is_its_first_moment_in_utc(memory, day):
         since=moment, where={"created_at": {"lt": moment}}
     )
     assert memory.count(since=day) == 16
-    assert memory.remember("dated", event_at=day).event_at == moment
+    assert memory.remember("dated", valid_from=day).valid_from == moment

@@ -44,7 +44,7 @@ def corpus() -> list[dict[str, Any]]:
             "position": None if number % 7 == 0 else int(rng.integers(5)),
             "context": None if number % 6 else "Caroline",
             "created_at": (BEGIN + timedelta(days=number)).isoformat(),
-            "event_at": None if number % 3 else (BEGIN + timedelta(days=100 - number)).isoformat(),
+            "valid_from": None if number % 3 else (BEGIN + timedelta(days=100 - number)).isoformat(),
             "pinned": number % 10 == 0,
             "expires_at": "2026-06-01T00:00:00Z" if number % 11 == 0 else None,
         }
@@ -68,7 +68,7 @@ def value_of(item: dict[str, Any], field: str) -> Any:
         for key in field.split(".")[1:]:
             value = value.get(key) if isinstance(value, dict) else None
         return value
-    if field in ("created_at", "event_at", "expires_at"):
+    if field in ("created_at", "valid_from", "expires_at"):
         return None if item[field] is None else datetime.fromisoformat(item[field])
     return item[field]
 
@@ -200,9 +200,9 @@ CASES: list[dict[str, Any]] = [
     {"metadata.s": {"nin": []}},
     {"created_at": {"gte": "2026-02-01T00:00:00+00:00"}},
     {"created_at": {"lt": "2026-02-01T01:00:00+01:00"}},
-    {"event_at": None},
-    {"event_at": {"gt": "2026-03-01T00:00:00+00:00"}},
-    {"event_at": {"in": [ITEMS[0]["event_at"], ITEMS[3]["event_at"]]}},
+    {"valid_from": None},
+    {"valid_from": {"gt": "2026-03-01T00:00:00+00:00"}},
+    {"valid_from": {"in": [ITEMS[0]["valid_from"], ITEMS[3]["valid_from"]]}},
     {"expires_at": {"ne": None}},
     {"not": {"kind": "note"}},
     {"not": {"metadata.n": {"gt": 0}}},
@@ -315,7 +315,7 @@ def test_kinds(store, kinds):
 )
 def test_since_and_until_bound_the_event_else_the_creation(store, since, until):
     def moment(item: dict[str, Any]) -> datetime:
-        return datetime.fromisoformat(item["event_at"] or item["created_at"])
+        return datetime.fromisoformat(item["valid_from"] or item["created_at"])
 
     bounds = {
         "since": None if since is None else BEGIN + timedelta(days=since),
@@ -385,9 +385,9 @@ def test_k_hits_whenever_k_exist(path, limit):
 
 def test_as_of_answers_with_the_texts_of_that_time(on_disk):
     kept = on_disk.remember("the office is in Paris", vector=unit(1))
-    then = on_disk.get(kept.id).valid_from
+    then = on_disk.get(kept.id).recorded_from
     on_disk.update(kept.id, text="the office is in Oslo", vector=unit(2))
-    now = on_disk.get(kept.id).valid_from
+    now = on_disk.get(kept.id).recorded_from
     assert [(hit.id, hit.text) for hit in on_disk.recall("office Paris", as_of=then)] == [
         (kept.id, "the office is in Paris")
     ]

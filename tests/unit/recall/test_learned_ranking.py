@@ -188,7 +188,7 @@ def test_a_time_that_the_query_names_comes_before_what_resembles_the_query():
             ("Anna", "I'm leaving for Crete on Sunday", "2026-05-20"),
             ("Bob", "We should cut the marketing budget", "2026-05-11"),
         ):
-            memory.remember(text, context=who, event_at=moment)
+            memory.remember(text, context=who, valid_from=moment)
         found = memory.recall("What did Anna say in May?", limit=2)
         assert {hit.text for hit in found} == {
             "I think we should hire two more engineers",

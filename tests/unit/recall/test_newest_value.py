@@ -88,7 +88,7 @@ def test_texts_of_one_moment_stay_in_their_order(memory):
 def test_what_is_to_come_was_told_before(memory):
     ids = [
         memory.remember(
-            text, created_at=f"2024-0{month}-01T00:00:00Z", event_at=at, vector=unit(0) + 0.1 * month * unit(month)
+            text, created_at=f"2024-0{month}-01T00:00:00Z", valid_from=at, vector=unit(0) + 0.1 * month * unit(month)
         ).id
         for text, month, at in ((MARCH, 1, "2024-09-01T00:00:00Z"), (APRIL, 2, None))
     ]

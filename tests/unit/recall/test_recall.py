@@ -50,7 +50,7 @@ def test_hits_say_all_that_the_record_holds(memory):
     stored = memory.remember(
         "apple pie", scope="/a", kind="note", tags=["x", "y"], importance=0.9, context="recipes", source="book",
         metadata={"path": "a.md", "lines": [3, 7]}, position=4, created_at="2026-01-01T00:00:00Z",
-        event_at="2025-01-01T00:00:00Z",
+        valid_from="2025-01-01T00:00:00Z",
     )  # fmt: skip
     (hit,) = memory.recall("apple")
     assert isinstance(hit, Hit)
@@ -60,7 +60,7 @@ def test_hits_say_all_that_the_record_holds(memory):
     assert hit.metadata == {"path": "a.md", "lines": [3, 7]}
     assert (hit.source.id, hit.source.position, hit.source.path, hit.source.lines) == ("book", 4, "a.md", (3, 7))
     assert hit.created_at == datetime(2026, 1, 1, tzinfo=UTC)
-    assert hit.event_at == datetime(2025, 1, 1, tzinfo=UTC)
+    assert hit.valid_from == datetime(2025, 1, 1, tzinfo=UTC)
     assert 0 <= hit.score <= 1
     assert 0 <= hit.confidence <= 1
     assert hit.match_reasons == ("keyword", "importance")
@@ -239,7 +239,7 @@ def test_importance_lifts_and_lowers(memory):
 
 
 def test_a_future_memory_is_not_older_than_a_new_one(memory):
-    memory.remember("apple", event_at="2999-01-01T00:00:00Z")
+    memory.remember("apple", valid_from="2999-01-01T00:00:00Z")
     assert memory.recall("apple")[0].signals["decay"] == pytest.approx(1.0, abs=1e-4)
 
 

@@ -29,7 +29,7 @@ def test_words_that_ask_are_no_gaps(memory):
 
 
 def test_a_time_that_a_hit_meets_is_no_gap(memory):
-    memory.remember("We cooked soup", event_at="2023-08-07")
+    memory.remember("We cooked soup", valid_from="2023-08-07")
 
     def gaps(question):
         return memory.recall(question, gap_confidence=1.0).evidence_gaps

@@ -57,7 +57,7 @@ def test_a_name_in_the_text_is_no_speaker(memory):
 def test_the_speaker_follows_changes_versions_and_a_reopened_file(path):
     with Memory(path, embedder="none") as memory:
         stored = memory.remember("The hotel was fine", context="Anna")
-        before = memory.get(stored.id).valid_from
+        before = memory.get(stored.id).recorded_from
         memory.update(stored.id, context="Bob")
         assert speakers(memory, "Bob's hotel") == {"Bob"}
         assert speakers(memory, "Anna's hotel") == set()

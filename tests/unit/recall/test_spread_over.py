@@ -144,7 +144,7 @@ def test_a_token_budget_keeps_what_adds_most(diary):
 
 
 def test_events_are_placed_by_when_they_happened(memory):
-    first = memory.remember("the flat in Porto", created_at=BEGIN, event_at=BEGIN + timedelta(days=9))
+    first = memory.remember("the flat in Porto", created_at=BEGIN, valid_from=BEGIN + timedelta(days=9))
     second = memory.remember("the house in Porto", created_at=BEGIN + timedelta(days=1))
     assert [hit.id for hit in memory.recall("Porto", spread_over="time")] == [second.id, first.id]
 

@@ -39,7 +39,7 @@ def test_words_follow_the_tags(path):
 
 def test_an_earlier_version_has_its_own_tags(memory):
     one = memory.remember("We chose MySQL", tags=["database"])
-    before = memory.get(one.id).valid_from
+    before = memory.get(one.id).recorded_from
     memory.update(one.id, text="We chose Redis")
     memory.update(one.id, tags=["cache"])
     assert found(memory, "database", as_of=before) == ["We chose MySQL"]

@@ -69,13 +69,13 @@ def test_a_memory_that_another_of_its_source_stands_for(memory):
 def test_a_memory_of_a_time_that_is_covered_already(memory):
     memory.remember_many(
         [
-            {"text": f"apple pie {'x ' * number}", "event_at": f"2026-0{month}-01"}
+            {"text": f"apple pie {'x ' * number}", "valid_from": f"2026-0{month}-01"}
             for number, month in enumerate((1, 1, 1, 5, 9))
         ]
     )
     options = {"spread_over": "time", "decay": "none"}
     found = {hit.id for hit in memory.recall("apple pie", limit=3, **options)}
-    left = next(each.id for each in memory.list() if each.event_at.month == 1 and each.id not in found)
+    left = next(each.id for each in memory.list() if each.valid_from.month == 1 and each.id not in found)
     assert lost(memory, "apple pie", left, k=3, **options) == "spread"
 
 

@@ -76,7 +76,7 @@ def test_a_comparison_uses_the_index_of_its_column(memory, where, searched, scop
 def test_the_kind_of_records_in_a_scope_uses_the_index_of_both(memory):
     for chosen in (Filter(scope="/a", kinds=["note"]), Filter(scope="/a", where={"kind": "note"})):
         for plan in plans(memory, chosen.within("/")):
-            assert "INDEX record_scope (scope_id=? AND kind=? AND valid_to=?)" in plan
+            assert "INDEX record_scope (scope_id=? AND kind=? AND recorded_until=?)" in plan
 
 
 def test_an_operator_is_one_function_in_one_table(memory, monkeypatch):

@@ -102,7 +102,7 @@ def derived(memory: Memory) -> dict[int, tuple[bytes, ...]]:
     with memory._engine.store.read() as reader:
         rows = reader.connection.execute(
             "SELECT v.id, v.record_id, v.value FROM vector v JOIN record r ON r.id = v.record_id "
-            "WHERE r.valid_to IS NULL ORDER BY v.id"
+            "WHERE r.recorded_until IS NULL ORDER BY v.id"
         ).fetchall()
     ids, owners, values = zip(*rows, strict=True)
     made = pack(np.array(ids), np.array(owners), np.array([np.frombuffer(value, dtype="<f4") for value in values]))

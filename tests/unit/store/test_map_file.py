@@ -16,13 +16,13 @@ HEADER = MapHeader(method="pca", asked="umap", computed_at=1_750_000_000_000_000
 def points(count):
     rows = np.zeros(count, dtype=POINT)
     rows["id"] = np.arange(1, count + 1) * 3
-    rows["valid_from"] = 1_750_000_000_000_000 + np.arange(count)
+    rows["recorded_from"] = 1_750_000_000_000_000 + np.arange(count)
     rows["x"], rows["y"] = np.linspace(0, 1, count), np.linspace(1, 0, count)
     rows["added"] = np.arange(count) % 2
     return rows
 
 
-FIELDS = ["id", "valid_from", "x", "y", "added"]
+FIELDS = ["id", "recorded_from", "x", "y", "added"]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_erased_points_are_overwritten(written):
     map_file.erase(written, [*gone["id"].tolist(), 1, 10**12])
     after = content(written)
     assert len(after) == len(before)
-    assert not any(row[each].tobytes() in after for row in gone for each in ("id", "valid_from"))
+    assert not any(row[each].tobytes() in after for row in gone for each in ("id", "recorded_from"))
     assert map_file.read(written).points["id"].tolist() == [
         number for number in points(50)["id"].tolist() if number not in gone["id"]
     ]

@@ -53,7 +53,7 @@ def test_damage_is_found_and_mended(store, statement, problem):
         _, a, b, c, *_ = writer.records.insert(rows, None)
         writer.records.insert([row("alone")], None)
         writer.supersessions.put([Supersession(a, b, NOW, NOW), Supersession(b, c, NOW, NOW)])
-        writer.records.change_text(a, row("a", "changed", valid_from=NOW + 1), None)
+        writer.records.change_text(a, row("a", "changed", recorded_from=NOW + 1), None)
     assert store.verify().problems == ()
     assert any(problem in name for name in damaged(store, statement))
     store.rebuild()

@@ -56,7 +56,7 @@ def test_many_at_once_are_derived_as_one_by_one(path):
                 "kind": ("memory", "episode")[number % 2], "scope": f"/team/{number % 3}",
                 "tags": ("words", f"t{number % 5}")[: number % 3],
                 **({"source": f"s{number % 7}", "position": number} if number % 4 else {}),
-                **({"event_at": "1960-05-04T10:00:00+00:00", "event_until": "2030-01-01"} if number % 5 == 0 else {}),
+                **({"valid_from": "1960-05-04T10:00:00+00:00", "valid_until": "2030-01-01"} if number % 5 == 0 else {}),
                 **({"created_at": "1950-01-01", "expires_at": "2199-01-01"} if number % 6 == 0 else {}),
             }
             for number in range(130)
@@ -106,7 +106,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         memory.link(ids[0], ids[5])
         memory.update(ids[1], text="a changed text", vector=unit(50))
         before = scored(memory.recall("common changed", vector=unit(2), decay="none"))
-        history = [(version.text, version.valid_from, version.valid_to) for version in memory.history(ids[1])]
+        history = [(version.text, version.recorded_from, version.recorded_until) for version in memory.history(ids[1])]
     diverge(
         stored,
         "DROP TABLE session_fts; DROP TABLE record_terms; DROP TABLE term; DELETE FROM feed",
@@ -115,7 +115,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         assert not memory.verify().ok
         assert memory.rebuild().problems == ()
         assert scored(memory.recall("common changed", vector=unit(2), decay="none")) == before
-        assert [(each.text, each.valid_from, each.valid_to) for each in memory.history(ids[1])] == history
+        assert [(each.text, each.recorded_from, each.recorded_until) for each in memory.history(ids[1])] == history
 
 
 def test_a_recall_in_another_handle_follows_a_rebuild(stored):

@@ -53,13 +53,13 @@ def test_nothing_is_added_to_what_never_changed(use):
 
 
 def test_recall_at_a_past_time_says_until_when_that_held(use, embedded):
-    old = embedded.remember(OSLO, event_at="2024-03-01")
-    new = embedded.remember(BERGEN, event_at="2026-06-10", supersedes=old.id)
-    (then,) = use("recall", query="Where does Dana live?", held_at="2025-01-01T00:00:00Z")["results"]
+    old = embedded.remember(OSLO, valid_from="2024-03-01")
+    new = embedded.remember(BERGEN, valid_from="2026-06-10", supersedes=old.id)
+    (then,) = use("recall", query="Where does Dana live?", valid_at="2025-01-01T00:00:00Z")["results"]
     assert (then["content"], then["until"]) == (OSLO, "2026-06-10T00:00:00Z")
     assert then["superseded_by"] == [new.id]
-    error = use("recall", query="Where does Dana live?", held_at="some time ago")["error"]
-    assert (error["type"], error["field"]) == ("invalid_value", "held_at")
+    error = use("recall", query="Where does Dana live?", valid_at="some time ago")["error"]
+    assert (error["type"], error["field"]) == ("invalid_value", "valid_at")
 
 
 def test_history_shows_what_was_and_what_holds(use, moved, embedded):

@@ -29,7 +29,7 @@ _FIGURES = {"recall": "recall@{k}", "hit": "hit@{k}", "hit_at_1": "hit@1", "mrr"
 # What helps against the losses of a stage.
 _REMEDIES = {
     "filter": "the question's filter, a scope or a time hides it",
-    "superseded": "another memory stands in its place: include_superseded or held_at shows it",
+    "superseded": "another memory stands in its place: include_superseded or valid_at shows it",
     "candidates": "neither meaning nor words found it: more candidates, or another embedder",
     "threshold": "lower min_confidence or min_score",
     "diversify": "raise mmr_lambda",

@@ -69,7 +69,7 @@ class FilterOptions(SelectOptions, total=False):
     since: Annotated[str | None, option("TIME", "Not older than this: a date, or ISO 8601 with an offset.")]
     until: Annotated[str | None, option("TIME", "Not newer than this.")]
     as_of: Annotated[str | None, option("TIME", "What the store knew at this time.")]
-    held_at: Annotated[str | None, option("TIME", "What held at this time, superseded since or not.")]
+    valid_at: Annotated[str | None, option("TIME", "What held at this time, superseded since or not.")]
     include_superseded: Annotated[bool | None, flag("Also what others have superseded.", "--include-superseded")]
 
 

@@ -116,7 +116,7 @@ def _holds(record: Record) -> str:
     """When a memory holds, where that is known, and how often it was remembered."""
     since, until = (
         "" if moment is None else f"{moment:%Y-%m-%d}"
-        for moment in (record.event_at, record.held_until or record.event_until)
+        for moment in (record.valid_from, record.held_until or record.valid_until)
     )
     span = f"{since}..{until}" if until else since
     said = f"said {record.occurrences:,} times" if record.occurrences > 1 else ""

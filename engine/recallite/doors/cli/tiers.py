@@ -40,17 +40,17 @@ def log_episode(
     tag: Tag = None,
     cost: Annotated[float | None, typer.Option(help="What it cost.")] = None,
     duration_ms: Annotated[float | None, typer.Option(help="How long it took, in milliseconds.")] = None,
-    event_at: EventAt = None,
+    valid_from: EventAt = None,
 ) -> Record:
     """Store an episode; prints its id."""
     return memory.episodes.log(
         content, event_type=type, agent=agent, task_id=task, importance=importance, pinned=pinned, tags=tag or (),
-        cost=cost, duration_ms=duration_ms, event_at=event_at,
+        cost=cost, duration_ms=duration_ms, valid_from=valid_from,
     )  # fmt: skip
 
 
 def _episode_row(episode: Record) -> tuple[object, ...]:
-    when, type = stamp(episode.event_at or episode.created_at), episode.metadata.get("event_type")
+    when, type = stamp(episode.valid_from or episode.created_at), episode.metadata.get("event_type")
     return episode.id, when, type, f"{episode.importance:.2f}", episode.text
 
 

@@ -52,14 +52,14 @@ class FieldOptions(TypedDict, total=False):
     topic: Annotated[str | None, option("TEXT", "The topic it belongs to.")]
     source: Annotated[str | None, option("NAME", "The document or session it comes from.")]
     position: Annotated[int | None, option("N", "Its place in the source.")]
-    event_at: EventAt
-    event_until: Annotated[str | None, option("TIME", "When what it says ended, or will end.")]
+    valid_from: EventAt
+    valid_until: Annotated[str | None, option("TIME", "When what it says ended, or will end.")]
     expires_at: Annotated[str | None, option("TIME", "When it stops being true.")]
     vector: Vector
 
 
 _CLEARED: dict[str, Any] = {
-    "context": None, "topic": None, "source": None, "position": None, "event_at": None, "event_until": None,
+    "context": None, "topic": None, "source": None, "position": None, "valid_from": None, "valid_until": None,
     "expires_at": None, "tags": (), "metadata": {},
 }  # fmt: skip
 _OF_FILES = ("texts", "scope", "workers", "as_json")

@@ -60,11 +60,11 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
-    held_at: Time | None = None
+    valid_at: Time | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
         hits = call.memory.recall(
-            self.query, limit=self.limit, tags=self.tags, since=self.since, until=self.until, held_at=self.held_at,
+            self.query, limit=self.limit, tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at,
             token_budget=call.token_budget,
         )  # fmt: skip
         return FoundMemories(

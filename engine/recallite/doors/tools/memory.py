@@ -87,7 +87,7 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons; give content or query; held_at: a past time"""
+    """find memories by meaning, recency and importance, with reasons; give content or query; valid_at: a past time"""
 
     content: Question | None = None
     query: Query | None = None
@@ -95,7 +95,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
-    held_at: Time | None = None
+    valid_at: Time | None = None
     spread_over: SpreadOver | None = None
 
     def __call__(self, call: Call) -> Recalled:
@@ -106,7 +106,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
             )  # fmt: skip
         hits = call.memory.recall(
             self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
-            held_at=self.held_at, kinds=_KINDS, profile=_profile(call.memory, "hermes"),
+            valid_at=self.valid_at, kinds=_KINDS, profile=_profile(call.memory, "hermes"),
             spread_over=self.spread_over,  # type: ignore[arg-type]  # checked by the field
         )  # fmt: skip
         return Recalled(

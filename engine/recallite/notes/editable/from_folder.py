@@ -261,7 +261,7 @@ class _Run:
         fields = structs.asdict(entry)
         if entry.holds_from is None:
             begun = writer.records.get(row_id(writer, new, self._base))
-            fields["holds_from"] = written_time(begun.event_at or begun.created_at)
+            fields["holds_from"] = written_time(begun.valid_from or begun.created_at)
         if entry.known_from is None:
             fields["known_from"] = written_time(to_datetime(now_us()))
         return fields
@@ -296,6 +296,6 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     given = {name: getattr(fields, name) for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__}
     return Incoming(
         **{**given, "id": public_id}, text=section.text, scope=scope, base_importance=fields.base_importance,
-        updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
-        event_resolved=fields.event_resolved, repeated=fields.repeated,
+        updated_at=fields.updated_at or fields.created_at, recorded_from=fields.recorded_from,
+        valid_resolved=fields.valid_resolved, repeated=fields.repeated,
     )  # fmt: skip

@@ -36,7 +36,7 @@ _IGNORED = f"{OWN}/.gitignore"
 _JOINED = ("links", "superseded_by")
 _SHARED = tuple(name for name in Fields.__struct_fields__ if name in Record.__struct_fields__ and name not in _JOINED)
 _CHANGEABLE = (
-    "context", "kind", "tags", "importance", "metadata", "topic", "source", "position", "event_at", "event_until",
+    "context", "kind", "tags", "importance", "metadata", "topic", "source", "position", "valid_from", "valid_until",
     "expires_at", "pinned",
 )  # fmt: skip
 
@@ -142,7 +142,7 @@ def fields_of(record: Record, joined: Joined) -> Fields:
     """The comment of a memory's section."""
     held = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in held.items() if isinstance(value, datetime)}
-    same = {name: None for name in ("updated_at", "valid_from") if held[name] == record.created_at}
+    same = {name: None for name in ("updated_at", "recorded_from") if held[name] == record.created_at}
     listed = tuple(
         LinkTo(link.target, link.type, link.strength, written_time(link.created_at), link.reason)
         for link in sorted(joined.links.get(record.id, ()), key=lambda link: (link.target, link.type))
@@ -158,7 +158,7 @@ def changeable_fields(scope: str, fields: Fields, text: str) -> dict[str, Any]:
     changeable = {name: getattr(fields, name) for name in _CHANGEABLE}
     times = {
         name: optional_datetime(check_time(changeable[name], name))
-        for name in ("event_at", "event_until", "expires_at")
+        for name in ("valid_from", "valid_until", "expires_at")
     }
     return {**changeable, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags))}
 

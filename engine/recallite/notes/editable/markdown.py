@@ -86,11 +86,11 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     position: int | None = None
     context: str | None = None
     created_at: str | None = None
-    event_at: str | None = None
-    event_until: str | None = None
-    event_resolved: bool = False
-    updated_at: str | None = None
     valid_from: str | None = None
+    valid_until: str | None = None
+    valid_resolved: bool = False
+    updated_at: str | None = None
+    recorded_from: str | None = None
     expires_at: str | None = None
     expires_after: timedelta | None = None
     indexed: bool = True
@@ -173,7 +173,7 @@ def _render(stored: datetime, fields: Fields, text: str) -> str:
 
 
 def _superseded_since(fields: Fields) -> str | None:
-    """The event time at which what stands in its place began to hold."""
+    """The valid time at which what stands in its place began to hold."""
     standing = (each.holds_from for each in fields.superseded_by if each.known_until is None)
     return min((time for time in standing if time is not None), default=None)
 

@@ -194,7 +194,7 @@ def _records(reader: Reader, ids: Collection[int]) -> dict[int, Record]:
 
 def _begins(record: Record) -> tuple[datetime, datetime, str]:
     """The time as of which a memory says what it does, and what decides between equals."""
-    given = None if record.event_resolved else record.event_at
+    given = None if record.valid_resolved else record.valid_from
     return given or record.created_at, record.created_at, record.id
 
 

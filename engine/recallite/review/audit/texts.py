@@ -47,7 +47,7 @@ def of_texts(
 
 def _stale(record: Record, now: int) -> str | None:
     moment = to_datetime(now)
-    age_days = (moment - (record.event_at or record.created_at)).days
+    age_days = (moment - (record.valid_from or record.created_at)).days
     if record.kind in MADE_ELSEWHERE:
         return None
     when = passing_time(record.text) if age_days > _PASSED_DAYS else None

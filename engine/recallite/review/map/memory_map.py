@@ -275,9 +275,9 @@ def _open_rows(reader: Reader) -> NDArray[np.void]:
     found = []
     for bounds in reader.blocks.ranges("columns"):
         columns = reader.blocks.column_range(bounds)
-        is_open = columns.valid_to == NEVER
+        is_open = columns.recorded_until == NEVER
         rows = np.zeros(int(is_open.sum()), dtype=POINT)
-        rows["id"], rows["valid_from"] = columns.ids[is_open], columns.valid_from[is_open]
+        rows["id"], rows["recorded_from"] = columns.ids[is_open], columns.recorded_from[is_open]
         found.append(rows)
     return np.concatenate(found) if found else np.zeros(0, dtype=POINT)
 
@@ -288,7 +288,7 @@ def _same(rows: NDArray[np.void], others: NDArray[np.void]) -> NDArray[np.bool_]
         return np.zeros(len(rows), dtype=np.bool_)
     places = np.minimum(np.searchsorted(others["id"], rows["id"]), len(others) - 1)
     there = others[places]
-    same: NDArray[np.bool_] = (there["id"] == rows["id"]) & (there["valid_from"] == rows["valid_from"])
+    same: NDArray[np.bool_] = (there["id"] == rows["id"]) & (there["recorded_from"] == rows["recorded_from"])
     return same
 
 

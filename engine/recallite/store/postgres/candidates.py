@@ -29,7 +29,7 @@ _MOST_EF = 1000
 _MOST_SCANNED = 400_000
 # The mean length of a record comes from so many.
 _SAMPLE = 20_000
-_OPEN = "r.indexed AND r.valid_to IS NULL"
+_OPEN = "r.indexed AND r.recorded_until IS NULL"
 _IDS = np.dtype(">i8")
 _IDS_AND_SIZES = np.dtype([("id", ">i8"), ("size", ">i4")])
 
@@ -160,10 +160,10 @@ class PostgresCandidates(Repository):
         joined = f"(SELECT count(*) FROM record r JOIN record_terms t ON t.record_id = r.id WHERE {has} AND"
         if scopes is None:
             # To look up the record of each takes ten times as long as to count them, and closed versions are few.
-            every, closed = f"(SELECT count(*) FROM record_terms t WHERE {has})", "r.valid_to IS NOT NULL)"
+            every, closed = f"(SELECT count(*) FROM record_terms t WHERE {has})", "r.recorded_until IS NOT NULL)"
         else:
             within, bound = f"r.scope_id {LISTED.replace('?', '?2')}", (self._id_array(scopes),)
-            every, closed = f"{joined} {within})", f"r.valid_to IS NOT NULL AND {within})"
+            every, closed = f"{joined} {within})", f"r.recorded_until IS NOT NULL AND {within})"
         rows = self._rows(
             f"SELECT c.value, {every}, {joined} {closed} FROM carray(?1) c", (self._id_array(terms), *bound)
         )
@@ -193,7 +193,7 @@ def _beside(direction: str, order: str) -> str:
 
     Two parts, so that each is read from the index in order.
     """
-    chained = "FROM record n WHERE n.source_id = r.source_id AND n.valid_to IS NULL AND n.indexed"
+    chained = "FROM record n WHERE n.source_id = r.source_id AND n.recorded_until IS NULL AND n.indexed"
     ordered = f"ORDER BY n.position {order}, n.id {order} LIMIT 2"
     placed = f"SELECT n.id, n.position {chained} AND (n.position, n.id) {direction} (r.position, r.id) {ordered}"
     bare = f"SELECT n.id, n.position {chained} AND n.position IS NULL AND "
@@ -214,7 +214,7 @@ def _chain(direction: str, order: str, nulls: str) -> str:
 
 _CHAINS = (
     "SELECT DISTINCT pair.before, pair.after FROM (SELECT r.id, b.ids AS before, a.ids AS after FROM carray(?) c "
-    f"JOIN record r ON r.id = c.value AND r.source_id IS NOT NULL AND r.valid_to IS NULL "
+    f"JOIN record r ON r.id = c.value AND r.source_id IS NOT NULL AND r.recorded_until IS NULL "
     f"JOIN {_chain('<', 'DESC', 'FIRST')} b ON true JOIN {_chain('>', 'ASC', 'LAST')} a ON true) found "
     "JOIN LATERAL (VALUES (before[2], before[1]), (before[1], found.id), (found.id, after[1]), "
     "(after[1], after[2])) pair(before, after) ON true "

@@ -14,8 +14,8 @@ _REALS = ("importance",)
 _WHOLE = (
     "position",
     "created_at",
-    "event_at",
-    "event_until",
+    "valid_from",
+    "valid_until",
     "updated_at",
     "expires_at",
     "superseded_at",

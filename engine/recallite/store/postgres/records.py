@@ -13,7 +13,7 @@ from recallite.store.sql.records import SqlRecords
 from recallite.system.messages import shown
 
 # As a join with the array, a table without statistics was read whole.
-BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND valid_to IS NULL"
+BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND recorded_until IS NULL"
 
 
 class PostgresRecords(SqlRecords):

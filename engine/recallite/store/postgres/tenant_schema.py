@@ -143,7 +143,7 @@ RULES: dict[str, Rule] = {
     # By the index: of all records the first of a kind may be far behind those of others.
     "kind": Rule(
         "EXISTS (SELECT FROM scope s WHERE (SELECT r.id FROM record r WHERE r.scope_id = s.id AND r.kind = kind.name "
-        "ORDER BY r.valid_to LIMIT 1) IS NOT NULL)",
+        "ORDER BY r.recorded_until LIMIT 1) IS NOT NULL)",
         _READ,
     ),
     "scope_tag": Rule(_MINE, _READ),

@@ -119,7 +119,7 @@ class Overview(Protocol):
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
         """How many records that a filter admits tell of each day that has any: days since 1970 (UTC), ascending.
 
-        A record tells of its event time, else of when it was created.
+        A record tells of its valid time, else of when it was created.
         """
 
 

@@ -55,10 +55,10 @@ class Supersessions(Protocol):
     ) -> dict[int, tuple[int, tuple[str, ...]]]:
         """When each of these versions stopped to hold, and the ids of what supersedes it; current ones are absent."""
 
-    def undone(self, known_at: int, held_at: int | None = None) -> list[int]:
+    def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
         """Row ids of all versions that were superseded at `known_at` by what has been undone since.
 
-        With `held_at` only those that, as it was known then, no longer held at that event time.
+        With `valid_at` only those that, as it was known then, no longer held at that valid time.
         """
 
     def lapses(self) -> list[tuple[int, int]]:
@@ -81,7 +81,7 @@ class SupersessionWriter(Supersessions, Protocol):
         """End the standing supersessions of these records by others, and remove their links; returns how many."""
 
     def hold_from(self, new_id: int, before: int, after: int) -> None:
-        """Have what this record supersedes from one event time on be superseded from another on."""
+        """Have what this record supersedes from one valid time on be superseded from another on."""
 
     def derive(self, ids: Sequence[int]) -> None:
         """Set again what is derived from the supersessions of these records, by others."""

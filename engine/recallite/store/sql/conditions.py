@@ -21,7 +21,7 @@ _NAMES = {
     "source": "(SELECT name FROM source WHERE id = r.source_id)",
 }
 _STANDING = "(SELECT name FROM standing WHERE record_id = r.id)"
-_BEGINS = "coalesce(r.event_at, r.created_at)"
+_BEGINS = "coalesce(r.valid_from, r.created_at)"
 # Versions whose record was superseded at one time, as the store knew it, by what has been undone since.
 _UNDONE = (
     "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
@@ -51,8 +51,8 @@ class Conditions(ABC):
     def matching(self, chosen: Filter, now: int, versions: Versions = "current") -> Condition:
         """The records that a filter admits, among these versions."""
         parts = [_of_versions(versions, now if chosen.as_of is None else chosen.as_of, known=chosen.as_of is not None)]
-        if chosen.held_at is not None:
-            parts += _held(chosen.held_at, now, chosen.as_of)
+        if chosen.valid_at is not None:
+            parts += _held(chosen.valid_at, now, chosen.as_of)
         elif versions == "current" and not chosen.include_superseded:
             parts += _unsuperseded(now, chosen.as_of)
         if chosen.scopes:
@@ -60,7 +60,7 @@ class Conditions(ABC):
         if chosen.kinds:
             parts.append(self._compile(Comparison("kind", "in", chosen.kinds), chosen.base))
         if chosen.since is not None:
-            parts.append(Condition("coalesce(r.event_until - 1, r.event_at, r.created_at) >= ?", (chosen.since,)))
+            parts.append(Condition("coalesce(r.valid_until - 1, r.valid_from, r.created_at) >= ?", (chosen.since,)))
         if chosen.until is not None:
             parts.append(Condition(f"{_BEGINS} <= ?", (chosen.until,)))
         if chosen.tags:
@@ -142,13 +142,17 @@ class Conditions(ABC):
 def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
     unexpired = Condition("r.expires_at IS NULL OR r.expires_at > ?", (moment,))
     if versions == "current" and known:
-        at_the_time = "r.created_at <= ? AND r.valid_from <= ? AND (r.valid_to IS NULL OR r.valid_to > ?)"
+        at_the_time = (
+            "r.created_at <= ? AND r.recorded_from <= ? AND (r.recorded_until IS NULL OR r.recorded_until > ?)"
+        )
         return Condition(at_the_time, (moment, moment, moment)) & unexpired
     if versions == "current":
-        return Condition("r.valid_to IS NULL") & unexpired
+        return Condition("r.recorded_until IS NULL") & unexpired
     if versions == "expired":
-        return Condition("r.valid_to IS NULL AND r.expires_at <= ?", (moment,))
-    return Condition({"open": "r.valid_to IS NULL", "closed": "r.valid_to IS NOT NULL", "any": "true"}[versions])
+        return Condition("r.recorded_until IS NULL AND r.expires_at <= ?", (moment,))
+    return Condition(
+        {"open": "r.recorded_until IS NULL", "closed": "r.recorded_until IS NOT NULL", "any": "true"}[versions]
+    )
 
 
 def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
@@ -161,10 +165,10 @@ def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
 
 
 def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
-    """What held at an event time, as it is known now or was at `known_at`."""
+    """What held at a valid time, as it is known now or was at `known_at`."""
     parts = [
         Condition(f"{_BEGINS} <= ?", (moment,)),
-        Condition("r.event_until IS NULL OR r.event_resolved OR r.event_until > ?", (moment,)),
+        Condition("r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?", (moment,)),
     ]
     if known_at is None:
         return [*parts, Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]

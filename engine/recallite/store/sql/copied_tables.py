@@ -89,8 +89,8 @@ TABLES = (
     _table(
         "record",
         "id i, public_id t, kind t, scope_id i, text t, context t?, importance f, base_importance f?, pinned b, "
-        "topic t?, source_id i?, position i?, created_at i, event_at i?, event_until i?, event_resolved b, "
-        "updated_at i, expires_at i?, expires_after i?, valid_from i, valid_to i?, superseded_at i?, "
+        "topic t?, source_id i?, position i?, created_at i, valid_from i?, valid_until i?, valid_resolved b, "
+        "updated_at i, expires_at i?, expires_after i?, recorded_from i, recorded_until i?, superseded_at i?, "
         "superseded_until i?, held_until i?, metadata t?, content_hash x, embedding_state t, indexed b",
         chosen=_SCOPED,
         large=True,

@@ -53,7 +53,7 @@ class SqlDocuments(Repository):
         rows = self._execute(
             f"SELECT r.id, r.text, r.context, r.position, r.metadata, r.created_at, {TAGS_SQL}, r.embedding_state "
             "FROM record r "
-            f"WHERE r.source_id = ? AND r.kind = '{CHUNK_KIND}' AND r.valid_to IS NULL ORDER BY r.position, r.id",
+            f"WHERE r.source_id = ? AND r.kind = '{CHUNK_KIND}' AND r.recorded_until IS NULL ORDER BY r.position, r.id",
             (source_id,),
         )
         return read_rows(rows, Chunk, "chunk")
@@ -96,7 +96,7 @@ class SqlDocuments(Repository):
             "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (self._id_array(sources),)
         )
         chunks = self._column(
-            f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND valid_to IS NULL "
+            f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND recorded_until IS NULL "
             "AND source_id IN (SELECT value FROM carray(?))",
             (self._id_array(sources),),
         )

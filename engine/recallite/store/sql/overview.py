@@ -54,7 +54,7 @@ class SqlOverview(Repository):
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
         condition = self._tx.conditions.matching(chosen, now)
         # Integer division rounds towards zero: times before 1970 are shifted first.
-        moment = "coalesce(r.event_at, r.created_at)"
+        moment = "coalesce(r.valid_from, r.created_at)"
         day = f"({moment} - ((({moment} % {_DAY_US}) + {_DAY_US}) % {_DAY_US})) / {_DAY_US}"
         return self._rows(
             f"SELECT {day} AS day, count(*) FROM {_from(chosen)} WHERE {condition.sql} GROUP BY day ORDER BY day",

@@ -36,8 +36,8 @@ _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON 
 
 # Rows in the order of the array: `IN (SELECT value FROM carray(?))` sorts them first, which takes twice the time.
 _FOUND = (
-    "SELECT r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.event_at, r.event_until, "
-    "r.event_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position, r.id, "
+    "SELECT r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.valid_from, r.valid_until, "
+    "r.valid_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position, r.id, "
     "EXISTS (SELECT 1 FROM record_tag t WHERE t.record_id = r.id) FROM carray(?) c "
     "CROSS JOIN record r ON r.id = c.value JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 )
@@ -55,9 +55,9 @@ _NAMED = json_list(
 
 _RECORD = (
     f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, "
-    "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
-    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
-    "(SELECT name FROM standing WHERE record_id = r.id), r.event_until, r.event_resolved, r.superseded_at, "
+    "r.pinned, r.topic, o.name, r.position, r.created_at, r.valid_from, r.updated_at, a.accessed_at, r.expires_at, "
+    f"coalesce(a.count, 0), r.recorded_from, r.recorded_until, r.metadata, r.embedding_state, "
+    "(SELECT name FROM standing WHERE record_id = r.id), r.valid_until, r.valid_resolved, r.superseded_at, "
     f"r.held_until, r.indexed, r.expires_after, "
     f"{_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
     f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} "
@@ -89,18 +89,18 @@ class _RecordRow(NamedTuple):
     source: str | None
     position: int | None
     created_at: Moment
-    event_at: Moment | None
+    valid_from: Moment | None
     updated_at: Moment
     accessed_at: Moment | None
     expires_at: Moment | None
     access_count: int
-    valid_from: Moment
-    valid_to: Moment | None
+    recorded_from: Moment
+    recorded_until: Moment | None
     metadata: str | None
     embedding_state: EmbeddingState
     standing: Standing | None
-    event_until: Moment | None
-    event_resolved: bool | int
+    valid_until: Moment | None
+    valid_resolved: bool | int
     superseded_at: Moment | None
     held_until: Moment | None
     indexed: bool | int
@@ -120,9 +120,9 @@ class _FoundRow(NamedTuple):
     context: str | None
     importance: float
     created_at: Moment
-    event_at: Moment | None
-    event_until: Moment | None
-    event_resolved: bool | int
+    valid_from: Moment | None
+    valid_until: Moment | None
+    valid_resolved: bool | int
     updated_at: Moment
     topic: str | None
     metadata: str | None
@@ -136,14 +136,15 @@ class _FoundRow(NamedTuple):
 _as_found = partial(tuple.__new__, Found)
 
 _WRITTEN_FIELDS = (
-    "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "event_at", "event_until",
-    "updated_at", "expires_at", "expires_after", "valid_from", "metadata", "content_hash", "scope", "source",
+    "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "valid_from",
+    "valid_until",
+    "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope", "source",
 )  # fmt: skip
 _WRITTEN = ", ".join([f"r.{name}" for name in _WRITTEN_FIELDS[:-2]] + ["s.path", "o.name"])
 
 _SELECT = (
-    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
-    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
+    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.recorded_from "
+    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL "
     "AND (r.expires_at IS NULL OR r.expires_at > ?1) "
     "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
@@ -197,12 +198,12 @@ class SqlRecordReader(Repository):
         vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
         found = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
-            f"SELECT r.id, {TAGS_SQL}, r.pinned, r.event_resolved, {_WRITTEN} {_JOINS} WHERE r.valid_to IS NULL "
+            f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} {_JOINS} WHERE r.recorded_until IS NULL "
             f"AND r.superseded_at IS NULL AND r.indexed AND r.id {LISTED}",
             (self._id_array(record_ids),),
         ):
             found[row_id] = Row(
-                **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), event_resolved=bool(resolved),
+                **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
                 tags=tuple(_decode(tags)), vectors=tuple(vectors.get(row_id, ())),
             )  # fmt: skip
         return found
@@ -222,7 +223,7 @@ class SqlRecordReader(Repository):
         condition = self._tx.conditions.in_scopes([scope])
         return dict(
             self._execute(
-                "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
+                "SELECT r.public_id, r.id FROM record r WHERE r.recorded_until IS NULL AND r.public_id IN "
                 f"(SELECT value FROM carray(?)) AND ({condition.sql})",
                 (self._array(public_ids), *condition.values),
             )
@@ -234,7 +235,7 @@ class SqlRecordReader(Repository):
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         return self._ids(
             Condition(
-                "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+                "r.recorded_until IS NULL AND r.kind = ? AND r.content_hash = ? "
                 "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
                 (kind, content_hash, scope),
             )
@@ -282,14 +283,14 @@ class SqlRecordReader(Repository):
 
     def version_ids(self, public_id: str) -> list[int]:
         # Two statements, each by its partial index: as one they scan the table.
-        closed = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id"
-        current = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL"
+        closed = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NOT NULL ORDER BY recorded_from, id"
+        current = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NULL"
         return self._column(closed, (public_id,)) + self._column(current, (public_id,))
 
     def version_at(self, record_id: int, moment: int) -> int:
         found: Any = self._execute(
-            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
-            "WHERE r.id = ? AND v.valid_from <= ? AND v.valid_to > ?",
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
+            "WHERE r.id = ? AND v.recorded_from <= ? AND v.recorded_until > ?",
             (record_id, moment, moment),
         ).get
         return record_id if found is None else int(found)
@@ -335,7 +336,7 @@ class SqlRecordReader(Repository):
         """The open records whose text has one of these keys: by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
-        chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"
+        chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.recorded_from, r.id"
         return self._current(chosen, now, self._array(topics))
 
     def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
@@ -374,8 +375,8 @@ class SqlRecordReader(Repository):
         """Row ids of the closed versions of records, oldest first."""
         found: dict[str, list[int]] = {}
         for record_id, public_id in self._execute(
-            "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL "
-            "AND public_id IN (SELECT value FROM carray(?)) ORDER BY valid_from, valid_to, id",
+            "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
+            "AND public_id IN (SELECT value FROM carray(?)) ORDER BY recorded_from, recorded_until, id",
             (self._array(public_ids),),
         ):
             found.setdefault(public_id, []).append(record_id)
@@ -399,17 +400,17 @@ def _metadata(text: object, public_id: object) -> dict[str, Any]:
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
         public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing, until, resolved,
+        updated, accessed, expires, accesses, recorded_from, recorded_until, metadata, state, standing, until, resolved,
         superseded, held_until, indexed, expires_after, supersedes, superseded_by, again,
     ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
         id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
         importance=importance, base_importance=base, pinned=bool(pinned), topic=topic, source=source, position=position,
-        created_at=to_datetime(created), event_at=optional_datetime(event), updated_at=to_datetime(updated),
+        created_at=to_datetime(created), valid_from=optional_datetime(event), updated_at=to_datetime(updated),
         accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
-        valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
+        recorded_from=to_datetime(recorded_from), recorded_until=optional_datetime(recorded_until),
         metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
-        event_until=optional_datetime(until), event_resolved=bool(resolved),
+        valid_until=optional_datetime(until), valid_resolved=bool(resolved),
         superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until), indexed=bool(indexed),
         expires_after=None if expires_after is None else timedelta(microseconds=expires_after),
         supersedes=_names(supersedes), superseded_by=_names(superseded_by),

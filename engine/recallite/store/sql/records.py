@@ -17,8 +17,8 @@ from recallite.text.reading import read_texts
 
 _OWN = (
     "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
-    "created_at", "event_at", "event_until", "event_resolved", "updated_at", "expires_at", "expires_after",
-    "valid_from", "valid_to", "metadata", "content_hash", "embedding_state", "indexed",
+    "created_at", "valid_from", "valid_until", "valid_resolved", "updated_at", "expires_at", "expires_after",
+    "recorded_from", "recorded_until", "metadata", "content_hash", "embedding_state", "indexed",
 )  # fmt: skip
 _COLUMNS = (*_OWN, "scope_id", "source_id")
 # What a closed version takes over from its record besides.
@@ -99,7 +99,9 @@ class SqlRecords(SqlRecordReader):
         self._tx.lexicon.put_reading(ids, reading, rows.read_at)
         self._tx.standing.put(_having(ids, rows.standing))
         if compared_by is None:
-            stated = zip(ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.valid_to, strict=True)
+            stated = zip(
+                ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.recorded_until, strict=True
+            )
             self._tx.statements.put(Stated(*each) for each in stated)
         else:
             waiting: dict[bool, list[int]] = {}
@@ -153,20 +155,21 @@ class SqlRecords(SqlRecordReader):
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         # The next version begins after this one, whatever the clocks of two writers say: each was current once.
-        began: Any = self._execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
-        valid_from = max(row.valid_from, began + 1)
+        began: Any = self._execute("SELECT recorded_from FROM record WHERE id = ?", (record_id,)).get
+        recorded_from = max(row.recorded_from, began + 1)
         if keep_version:
-            self._close_version(record_id, closed_at=valid_from)
+            self._close_version(record_id, closed_at=recorded_from)
         else:
             self.purge_versions([record_id])
             self._execute("DELETE FROM occurrence WHERE record_id = ?", (record_id,))
         self._execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
         self._tx.vectors.drop_refusals(record_id)
         self._execute(
-            "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
+            "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, recorded_from = ?, "
             "embedding_state = ?, indexed = ? WHERE id = ?",
             (
-                row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, row.indexed,
+                row.text, row.context, row.content_hash, row.updated_at, recorded_from, row.embedding_state,
+                row.indexed,
                 record_id,
             ),
         )  # fmt: skip
@@ -186,15 +189,15 @@ class SqlRecords(SqlRecordReader):
 
     def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
         versions = self._rows(
-            "SELECT v.id, v.valid_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
-            "WHERE r.id = ? ORDER BY v.valid_from, v.valid_to IS NULL, v.id",
+            "SELECT v.id, v.recorded_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
+            "WHERE r.id = ? ORDER BY v.recorded_from, v.recorded_until IS NULL, v.id",
             (record_id,),
         )
         row.public_id = versions[0][2]
-        row.valid_to = next(began for _, began, _ in versions if began > row.valid_from)
-        before = [version_id for version_id, began, _ in versions if began <= row.valid_from]
+        row.recorded_until = next(began for _, began, _ in versions if began > row.recorded_from)
+        before = [version_id for version_id, began, _ in versions if began <= row.recorded_from]
         if before:
-            self._execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
+            self._execute("UPDATE record SET recorded_until = ? WHERE id = ?", (row.recorded_from, before[-1]))
             self._tx.changes.append("update", before[-1])
         (version_id,) = self.insert([row], embedder)
         self._execute(
@@ -287,7 +290,7 @@ class SqlRecords(SqlRecordReader):
     def touch(self, accesses: Mapping[str, Access]) -> None:
         self._execute_many(
             "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
-            "WHERE public_id = ?1 AND valid_to IS NULL ON CONFLICT (record_id) DO UPDATE SET "
+            "WHERE public_id = ?1 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
             "count = access.count + excluded.count, accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
             "THEN access.accessed_at ELSE excluded.accessed_at END",
             # In one order, so that two writers do not wait for each other.
@@ -297,7 +300,7 @@ class SqlRecords(SqlRecordReader):
     def _close_version(self, record_id: int, *, closed_at: int) -> None:
         """Copy a record, with words, vectors and tags, into a closed row of its own."""
         (version_id,) = self._tx.new_ids("record", 1)
-        values = ", ".join("?" if name == "valid_to" else name for name in (*_COLUMNS, *_DERIVED))
+        values = ", ".join("?" if name == "recorded_until" else name for name in (*_COLUMNS, *_DERIVED))
         self._execute(
             f"INSERT INTO record (id, {', '.join((*_COLUMNS, *_DERIVED))}) SELECT ?, {values} FROM record WHERE id = ?",
             (version_id, closed_at, record_id),
@@ -319,7 +322,7 @@ class SqlRecords(SqlRecordReader):
     def closed_versions(self, record_ids: Sequence[int]) -> list[int]:
         """Row ids of the closed versions of these open records."""
         return self._column(
-            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
             "WHERE r.id IN (SELECT value FROM carray(?))",
             (self._id_array(record_ids),),
         )

@@ -61,7 +61,7 @@ class SqlScopes(Repository):
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
         return self._column(
             f"SELECT s.path FROM scope s WHERE {'s.id ' + LISTED if scopes else 'true'} AND EXISTS "
-            "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.valid_to IS NULL) "
+            "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.recorded_until IS NULL) "
             "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
             (*([self._id_array(self.within(scopes))] if scopes else []), limit),
         )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
 _KEY = Struct("<q")
 _FRAME = Struct("<II")
-_STATED = "SELECT id, kind, scope_id, position, text, context, valid_to, superseded_at FROM record"
+_STATED = "SELECT id, kind, scope_id, position, text, context, recorded_until, superseded_at FROM record"
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
 NEWEST_OF_A_KEY = 32
@@ -57,7 +57,7 @@ class Stated(NamedTuple):
     position: int | None
     text: str
     context: str | None
-    valid_to: int | None
+    recorded_until: int | None
     superseded_at: int | None = None
 
 
@@ -186,10 +186,10 @@ class SqlStatements(Repository):
             return {}
         rows = self._execute(
             "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
-            "r.position, r.pinned, r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, "
-            f"r.valid_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
+            "r.position, r.pinned, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, r.expires_at, "
+            f"r.recorded_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
             f"WHERE r.id {LISTED} "
-            "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
+            "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(record_ids)), now),
         )
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
@@ -297,7 +297,7 @@ class SqlJudgements(Repository):
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
 
 
-_PINNED, _RESOLVED = (StatementCandidate._fields.index(name) for name in ("pinned", "event_resolved"))
+_PINNED, _RESOLVED = (StatementCandidate._fields.index(name) for name in ("pinned", "valid_resolved"))
 
 
 def _fields(row: Sequence[Any]) -> list[Any]:
@@ -312,7 +312,7 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     if each.kind in WITHOUT_STATEMENTS:
         return None
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
-    found = each.valid_to is None and each.position is None
+    found = each.recorded_until is None and each.position is None
     keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
     # What is found was parsed for its keys.
     read = statement_of if found else framing_statement_of

@@ -22,14 +22,14 @@ def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
         return count(f"record r WHERE {condition} AND {visible.sql}", *visible.values)
 
     kinds: Any = tx.connection.execute(
-        f"SELECT r.kind, count(*) FROM record r WHERE r.valid_to IS NULL AND {visible.sql} GROUP BY r.kind",
+        f"SELECT r.kind, count(*) FROM record r WHERE r.recorded_until IS NULL AND {visible.sql} GROUP BY r.kind",
         visible.values,
     )
     return {
         "path": tx.path,
-        "records": records("r.valid_to IS NULL"),
-        "superseded": records("r.valid_to IS NULL AND r.superseded_at IS NOT NULL"),
-        "versions": records("r.valid_to IS NOT NULL"),
+        "records": records("r.recorded_until IS NULL"),
+        "superseded": records("r.recorded_until IS NULL AND r.superseded_at IS NOT NULL"),
+        "versions": records("r.recorded_until IS NOT NULL"),
         "to_compare": tx.uncompared.count() if scope == "/" else None,
         "pending": records("r.embedding_state = 'pending'"),
         "refused": tx.vectors.count_refused(scope),

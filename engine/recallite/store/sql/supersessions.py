@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength"
-_HELD_FROM = "coalesce({row}.event_at, {row}.created_at)"
+_HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"
 # `beginning` in SQL.
-_BEGINS = f"CASE WHEN {{row}}.event_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
+_BEGINS = f"CASE WHEN {{row}}.valid_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
 
 # What follows from the standing supersessions of each record, as (old_id, superseded_at, superseded_until, held_until).
 # A successor that expires stands for longer if it has successors itself.
@@ -60,8 +60,8 @@ class SqlSupersessions(Repository):
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         rows = self._execute(
-            f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.valid_from, r.expires_at "
-            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL AND r.id {LISTED}",
+            f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at "
+            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {LISTED}",
             (self._id_array(ids),),
         )
         return {row[0]: Standpoint(*row) for row in rows}
@@ -89,7 +89,8 @@ class SqlSupersessions(Repository):
         found: dict[int, list[FormerRow]] = {}
         for record_id, *row in self._execute(
             f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r "
-            "JOIN record c ON c.public_id = r.public_id AND c.valid_to IS NULL JOIN supersession x ON x.new_id = c.id "
+            "JOIN record c ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = "
+            "c.id "
             f"JOIN record o ON o.id = x.old_id WHERE r.id {LISTED} AND {condition} "
             "AND (o.expires_at IS NULL OR o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
             (self._id_array(ids), *bound, now),
@@ -104,7 +105,8 @@ class SqlSupersessions(Repository):
         found: dict[int, tuple[int, tuple[str, ...]]] = {}
         for record_id, holds_from, public_id in self._execute(
             "SELECT r.id, x.holds_from, n.public_id FROM record r "
-            "JOIN record c ON c.public_id = r.public_id AND c.valid_to IS NULL JOIN supersession x ON x.old_id = c.id "
+            "JOIN record c ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.old_id = "
+            "c.id "
             f"JOIN record n ON n.id = x.new_id WHERE r.id {LISTED} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
@@ -112,12 +114,12 @@ class SqlSupersessions(Repository):
             found[record_id] = held_until, (*names, public_id)
         return found
 
-    def undone(self, known_at: int, held_at: int | None = None) -> list[int]:
+    def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
             "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) "
             "AND x.holds_from <= ?2",
-            (known_at, NO_LIMIT if held_at is None else held_at),
+            (known_at, NO_LIMIT if valid_at is None else valid_at),
         )
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
 
@@ -215,7 +217,7 @@ class SqlSupersessions(Repository):
 
     def rebuild(self) -> None:
         """Make the links and what is derived on records again; supersessions of what is no open record are removed."""
-        ends = "(SELECT id FROM record WHERE valid_to IS NULL)"
+        ends = "(SELECT id FROM record WHERE recorded_until IS NULL)"
         self._execute(f"DELETE FROM supersession WHERE old_id NOT IN {ends} OR new_id NOT IN {ends}")
         self._execute(f"DELETE FROM link WHERE type = '{LINK_TYPE}'")
         self._execute(

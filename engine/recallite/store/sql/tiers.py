@@ -11,7 +11,7 @@ from recallite.store.sql.repository import LISTED, Repository
 from recallite.store.values import CycleRow, Recovery, ToolPattern
 
 _EPISODES = (
-    "r.kind = 'episode' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
+    "r.kind = 'episode' AND r.recorded_until IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
     "AND r.id > ? AND r.id <= ?"
 )
 
@@ -36,7 +36,7 @@ class SqlConsolidations(Repository):
 
     def last_episode(self, scope: str) -> int:
         return self._number(
-            "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+            "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.recorded_until IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
             (scope,),
         )
@@ -51,7 +51,7 @@ class SqlConsolidations(Repository):
 
     def new_episodes(self, scope: str, enough: int) -> int:
         return self._number(
-            "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+            "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.recorded_until IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
             "FROM consolidation c JOIN scope p ON p.id = c.scope_id WHERE p.path = ?1), 0) LIMIT ?2)",
             (scope, enough),
@@ -159,7 +159,7 @@ class SqlProcedures(Repository):
     def named(self, scope: str, name: str) -> int | None:
         named = self._tx.conditions.of_metadata(["name"], "eq", name)
         found: int | None = self._execute(
-            "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL "
+            "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL "
             f"AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND {named.sql}",
             (scope, *named.values),
         ).get
@@ -168,7 +168,7 @@ class SqlProcedures(Repository):
     def with_id(self, scope: str, public_id: str) -> int | None:
         visible = self._tx.conditions.in_scopes([scope])
         found: int | None = self._execute(
-            "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ? "
+            "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL AND r.public_id = ? "
             f"AND {visible.sql}",
             (public_id, *visible.values),
         ).get
@@ -195,7 +195,7 @@ class SqlProcedures(Repository):
         rows = self._rows(
             "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r "
             "JOIN procedure_use u ON u.record_id = r.id "
-            "WHERE r.valid_to IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
+            "WHERE r.recorded_until IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
             (self._array(public_ids),),
         )
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}

@@ -37,7 +37,7 @@ class SqlVectors(Repository):
         rows = self._rows(
             "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
             "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
-            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL "
+            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.recorded_until IS NULL "
             "AND r.superseded_at IS NULL ORDER BY r.id, v.part",
             (NEVER, embedder.id, self._id_array(ids)),
         )
@@ -302,7 +302,7 @@ class SqlVectors(Repository):
 
     def count_refused(self, scope: str) -> int:
         visible = self._tx.conditions.in_scopes([scope])
-        refused = "r.embedding_state = 'refused' AND r.valid_to IS NULL"
+        refused = "r.embedding_state = 'refused' AND r.recorded_until IS NULL"
         return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
@@ -310,7 +310,7 @@ class SqlVectors(Repository):
         return self._rows(
             "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
             "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "
-            f"WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
+            f"WHERE r.embedding_state = 'refused' AND r.recorded_until IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
             (*visible.values, limit),
         )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 65_536
 _ALL = 2**40
 TEXT_KEYS = (
-    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE valid_to IS NULL "
+    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE recorded_until IS NULL "
     "AND length(content_hash) >= 8"
 )
 """Selects the open records and their `text_key`, by which they are listed."""
@@ -60,6 +60,8 @@ class SqliteRecords(SqlRecords):
     def _insert_rows(
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
     ) -> None:
-        columns = zip(ids, rows.content_hash, rows.valid_to, strict=True)
-        self.texts.add([(record_id, key[:KEY_BYTES]) for record_id, key, valid_to in columns if valid_to is None])
+        columns = zip(ids, rows.content_hash, rows.recorded_until, strict=True)
+        self.texts.add(
+            [(record_id, key[:KEY_BYTES]) for record_id, key, recorded_until in columns if recorded_until is None]
+        )
         super()._insert_rows(ids, rows, scopes, sources)

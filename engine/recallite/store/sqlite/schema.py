@@ -1,6 +1,7 @@
 """The schema, as numbered migrations. `PRAGMA user_version` says which have run; `application_id` says it is ours.
 
-`record` holds one row per version of a memory. The open version (`valid_to IS NULL`) keeps its row id for life, so
+`record` holds one row per version of a memory. The open version (`recorded_until IS NULL`) keeps its row id for life,
+so
 links, tags and access counts stay with it; a changed text moves the old version to a row of its own.
 Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 """
@@ -51,16 +52,16 @@ CREATE TABLE record (
     position        INTEGER,
     created_at      INTEGER NOT NULL,
     -- When what the text says begins and ends to hold (the end is excluded); NULL: from created_at; a moment, or open.
-    event_at        INTEGER,
-    event_until     INTEGER,
+    valid_from        INTEGER,
+    valid_until     INTEGER,
     -- 1: both were found in the text, and not given.
-    event_resolved  INTEGER NOT NULL DEFAULT 0 CHECK (event_resolved IN (0, 1)),
+    valid_resolved  INTEGER NOT NULL DEFAULT 0 CHECK (valid_resolved IN (0, 1)),
     updated_at      INTEGER NOT NULL,
     expires_at      INTEGER,
     -- How long it lives from when it is touched, in microseconds; NULL: expires_at is moved by nobody.
     expires_after   INTEGER CHECK (expires_after > 0),
-    valid_from      INTEGER NOT NULL,
-    valid_to        INTEGER,
+    recorded_from      INTEGER NOT NULL,
+    recorded_until        INTEGER,
     -- Derived from `supersession`, for all versions of a record: since when the store knows that it is superseded,
     -- until when (NULL: no successor expires), and when it stopped to hold.
     superseded_at    INTEGER,
@@ -72,10 +73,10 @@ CREATE TABLE record (
     -- 0: recall leaves it out. Nothing is derived from it, so that no index has it.
     indexed         INTEGER NOT NULL DEFAULT 1 CHECK (indexed IN (0, 1))
 );
-CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL;
-CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
+CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE recorded_until IS NULL;
+CREATE INDEX record_version ON record(public_id, recorded_until) WHERE recorded_until IS NOT NULL;
 -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
-CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
+CREATE INDEX record_scope ON record(scope_id, kind, recorded_until, expires_at, superseded_at, superseded_until);
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
@@ -189,8 +190,8 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
        (SELECT json_group_array(t.name) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id
          WHERE rt.record_id = r.id) AS tags,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', r.event_at / 1e6, 'unixepoch') AS event_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', r.event_until / 1e6, 'unixepoch') AS event_until,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.valid_from / 1e6, 'unixepoch') AS valid_from,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.valid_until / 1e6, 'unixepoch') AS valid_until,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.updated_at / 1e6, 'unixepoch') AS updated_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.expires_at / 1e6, 'unixepoch') AS expires_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.superseded_at / 1e6, 'unixepoch') AS superseded_at,
@@ -200,7 +201,7 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   JOIN scope s ON s.id = r.scope_id
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
- WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- chunks have a view of their own
+ WHERE r.recorded_until IS NULL AND r.kind != 'chunk';  -- chunks have a view of their own
 
 -- With sqlite-vec loaded, of vectors that are kept as float32:
 -- SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
@@ -210,7 +211,7 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.superseded_at / 1e6, 'unixepoch') AS superseded_at, v.part, v.value AS vector
   FROM vector v
   JOIN embedder e ON e.id = v.embedder_id AND e.active
-  JOIN record r ON r.id = v.record_id AND r.valid_to IS NULL
+  JOIN record r ON r.id = v.record_id AND r.recorded_until IS NULL
   JOIN scope s ON s.id = r.scope_id;
 """
 

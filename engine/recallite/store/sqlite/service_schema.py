@@ -152,12 +152,12 @@ SELECT c.id, a.agent_id, c.trigger_id, {_iso("c.created_at")} AS created_at, c.c
   FROM consolidation c JOIN scope_agent a USING (scope_id);
 
 CREATE VIEW episodes AS
-SELECT r.public_id AS id, a.agent_id, date(coalesce(r.event_at, r.created_at) / 1e6, 'unixepoch') AS date,
+SELECT r.public_id AS id, a.agent_id, date(coalesce(r.valid_from, r.created_at) / 1e6, 'unixepoch') AS date,
        r.text AS content, r.metadata ->> '$.task_id' AS task_id, r.metadata ->> '$.event_type' AS event_type,
        r.metadata ->> '$.cost' AS cost, r.metadata ->> '$.duration_ms' AS duration_ms, r.importance, r.pinned,
        r.metadata, {_iso("r.created_at")} AS created_at, a.scope
   FROM record r JOIN scope_agent a USING (scope_id)
- WHERE r.kind = 'episode' AND r.valid_to IS NULL;
+ WHERE r.kind = 'episode' AND r.recorded_until IS NULL;
 
 CREATE VIEW procedures AS
 SELECT r.public_id AS id, a.agent_id, r.metadata ->> '$.name' AS name, r.metadata ->> '$.description' AS description,
@@ -165,7 +165,7 @@ SELECT r.public_id AS id, a.agent_id, r.metadata ->> '$.name' AS name, r.metadat
        coalesce(u.success_count, 0) AS success_count, {_iso("r.created_at")} AS created_at,
        {_iso("r.updated_at")} AS updated_at, a.scope
   FROM record r JOIN scope_agent a USING (scope_id) LEFT JOIN procedure_use u ON u.record_id = r.id
- WHERE r.kind = 'procedure' AND r.valid_to IS NULL;
+ WHERE r.kind = 'procedure' AND r.recorded_until IS NULL;
 
 CREATE VIEW working_memory AS
 SELECT a.agent_id, j.key AS place, j.value ->> '$.content' AS content, j.value ->> '$.importance' AS importance,
@@ -237,5 +237,5 @@ SELECT r.public_id AS id, d.public_id AS document_id, o.name AS source, r.positi
            AS label
   FROM document d
   JOIN source o ON o.id = d.source_id
-  JOIN record r ON r.source_id = d.source_id AND r.kind = 'chunk' AND r.valid_to IS NULL;
+  JOIN record r ON r.source_id = d.source_id AND r.kind = 'chunk' AND r.recorded_until IS NULL;
 """

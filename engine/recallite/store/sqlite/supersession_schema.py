@@ -7,7 +7,7 @@ CREATE TABLE supersession (
     id          INTEGER PRIMARY KEY,
     old_id      INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
     new_id      INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE CHECK (new_id != old_id),
-    -- The event time from which the new record holds in place of the old.
+    -- The valid time from which the new record holds in place of the old.
     holds_from  INTEGER NOT NULL,
     known_from  INTEGER NOT NULL,
     known_until INTEGER,

@@ -33,8 +33,8 @@ _FIELDS = (
     "context",
     "topic",
     "source",
-    "event_at",
-    "event_until",
+    "valid_from",
+    "valid_until",
     "expires_at",
     "pinned",
 )

@@ -22,7 +22,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 _PAGE = 1_000
 _DEFAULTS: dict[str, object] = {
     "scope": "/", "kind": "memory", "tags": (), "importance": 0.5, "metadata": {}, "context": None, "topic": None,
-    "source": None, "position": None, "event_at": None, "event_until": None, "expires_at": None, "pinned": False,
+    "source": None, "position": None, "valid_from": None, "valid_until": None, "expires_at": None, "pinned": False,
 }  # fmt: skip
 
 
@@ -94,5 +94,5 @@ def _lost(record: Record, kept: frozenset[str]) -> Iterator[str]:
             yield name
     if "created_at" not in kept:
         yield "created_at"
-    if record.valid_from > record.created_at:
+    if record.recorded_from > record.created_at:
         yield "versions"

@@ -26,7 +26,7 @@ from recallite.transfer.importers.values import cleaned, label_of, scope_of, tag
 
 FIELDS = (
     "text", "id", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
-    "created_at", "event_at", "event_until", "expires_at", "pinned",
+    "created_at", "valid_from", "valid_until", "expires_at", "pinned",
 )  # fmt: skip
 """What a mapping may name."""
 _WHOLE = "."
@@ -164,7 +164,7 @@ def _converted(field: str, value: Any) -> Any:
             said = _tags(value)
         case "metadata" if isinstance(value, dict):
             said = value
-        case "created_at" | "event_at" | "event_until" | "expires_at":
+        case "created_at" | "valid_from" | "valid_until" | "expires_at":
             said = time_of(value)
         case "importance" | "position":
             said = _number(field, value)
@@ -183,7 +183,7 @@ _WANTED = {
     "position": "give a whole number",
     "pinned": "give true or false",
     "tags": "give a list of texts",
-    **dict.fromkeys(("created_at", "event_at", "event_until", "expires_at"), "give ISO 8601 or seconds since 1970"),
+    **dict.fromkeys(("created_at", "valid_from", "valid_until", "expires_at"), "give ISO 8601 or seconds since 1970"),
 }
 
 

@@ -21,8 +21,8 @@ def row(public_id: str, text: str | None = None, **values: Any) -> Row:
     text = f"text of {public_id}" if text is None else text
     given = {
         "kind": "note", "scope": "/", "context": None, "importance": 0.5, "pinned": False, "topic": None,
-        "source": None, "position": None, "created_at": NOW, "event_at": None, "updated_at": NOW, "expires_at": None,
-        "valid_from": NOW, "metadata": None,
+        "source": None, "position": None, "created_at": NOW, "valid_from": None, "updated_at": NOW, "expires_at": None,
+        "recorded_from": NOW, "metadata": None,
     } | values  # fmt: skip
     return Row(
         public_id=public_id, text=text, content_hash=content_hash(text, given["context"]),

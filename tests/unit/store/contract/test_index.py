@@ -54,7 +54,7 @@ def test_columns_by_id_and_by_range_are_the_same(store):
         ids = writer.records.insert(
             [
                 row("a", scope="/s", kind="fact", importance=0.25, position=4, source="doc"),
-                row("b", event_at=NOW - 5, expires_at=NOW + 9),
+                row("b", valid_from=NOW - 5, expires_at=NOW + 9),
             ],
             None,
         )
@@ -281,7 +281,13 @@ def test_days_that_records_tell_of(store):
     day = 86_400_000_000
     with store.atomic() as writer:
         writer.records.insert(
-            [row("a", event_at=-1), row("b", event_at=0), row("c", event_at=day - 1), row("d"), row("e", scope="/x")],
+            [
+                row("a", valid_from=-1),
+                row("b", valid_from=0),
+                row("c", valid_from=day - 1),
+                row("d"),
+                row("e", scope="/x"),
+            ],
             None,
         )
         assert writer.overview.count_by_day(Filter(), NOW) == [(-1, 1), (0, 2), (NOW // day, 2)]

@@ -30,7 +30,7 @@ def test_row_ids_grow_and_are_never_used_again(store):
 def test_a_record_comes_back_as_it_was_written(store):
     written = row(
         "a", "Ada likes tea.", kind="fact", scope="/people", context="Tea", importance=0.75, pinned=True, topic="tea",
-        source="diary", position=3, event_at=NOW - HOUR, expires_at=NOW + HOUR, metadata='{"mood":"calm"}',
+        source="diary", position=3, valid_from=NOW - HOUR, expires_at=NOW + HOUR, metadata='{"mood":"calm"}',
         tags=("z", "a"), access_count=2, accessed_at=NOW,
     )  # fmt: skip
     with store.atomic() as writer:
@@ -47,7 +47,7 @@ def test_a_record_comes_back_as_it_was_written(store):
     assert (record.tags, record.metadata, record.access_count) == (("z", "a"), {"mood": "calm"}, 2)
     assert list(shown) == [record_id]
     assert shown[record_id].tags == ("z", "a")
-    assert shown[record_id].event_at == NOW - HOUR
+    assert shown[record_id].valid_from == NOW - HOUR
 
 
 def test_what_stands_is_marked_with_its_text(store):
@@ -105,7 +105,7 @@ def test_a_filter_admits_the_same_records_however_it_is_asked(store, name):
                 row("a", scope="/app", tags=("x",), topic="t1", importance=0.25),
                 row("b", scope="/app/x", tags=("y", "z"), kind="fact", importance=0.5),
                 row("c", scope="/apple", kind="fact", topic="t2", metadata='{"n":2}', importance=0.25),
-                row("d", source="s", event_at=NOW - 24 * HOUR, metadata='{"n":1}', importance=0.75),
+                row("d", source="s", valid_from=NOW - 24 * HOUR, metadata='{"n":1}', importance=0.75),
                 row("e", expires_at=NOW - 1),
             ],
             None,
@@ -122,7 +122,7 @@ def test_a_filter_admits_the_same_records_however_it_is_asked(store, name):
 def test_versions_of_a_filter(store):
     with store.atomic() as writer:
         first, _ = writer.records.insert([row("a", "old"), row("e", expires_at=NOW - 1)], None)
-        writer.records.change_text(first, row("a", "new", valid_from=NOW + HOUR), None)
+        writer.records.change_text(first, row("a", "new", recorded_from=NOW + HOUR), None)
     with store.read() as reader:
         texts = {
             versions: [record.text for record in reader.records.find(Filter(), NOW + HOUR, versions=versions)]
@@ -137,7 +137,7 @@ def test_versions_of_a_filter(store):
 def test_a_changed_text_keeps_its_row_and_closes_a_version(store):
     with store.atomic() as writer:
         (record_id,) = writer.records.insert([row("a", "red apple", tags=("t",))], None)
-        writer.records.change_text(record_id, row("a", "green pear", valid_from=NOW + HOUR), None)
+        writer.records.change_text(record_id, row("a", "green pear", recorded_from=NOW + HOUR), None)
     with store.read() as reader:
         assert [record.text for record in reader.records.history("a")] == ["red apple", "green pear"]
         closed, current = reader.records.version_ids("a")
@@ -155,7 +155,7 @@ def test_a_text_can_be_changed_without_a_version_and_versions_be_purged(store):
     with store.atomic() as writer:
         (record_id,) = writer.records.insert([row("a", "one")], None)
         for number, text in enumerate(("two", "three")):
-            writer.records.change_text(record_id, row("a", text, valid_from=NOW + number + 1), None)
+            writer.records.change_text(record_id, row("a", text, recorded_from=NOW + number + 1), None)
         assert writer.records.purge_versions([record_id]) == 2
         assert [record.text for record in writer.records.history("a")] == ["three"]
         writer.records.change_text(record_id, row("a", "four"), None, keep_version=False)
@@ -164,19 +164,19 @@ def test_a_text_can_be_changed_without_a_version_and_versions_be_purged(store):
 
 def test_an_earlier_text_takes_its_place_among_the_versions(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", "middle", valid_from=NOW)], None)
-        writer.records.change_text(record_id, row("a", "last", valid_from=NOW + 2 * HOUR), None)
-        writer.records.insert_earlier(record_id, row("x", "between", valid_from=NOW + HOUR), None)
+        (record_id,) = writer.records.insert([row("a", "middle", recorded_from=NOW)], None)
+        writer.records.change_text(record_id, row("a", "last", recorded_from=NOW + 2 * HOUR), None)
+        writer.records.insert_earlier(record_id, row("x", "between", recorded_from=NOW + HOUR), None)
     with store.read() as reader:
         history = reader.records.history("a")
     assert [record.text for record in history] == ["middle", "between", "last"]
-    assert [record.valid_to for record in history] == [*(record.valid_from for record in history[1:]), None]
+    assert [record.recorded_until for record in history] == [*(record.recorded_from for record in history[1:]), None]
 
 
 def test_columns_change_and_versions_follow_the_scope(store):
     with store.atomic() as writer:
         (record_id,) = writer.records.insert([row("a", "old", scope="/a", source="s", tags=("x",))], None)
-        writer.records.change_text(record_id, row("a", "new", valid_from=NOW + 1), None)
+        writer.records.change_text(record_id, row("a", "new", recorded_from=NOW + 1), None)
         writer.records.change_columns(record_id, {"scope": "/b", "importance": 0.9}, ("y",))
     with store.read() as reader:
         record = reader.records.get(record_id)
@@ -191,7 +191,7 @@ def test_a_purged_record_leaves_nothing(store):
         embedder = writer.vectors.register_embedder(**EMBEDDER)
         first, second = writer.records.insert([row("a", vectors=(vector(1),), tags=("t",)), row("b")], embedder)
         writer.links.put([(first, second, "about", 0.5, NOW)])
-        writer.records.change_text(first, row("a", "again", valid_from=NOW + 1), None)
+        writer.records.change_text(first, row("a", "again", recorded_from=NOW + 1), None)
         assert writer.records.delete([first]) == 1
         assert writer.records.delete([]) == 0
         assert found(writer, Filter(), versions="any") == ["b"]
@@ -205,7 +205,7 @@ def test_what_is_current_by_id_text_and_topic(store):
         ids = writer.records.insert(
             [
                 row("a", "Same text", topic="t"),
-                row("b", "same text.", topic="t", valid_from=NOW - 1),
+                row("b", "same text.", topic="t", recorded_from=NOW - 1),
                 row("c", "gone", topic="t", expires_at=NOW - 1),
             ],
             None,
@@ -236,7 +236,7 @@ def test_an_export_reads_versions_with_vectors_and_months(store):
         first, second = writer.records.insert(
             [row("a", "one", vectors=(vector(1),), scope="/x"), row("b", created_at=NOW + 31 * 24 * HOUR)], embedder
         )
-        writer.records.change_text(first, row("a", "two", vectors=(vector(2),), valid_from=NOW + 1), embedder)
+        writer.records.change_text(first, row("a", "two", vectors=(vector(2),), recorded_from=NOW + 1), embedder)
         written = list(writer.records.versions(Filter(), embedder))
         months = writer.records.months(Filter())
     assert [(each.record.text, each.vectors) for each in written] == [

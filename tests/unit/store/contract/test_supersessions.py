@@ -22,7 +22,7 @@ def chained(store):
     """The row ids of a, b and c, each stored an hour after the one before; b supersedes a, and c b."""
     with store.atomic() as writer:
         times = [NOW, NOW + HOUR, NOW + 2 * HOUR]
-        rows = [row(name, created_at=time, valid_from=time) for name, time in zip("abc", times, strict=True)]
+        rows = [row(name, created_at=time, recorded_from=time) for name, time in zip("abc", times, strict=True)]
         ids = writer.records.insert(rows, None)
         a, b, c = ids
         writer.supersessions.put([Supersession(a, b, times[1], times[1], None, "a reason", 0.5)])
@@ -53,8 +53,8 @@ def test_what_is_superseded_is_hidden_where_plain_reads_look(store, chained):
         for hours, name in ((0, "a"), (1, "b"), (2, "c")):
             at = Filter().replaced(as_of=NOW + hours * HOUR)
             assert listed(reader, at) == [name]
-            assert listed(reader, Filter().replaced(held_at=NOW + hours * HOUR)) == [name]
-        assert listed(reader, Filter().replaced(held_at=NOW - 1)) == []
+            assert listed(reader, Filter().replaced(valid_at=NOW + hours * HOUR)) == [name]
+        assert listed(reader, Filter().replaced(valid_at=NOW - 1)) == []
 
 
 def test_records_blocks_and_links_say_what_stands(store, chained):
@@ -92,7 +92,7 @@ def test_what_changes_is_in_the_feed(store, chained):
 def test_what_was_undone_is_known_for_then(store, chained):
     a, b, c = chained
     with store.atomic() as writer:
-        writer.records.change_text(a, row("a", "another text", valid_from=NOW + 3 * HOUR), None)
+        writer.records.change_text(a, row("a", "another text", recorded_from=NOW + 3 * HOUR), None)
         assert writer.supersessions.undo([a, c], NOW + 5 * HOUR) == 1
         assert writer.supersessions.undo([a], NOW + 6 * HOUR) == 0
     with store.read() as reader:
@@ -100,8 +100,8 @@ def test_what_was_undone_is_known_for_then(store, chained):
         assert reader.links.of(b, incoming=False, types=[]) == []
         for hours, names in ((0, ["a"]), (1, ["b"]), (2, ["c"]), (4, ["c"]), (5, ["a", "c"])):
             assert listed(reader, Filter().replaced(as_of=NOW + hours * HOUR)) == names, hours
-        assert listed(reader, Filter().replaced(as_of=NOW + 4 * HOUR, held_at=NOW)) == ["a"]
-        assert listed(reader, Filter().replaced(as_of=NOW + 4 * HOUR, held_at=NOW + HOUR)) == ["b"]
+        assert listed(reader, Filter().replaced(as_of=NOW + 4 * HOUR, valid_at=NOW)) == ["a"]
+        assert listed(reader, Filter().replaced(as_of=NOW + 4 * HOUR, valid_at=NOW + HOUR)) == ["b"]
         versions = reader.records.version_ids("a")
         assert sorted(reader.supersessions.undone(NOW + 4 * HOUR)) == sorted(versions)
         assert reader.supersessions.undone(NOW + 4 * HOUR, NOW) == []
@@ -117,8 +117,8 @@ def test_what_was_undone_is_known_for_then(store, chained):
 
 def test_closed_versions_are_superseded_with_their_record(store, chained):
     with store.atomic() as writer:
-        writer.records.change_text(chained[0], row("a", "changed later", valid_from=NOW + 3 * HOUR), None)
-        writer.records.insert_earlier(chained[0], row("x", "before", valid_from=NOW + 2 * HOUR), None)
+        writer.records.change_text(chained[0], row("a", "changed later", recorded_from=NOW + 3 * HOUR), None)
+        writer.records.insert_earlier(chained[0], row("x", "before", recorded_from=NOW + 2 * HOUR), None)
     with store.read() as reader:
         columns = reader.blocks.columns(sorted(reader.records.version_ids("a")))
     assert columns.superseded_at.tolist() == columns.held_until.tolist() == [NOW + HOUR] * 3
@@ -183,7 +183,7 @@ def test_a_successor_that_expires_stands_until_then(store, chained):
 
 def test_standpoints_are_of_open_records(store, chained):
     with store.atomic() as writer:
-        writer.records.change_text(chained[0], row("a", "changed", valid_from=NOW + HOUR), None)
+        writer.records.change_text(chained[0], row("a", "changed", recorded_from=NOW + HOUR), None)
         versions = writer.records.version_ids("a")
         found = writer.supersessions.standpoints([*versions, *chained])
     assert sorted(found) == chained
@@ -227,7 +227,7 @@ def test_candidates_are_current_records_of_the_scope_and_kind(store):
         assert (found.record_id, found.text, found.topic, found.tags, found.source) == (
             ids["oslo"], "Dana lives in Oslo", "home", ("x",), "diary",
         )  # fmt: skip
-        assert (found.begins_at, found.pinned, found.event_resolved) == (NOW, False, False)
+        assert (found.begins_at, found.pinned, found.valid_resolved) == (NOW, False, False)
         frames = writer.statements.frames(np.array([ids["event"], ids["oslo"]], dtype=np.int64))
         wanted = frames_of(statement_of("Dana lives in Oslo", None))
         assert (frames.shape, frames.dtype) == ((2, MAX_FRAMES, 2), np.uint32)
@@ -240,7 +240,7 @@ def test_candidates_are_current_records_of_the_scope_and_kind(store):
         assert candidates(writer) == ["bergen", "oslo"]
         writer.records.change_columns(ids["oslo"], {"scope": "/a"}, None)
         assert (candidates(writer), candidates(writer, scope="/a")) == (["bergen"], ["oslo", "scope"][::-1])
-        writer.records.change_text(ids["bergen"], row("bergen", "Milk is cheap", valid_from=NOW + 1), None)
+        writer.records.change_text(ids["bergen"], row("bergen", "Milk is cheap", recorded_from=NOW + 1), None)
         assert candidates(writer) == []
         writer.records.delete([*ids.values()])
     assert store.verify().problems == ()
@@ -266,7 +266,7 @@ def test_the_current_one_of_many_that_said_the_same_is_found_whatever_its_age(st
         writer.supersessions.undo([ids[200], ids[7]], NOW)
         assert candidates(writer) == ["r200", "r7", "r3"]
         writer.records.delete([ids[200]])
-        writer.records.change_text(ids[7], row("r7", "Milk is cheap", valid_from=NOW + 1), None)
+        writer.records.change_text(ids[7], row("r7", "Milk is cheap", recorded_from=NOW + 1), None)
         assert candidates(writer) == ["r3"]
     assert store.verify().problems == ()
     store.rebuild()
@@ -282,7 +282,7 @@ def test_records_are_found_by_their_texts(store):
         key = rows[7].content_hash[:8]
         alike = [ids[7], ids[57], ids[107], *single]
         assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike
-        writer.records.change_text(ids[57], row("r57", "other", valid_from=NOW + 1), None)
+        writer.records.change_text(ids[57], row("r57", "other", recorded_from=NOW + 1), None)
         writer.records.delete([ids[7]])
         assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike[2:]
         other = row("x", "Other").content_hash[:8]
@@ -301,10 +301,10 @@ def test_repeated_statements_have_their_times(store):
         assert [record.occurrences for record in writer.records.get_many([one, two])] == [3, 2]
         first = next(iter(writer.records.versions(PLAIN, None)))
         assert [each.at for each in first.repeated] == [NOW + 1, NOW + 2]
-        writer.records.change_text(one, row("one", "changed", valid_from=NOW + 9), None)
+        writer.records.change_text(one, row("one", "changed", recorded_from=NOW + 9), None)
         closed, opened = writer.records.history("one")
         assert (closed.occurrences, opened.occurrences, opened.occurred_at) == (3, 1, ())
-        writer.records.change_text(two, row("two", "changed", valid_from=NOW + 9), None, keep_version=False)
+        writer.records.change_text(two, row("two", "changed", recorded_from=NOW + 9), None, keep_version=False)
         assert writer.occurrences.of([two]) == {}
         writer.records.delete([one])
 

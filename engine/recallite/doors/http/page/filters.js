@@ -14,7 +14,7 @@ export function fromQuery(query) {
     tags: query.getAll("tag"),
     since: query.get("since") ?? "",
     until: query.get("until") ?? "",
-    held_at: query.get("held") ?? "",
+    valid_at: query.get("held") ?? "",
     superseded: query.get("superseded") === "1",
   };
 }
@@ -26,7 +26,7 @@ export function toQuery(filter) {
     tag: filter.tags,
     since: filter.since,
     until: filter.until,
-    held: filter.held_at,
+    held: filter.valid_at,
     superseded: filter.superseded,
   };
 }
@@ -39,14 +39,14 @@ export function toFields(filter) {
   if (filter.tags.length) fields.tags = filter.tags;
   if (filter.since) fields.since = filter.since;
   if (filter.until) fields.until = `${filter.until}T23:59:59.999999Z`;
-  if (filter.held_at) fields.held_at = `${filter.held_at}T23:59:59Z`;
+  if (filter.valid_at) fields.valid_at = `${filter.valid_at}T23:59:59Z`;
   if (filter.superseded) fields.include_superseded = true;
   return fields;
 }
 
 export function counted(filter) {
-  const { scope, kinds, tags, since, until, held_at, superseded } = filter;
-  return [scope, since, until, held_at, superseded].filter(Boolean).length + kinds.length + tags.length;
+  const { scope, kinds, tags, since, until, valid_at, superseded } = filter;
+  return [scope, since, until, valid_at, superseded].filter(Boolean).length + kinds.length + tags.length;
 }
 
 // The panel; it writes into `filter` and calls `changed`.
@@ -66,7 +66,7 @@ export function panel(filter, changed, signal) {
       h("legend", {}, "Time (UTC)"),
       date("From", "since", filter, changed),
       date("To", "until", filter, changed),
-      date("Held on", "held_at", filter, changed, "What held that day, replaced since or not."),
+      date("Held on", "valid_at", filter, changed, "What held that day, replaced since or not."),
     ),
     check("Include superseded", filter.superseded, (on) => {
       filter.superseded = on;
@@ -84,7 +84,7 @@ export function panel(filter, changed, signal) {
             tags: [],
             since: "",
             until: "",
-            held_at: "",
+            valid_at: "",
             superseded: false,
           });
           changed();
@@ -297,7 +297,7 @@ export function inForce(filter) {
     ...filter.tags.map((tag) => `tag ${tag}`),
     filter.since && `from ${filter.since}`,
     filter.until && `to ${filter.until}`,
-    filter.held_at && `held on ${filter.held_at}`,
+    filter.valid_at && `held on ${filter.valid_at}`,
     filter.superseded && "with superseded",
   ].filter(Boolean);
   return told.length

@@ -37,7 +37,7 @@ function unseenNote() {
 }
 
 export function meta(memory) {
-  const when = memory.event_at ?? memory.created_at;
+  const when = memory.valid_from ?? memory.created_at;
   return h(
     "div",
     { class: "meta" },

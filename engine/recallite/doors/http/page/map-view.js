@@ -198,7 +198,7 @@ function ready(body, view, data) {
               h(
                 "p",
                 { class: "small muted" },
-                `${day(memory.event_at ?? memory.created_at)}  ${memory.scope}  ${memory.kind}`,
+                `${day(memory.valid_from ?? memory.created_at)}  ${memory.scope}  ${memory.kind}`,
               ),
             ],
       );

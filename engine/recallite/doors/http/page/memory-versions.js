@@ -35,7 +35,7 @@ export function versionsOf(memory, { signal, canWrite }, again) {
           { class: "versions" },
           history
             .map((version, place) =>
-              one(version, place, history, byStart.get(version.valid_from) ?? diffs[place - 1]?.parts),
+              one(version, place, history, byStart.get(version.recorded_from) ?? diffs[place - 1]?.parts),
             )
             .reverse(),
         ),
@@ -60,7 +60,7 @@ export function versionsOf(memory, { signal, canWrite }, again) {
           h(
             "span",
             { class: "muted small since" },
-            ` ${time(version.valid_from)} UTC${version.valid_to ? ` to ${time(version.valid_to)}` : ""}`,
+            ` ${time(version.recorded_from)} UTC${version.recorded_until ? ` to ${time(version.recorded_until)}` : ""}`,
           ),
         ),
         canWrite &&

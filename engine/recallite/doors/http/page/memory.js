@@ -142,9 +142,9 @@ function fields(memory) {
 }
 
 function about(memory) {
-  if (memory.event_at === null) return null;
-  const until = memory.event_until ? ` until ${time(memory.event_until)}` : "";
-  return `${time(memory.event_at)}${until} UTC${memory.event_resolved ? ", found in the text" : ""}`;
+  if (memory.valid_from === null) return null;
+  const until = memory.valid_until ? ` until ${time(memory.valid_until)}` : "";
+  return `${time(memory.valid_from)}${until} UTC${memory.valid_resolved ? ", found in the text" : ""}`;
 }
 
 function times(count) {

@@ -148,7 +148,7 @@ function group(label, findings, records, context) {
 
 // What was chosen holds from when the other began, if it is the older one.
 function superseding(old, chosen) {
-  const [from, begins] = [old, chosen].map((each) => each.event_at ?? each.created_at);
+  const [from, begins] = [old, chosen].map((each) => each.valid_from ?? each.created_at);
   const at = Date.parse(begins) < Date.parse(from) ? from : undefined;
   return { old: old.id, new: chosen.id, reason: "chosen in a review", at };
 }

@@ -68,7 +68,7 @@ export function show({ root, route, signal }) {
       return;
     }
     const within = { gte: at, lt: next(new Date(at), bucket).toISOString() };
-    const where = { or: [{ event_at: within }, { event_at: null, created_at: within }] };
+    const where = { or: [{ valid_from: within }, { valid_from: null, created_at: within }] };
     const fields = { ...toFields(filter), where };
     load(
       period,

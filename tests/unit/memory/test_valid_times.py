@@ -1,4 +1,4 @@
-"""Event times that are found in the text: stored as an interval, and never in the place of one that is given."""
+"""Valid times that are found in the text: stored as an interval, and never in the place of one that is given."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ def day(number, month=8, year=2023):
 
 def test_a_date_in_the_text_becomes_the_event_time(memory):
     stored = memory.remember("I went to the dentist last Tuesday", created_at=THURSDAY)
-    assert (stored.event_at, stored.event_until, stored.event_resolved) == (day(15), day(16), True)
-    assert memory.get(stored.id).event_until == day(16)
+    assert (stored.valid_from, stored.valid_until, stored.valid_resolved) == (day(15), day(16), True)
+    assert memory.get(stored.id).valid_until == day(16)
     assert stored.text == "I went to the dentist last Tuesday"
 
 
 def test_what_holds_since_a_time_is_open(memory):
     stored = memory.remember("I have worked at Acme since 2019", created_at=THURSDAY)
-    assert (stored.event_at, stored.event_until, stored.event_resolved) == (day(1, 1, 2019), None, True)
+    assert (stored.valid_from, stored.valid_until, stored.valid_resolved) == (day(1, 1, 2019), None, True)
 
 
-@pytest.mark.parametrize("given", [{"event_at": "2020-01-01"}, {"event_until": "2030-01-01"}])
+@pytest.mark.parametrize("given", [{"valid_from": "2020-01-01"}, {"valid_until": "2030-01-01"}])
 def test_a_time_that_is_given_stays(memory, given):
     stored = memory.remember("I went to the dentist last Tuesday", created_at=THURSDAY, **given)
     ((name, value),) = given.items()
     assert getattr(stored, name).date().isoformat() == value
-    assert not stored.event_resolved
-    assert None in (stored.event_at, stored.event_until)
+    assert not stored.valid_resolved
+    assert None in (stored.valid_from, stored.valid_until)
 
 
 @pytest.mark.parametrize("kind", ["chunk", "procedure"])
 def test_documents_and_procedures_are_not_dated(memory, kind):
-    assert memory.remember("Tested last Tuesday", kind=kind, created_at=THURSDAY).event_at is None
+    assert memory.remember("Tested last Tuesday", kind=kind, created_at=THURSDAY).valid_from is None
 
 
 def test_it_can_be_switched_off(memory):
     policy = WritePolicy(resolve_dates=False)
-    assert memory.remember("I left last Tuesday", created_at=THURSDAY, policy=policy).event_at is None
+    assert memory.remember("I left last Tuesday", created_at=THURSDAY, policy=policy).valid_from is None
 
 
 def test_many_are_dated_as_one_is(memory):
     items = [{"text": text, "created_at": THURSDAY} for text in ("I left last week", "I like tea")]
     first, second = map(memory.get, memory.remember_many(items))
-    assert (first.event_at, first.event_until) == (day(7), day(14))
-    assert (second.event_at, second.event_resolved) == (None, False)
+    assert (first.valid_from, first.valid_until) == (day(7), day(14))
+    assert (second.valid_from, second.valid_resolved) == (None, False)
 
 
 def test_a_new_text_is_dated_anew(memory):
     stored = memory.remember("I went to the dentist last Tuesday", created_at=THURSDAY)
     changed = memory.update(stored.id, text="I went to the dentist last Monday")
-    assert (changed.event_at, changed.event_resolved) == (day(14), True)
-    assert memory.update(stored.id, importance=0.9).event_at == day(14)
+    assert (changed.valid_from, changed.valid_resolved) == (day(14), True)
+    assert memory.update(stored.id, importance=0.9).valid_from == day(14)
     undated = memory.update(stored.id, text="I went to the dentist")
-    assert (undated.event_at, undated.event_until, undated.event_resolved) == (None, None, False)
-    assert memory.update(stored.id, text="I went to the dentist in 2019").event_at == day(1, 1, 2019)
-    given = memory.update(stored.id, text="I went last Friday", event_at="2020-01-01")
-    assert (given.event_at, given.event_until, given.event_resolved) == (day(1, 1, 2020), None, False)
-    assert memory.update(stored.id, text="I went last Saturday").event_at == day(1, 1, 2020)
+    assert (undated.valid_from, undated.valid_until, undated.valid_resolved) == (None, None, False)
+    assert memory.update(stored.id, text="I went to the dentist in 2019").valid_from == day(1, 1, 2019)
+    given = memory.update(stored.id, text="I went last Friday", valid_from="2020-01-01")
+    assert (given.valid_from, given.valid_until, given.valid_resolved) == (day(1, 1, 2020), None, False)
+    assert memory.update(stored.id, text="I went last Saturday").valid_from == day(1, 1, 2020)
 
 
 def test_filters_use_the_interval(memory):
@@ -79,13 +79,13 @@ def test_an_export_restores_what_was_found(memory, tmp_path):
     memory.export(tmp_path / "all.jsonl")
     memory.forget([stored.id, plain.id])
     memory.import_(tmp_path / "all.jsonl")
-    assert memory.get(stored.id).event_until == day(16)
-    assert memory.get(stored.id).event_resolved
-    assert memory.get(plain.id).event_at is None
+    assert memory.get(stored.id).valid_until == day(16)
+    assert memory.get(stored.id).valid_resolved
+    assert memory.get(plain.id).valid_from is None
 
 
 def test_a_past_that_was_told_later_supersedes_what_was_told_before(memory):
     old = memory.remember("Dana lives in Oslo", created_at="2023-08-10")
     new = memory.remember("Dana moved to Bergen last month", created_at=THURSDAY, supersedes=old.id)
-    assert new.event_at == day(1, 7)
+    assert new.valid_from == day(1, 7)
     assert memory.get(old.id).superseded_by == (new.id,)
