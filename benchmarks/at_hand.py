@@ -29,9 +29,9 @@ class AtHand:
         self._data, self._model, self._embedded, self.live = data, embedding.load(), embedding.Embedded, False
         model: Any = self._model
         self.name, self.dimension, self.fingerprint = model.name, model.dimension, model.fingerprint
-        asked = data.questions if questions is None else questions
-        vectors, tokens = model.embed_query_tokens(asked)
-        self._asked = dict(zip(asked, zip(vectors, tokens, strict=True), strict=True))
+        queries = data.questions if questions is None else questions
+        vectors, tokens = model.embed_query_tokens(queries)
+        self._asked = dict(zip(queries, zip(vectors, tokens, strict=True), strict=True))
 
     def embed(self, texts: Sequence[str]) -> Any:
         """Vectors of questions, float32 (n, dimension)."""
@@ -41,8 +41,8 @@ class AtHand:
         """Vectors and tokens of questions."""
         if self.live or not self._asked.keys() >= set(texts):
             return self._model.embed_query_tokens(texts)
-        found = [self._asked[text] for text in texts]
-        return np.array([vector for vector, _ in found]), [tokens for _, tokens in found]
+        embedded = [self._asked[text] for text in texts]
+        return np.array([vector for vector, _ in embedded]), [tokens for _, tokens in embedded]
 
     def embed_document_tokens(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Any = None

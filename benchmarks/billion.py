@@ -26,8 +26,8 @@ _SECONDS_AN_HOUR = 3600
 def recall_cost(scaling: dict[str, Any]) -> tuple[float, float]:
     """Core seconds of a recall among n records, as `fixed + each * n`: fixed, each."""
     small, large = (_core_seconds(scaling, size) for size in (100_000, _MEASURED))
-    each = (large - small) / 900_000
-    return small - each * 100_000, each
+    per_record = (large - small) / 900_000
+    return small - per_record * 100_000, per_record
 
 
 def _core_seconds(scaling: dict[str, Any], records: int) -> float:
@@ -37,7 +37,7 @@ def _core_seconds(scaling: dict[str, Any], records: int) -> float:
 
 def markdown(scaling: dict[str, Any], embedding: dict[str, Any], write_cost: dict[str, Any]) -> str:
     """Two tables: what a billion records take, and what a million recalls cost by how many records each looks at."""
-    million, (fixed, each) = scaling["results"][str(_MEASURED)], recall_cost(scaling)
+    million, (fixed, per_record) = scaling["results"][str(_MEASURED)], recall_cost(scaling)
     (texts,) = next(iter(embedding["runs"].values()))["tables"]
     text_s, query_s = (texts["rows"][name]["processor ms a text"] / 1000 for name in ("chat turns", "one query"))
     embed_hours = _BILLION * text_s / _SECONDS_AN_HOUR
@@ -56,12 +56,12 @@ def markdown(scaling: dict[str, Any], embedding: dict[str, Any], write_cost: dic
             for name, row in rates.items()
         ),
     ]
-    asked = []
+    recall_rows = []
     for size in _SIZES:
-        seconds = _core_seconds(scaling, size) if size <= _MEASURED else fixed + each * size
+        seconds = _core_seconds(scaling, size) if size <= _MEASURED else fixed + per_record * size
         hours, whole = (1e6 * spent / _SECONDS_AN_HOUR for spent in (seconds, seconds + query_s))
         cost = f"{whole * DOLLARS_A_CORE_HOUR:,.2f}", f"{whole / _MACHINE_CORES:,.1f}"
-        asked.append((f"{size:,}", "yes" if size <= _MEASURED else "no", f"{hours:,.1f}", f"{whole:,.1f}", *cost))
+        recall_rows.append((f"{size:,}", "yes" if size <= _MEASURED else "no", f"{hours:,.1f}", f"{whole:,.1f}", *cost))
     header = (
         "records that a recall looks at", "measured", "core hours a million recalls", "with embedding the questions",
         "$", f"hours of a machine of {_MACHINE_CORES} cores",
@@ -69,7 +69,7 @@ def markdown(scaling: dict[str, Any], embedding: dict[str, Any], write_cost: dic
     first = table(("a billion records", "measured", "computed"), rows, left=("a billion records",))
     commit = write_cost["runs"][max(write_cost["runs"], key=int)]["commit"]
     return (
-        f"{first}\n\n{table(header, asked)}\n\n"
+        f"{first}\n\n{table(header, recall_rows)}\n\n"
         f"Measured on {scaling['cores']} cores, {scaling['processor']}, commits {scaling['commit']} and {commit}. "
         f"A core hour is assumed to cost {DOLLARS_A_CORE_HOUR} $."
     )

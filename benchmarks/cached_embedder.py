@@ -85,10 +85,10 @@ class CachedEmbedder:
         return Embedded(vectors, np.repeat(np.arange(len(parts), dtype=np.int64), [len(part) for part in parts]))
 
     def _missing(
-        self, keys: Sequence[bytes], kept: dict[bytes, Any], on_progress: Callable[[int, int], None] | None
+        self, keys: Sequence[bytes], cached: dict[bytes, Any], on_progress: Callable[[int, int], None] | None
     ) -> Iterator[list[int]]:
         """Places of the keys that are not kept, in chunks; after each, shards are written if there is enough."""
-        missing = list({key: place for place, key in enumerate(keys) if key not in kept}.values())
+        missing = list({key: place for place, key in enumerate(keys) if key not in cached}.values())
         for begin in range(0, len(missing), _CHUNK):
             chunk = missing[begin : begin + _CHUNK]
             yield chunk
@@ -99,9 +99,9 @@ class CachedEmbedder:
                 on_progress(begin + len(chunk), len(missing))
 
     def _keep(self, keys: Sequence[bytes], places: Sequence[int], rows: Sequence[NDArray[np.float32]]) -> None:
-        for place, each in zip(places, rows, strict=True):
+        for place, row in zip(places, rows, strict=True):
             if keys[place] not in self._kept:
-                self._kept[keys[place]] = each
+                self._kept[keys[place]] = row
                 self._unsaved.append(keys[place])
 
 
@@ -130,8 +130,10 @@ class CachedTokens(CachedEmbedder):
             vectors, tokens = self._coder.embed_query_tokens(missing)
             self._asked.update(zip(missing, zip(vectors, tokens, strict=True), strict=True))
             self.embedded += len(missing)
-        found = [self._asked[text] for text in texts]
-        return np.array([vector for vector, _ in found]).reshape(-1, self.dimension), [each for _, each in found]
+        embedded = [self._asked[text] for text in texts]
+        return np.array([vector for vector, _ in embedded]).reshape(-1, self.dimension), [
+            query_tokens for _, query_tokens in embedded
+        ]
 
     def embed_document_tokens(
         self,

@@ -118,10 +118,10 @@ def varied(real: NDArray[np.float32], count: int, sigma: float = 0.9, seed: int 
     """
     dimension = real.shape[1]
     vectors = np.empty((count, dimension), np.float32)
-    given = min(count, len(real))
-    vectors[:given] = real[:given]
+    real_count = min(count, len(real))
+    vectors[:real_count] = real[:real_count]
     generator = np.random.default_rng(seed)
-    for begin in range(given, count, _VARIED_ROWS):
+    for begin in range(real_count, count, _VARIED_ROWS):
         rows = np.arange(begin, min(begin + _VARIED_ROWS, count))
         noise = generator.standard_normal((len(rows), dimension), np.float32)
         block = real[rows % len(real)] + np.float32(sigma / np.sqrt(dimension)) * noise

@@ -46,8 +46,8 @@ class Dataset:
 
     @cached_property
     def questions(self) -> list[str]:
-        asked: list[str] = json.loads((self.folder / "questions.json").read_text(encoding="utf-8"))
-        return asked
+        questions: list[str] = json.loads((self.folder / "questions.json").read_text(encoding="utf-8"))
+        return questions
 
     @cached_property
     def asked(self) -> NDArray[np.float32]:
@@ -61,11 +61,11 @@ class Dataset:
         with np.load(self.folder / "exact.npz") as file:
             return {name: file[name] for name in file.files}
 
-    def recall(self, found: Sequence[Sequence[int]], filter: str = "") -> NDArray[np.float64]:
+    def recall(self, places: Sequence[Sequence[int]], filter: str = "") -> NDArray[np.float64]:
         """recall@10 of the rankings of the first questions, one a question."""
-        kept = len(self.vectors) if not filter else int((parts(len(self.vectors)) < FILTERS[filter]).sum())
-        few = found[: len(self.tenth[filter])]
-        return exact.recall(self.vectors, self.asked, self.tenth[filter], few, min(exact.TOP, kept))
+        count = len(self.vectors) if not filter else int((parts(len(self.vectors)) < FILTERS[filter]).sum())
+        few = places[: len(self.tenth[filter])]
+        return exact.recall(self.vectors, self.asked, self.tenth[filter], few, min(exact.TOP, count))
 
 
 def parts(count: int) -> NDArray[np.int16]:
@@ -74,7 +74,7 @@ def parts(count: int) -> NDArray[np.int16]:
 
 
 def describe() -> dict[str, Any]:
-    """What a result must say of its data."""
+    """Describe the data and machine for a result."""
     return {
         "real_embeddings": REAL,
         "vectors_past_those": f"normalised real[i mod {REAL}] + {SIGMA} * gaussian / sqrt(dimension), seed 0",
@@ -103,9 +103,9 @@ def prepare(
     vectors, owners = embedder.embed_documents(embedded, [None] * len(embedded), on_progress)
     real = vectors[np.searchsorted(owners, np.arange(len(embedded)))]
     questions = corpus.queries(others, ASKED)
-    asked = embedder.embed(questions)
+    query_vectors = embedder.embed(questions)
     embedder.flush()
-    data = write(folder, lines, corpus.varied(real, records, SIGMA), questions, asked)
+    data = write(folder, lines, corpus.varied(real, records, SIGMA), questions, query_vectors)
     written.write_text(json.dumps(wanted), encoding="utf-8")
     return data
 
@@ -115,16 +115,16 @@ def write(
     lines: Sequence[str],
     vectors: NDArray[np.float32],
     questions: Sequence[str],
-    asked: NDArray[np.float32],
+    query_vectors: NDArray[np.float32],
 ) -> Dataset:
     """A set of these records and questions, with the exact answers to the first questions."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lines.txt").write_text("\n".join(lines), encoding="utf-8")
     (folder / "questions.json").write_text(json.dumps(list(questions)), encoding="utf-8")
     np.save(folder / "vectors.npy", vectors)
-    np.save(folder / "asked.npy", asked)
+    np.save(folder / "asked.npy", query_vectors)
     belongs = parts(len(vectors))
-    few = asked[:EXACT]
+    few = query_vectors[:EXACT]
     answers = {name: exact.tenth_best(vectors, few, belongs < below) for name, below in FILTERS.items()}
     np.savez(folder / "exact.npz", **{"": exact.tenth_best(vectors, few), **answers})
     return Dataset(folder)

@@ -1,4 +1,4 @@
-"""What a figure was measured with, so that it can be measured again."""
+"""The machine and versions that a figure was measured with, so that it can be measured again."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 def run(module: str, arguments: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
-    """What the module hands to `finish`; with `answered_at` in it, `open_s` is from the process's start until then."""
+    """Return what the module hands to `finish`; `open_s` is from the process's start to its `answered_at`."""
     command = [sys.executable, "-m", module, json.dumps(arguments, default=str)]
     started = time.time()
     try:

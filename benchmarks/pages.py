@@ -62,7 +62,7 @@ PLOTS: dict[Path, Callable[[], str]] = {
 
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
-    return _REGION.sub(lambda found: f"{found[1]}\n{_shown(found[2])}\n\n{found[3]}", text)
+    return _REGION.sub(lambda region: f"{region[1]}\n{_shown(region[2])}\n\n{region[3]}", text)
 
 
 def _shown(name: str) -> str:

@@ -25,8 +25,8 @@ def started() -> Iterator[PostgresServer]:
 
 def version(server: PostgresServer) -> str:
     """Versions of the server and of pgvector."""
-    ((found,),) = server.execute(
+    ((text,),) = server.execute(
         "SELECT current_setting('server_version') || ', pgvector ' || extversion FROM pg_extension "
         "WHERE extname = 'vector'"
     )
-    return str(found)
+    return str(text)

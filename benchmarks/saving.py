@@ -36,9 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 def command(module: str) -> str:
     """The command of this run, without the folders of this machine."""
-    given = [Path(argument).name if "/" in argument else argument for argument in sys.argv[1:]]
-    given = given[1:] if given and given[0] == module.split()[-1] else given
-    return " ".join(["python -m", module, *given])
+    arguments = [Path(argument).name if "/" in argument else argument for argument in sys.argv[1:]]
+    arguments = arguments[1:] if arguments and arguments[0] == module.split()[-1] else arguments
+    return " ".join(["python -m", module, *arguments])
 
 
 def progress(console: Console) -> Callable[[int, int], None]:

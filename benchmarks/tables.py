@@ -19,5 +19,5 @@ def milliseconds(value: float) -> str:
 
 
 def megabytes(value: float | None) -> str:
-    """Whole ones; nothing where they are not known."""
+    """Format whole megabytes; empty if unknown."""
     return "" if value is None else f"{value:,.0f}"

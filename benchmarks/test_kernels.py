@@ -27,10 +27,10 @@ def backend(request):
         if kernels.status().chosen != "numba":
             pytest.skip(kernels.status().reason)
         kernels.warmup(every=True)
-        chosen = importlib.import_module("recallite_kernels.numba_backend")
+        module = importlib.import_module("recallite_kernels.numba_backend")
     else:
-        chosen = python_backend
-    before, dispatch.active = dispatch.active, chosen
+        module = python_backend
+    before, dispatch.active = dispatch.active, module
     yield request.param
     dispatch.active = before
 
@@ -95,16 +95,16 @@ def forward_lists(generator):
 def query(forward_lists):
     """Five content words: 13 % of all records hold one of them."""
     _, starts, rows, counts = kernels.invert(*forward_lists, 0)
-    held = np.diff(starts)
-    chosen = np.array([np.argmin(np.abs(held - share * ROWS)) for share in (0.06, 0.04, 0.02, 0.007, 0.002)])
+    postings = np.diff(starts)
+    terms = np.array([np.argmin(np.abs(postings - share * ROWS)) for share in (0.06, 0.04, 0.02, 0.007, 0.002)])
     lengths = np.diff(forward_lists[2]).astype(np.float32)
     return kernels.Postings(
         rows=rows,
         counts=counts,
-        starts=starts[chosen],
-        ends=starts[chosen + 1],
-        idf=np.log(1 + ROWS / held[chosen]).astype(np.float32),
-        slice_offsets=np.array([0, len(chosen)]),
+        starts=starts[terms],
+        ends=starts[terms + 1],
+        idf=np.log(1 + ROWS / postings[terms]).astype(np.float32),
+        slice_offsets=np.array([0, len(terms)]),
         lengths=lengths,
         average_length=float(lengths.mean()),
         k1=1.2,
@@ -113,7 +113,7 @@ def query(forward_lists):
 
 
 def repeated(query, count):
-    """The same query so many times, as a batch has them."""
+    """A batch of `count` copies of a query."""
     slices = {name: np.tile(getattr(query, name), count) for name in ("starts", "ends", "idf")}
     return query._replace(**slices, slice_offsets=np.arange(count + 1) * len(query.starts))
 

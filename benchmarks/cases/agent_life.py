@@ -50,29 +50,32 @@ def _setup(context: Context) -> Iterator[list[Conversation]]:
 
 
 def _tables(conversations: list[Conversation], context: Context) -> Iterator[Figures]:
-    asked: dict[str, list[dict[str, float]]] = {"plain store": [], **{name: [] for name in LIVES}}
+    scores: dict[str, list[dict[str, float]]] = {"plain store": [], **{name: [] for name in LIVES}}
     lives: dict[str, list[dict[str, Any]]] = {name: [] for name in LIVES}
     for done, conversation in enumerate(conversations, 1):
-        asked["plain store"] += _plain(conversation, context.model)
+        scores["plain store"] += _plain(conversation, context.model)
         for number, (name, consolidation) in enumerate(LIVES.items()):
             path = context.folder / f"{done}-{number}.db"
             figures, facts = _life(conversation, path, context.model, consolidation)
-            asked[name] += figures
+            scores[name] += figures
             lives[name].append(facts)
         context.log(f"life {done} of {len(conversations)}")
     rows: dict[str, dict[str, Any]] = {
-        name: {metric: fmean(one[metric] for one in each) for metric in each[0]} for name, each in asked.items()
+        name: {metric: fmean(one[metric] for one in figures_of_life) for metric in figures_of_life[0]}
+        for name, figures_of_life in scores.items()
     }
-    rows["plain store"]["episodes kept"] = sum(len(each.turns) for each in conversations)
-    for name, each in lives.items():
-        rows[name] |= _together(each)
-    yield Figures(f"{len(asked['plain store'])} questions of LoCoMo", rows)
+    rows["plain store"]["episodes kept"] = sum(len(figures_of_life.turns) for figures_of_life in conversations)
+    for name, figures_of_life in lives.items():
+        rows[name] |= _together(figures_of_life)
+    yield Figures(f"{len(scores['plain store'])} questions of LoCoMo", rows)
 
 
 def _plain(conversation: Conversation, embedder: Embedder) -> list[dict[str, float]]:
     with Memory(":memory:", embedder=embedder) as memory:
         places = {id: place for place, id in enumerate(memory.remember_many(conversation.turns))}
-        answers = memory.recall_many([each.text for each in conversation.questions], limit=LIMIT, as_of=_ASKED_AT)
+        answers = memory.recall_many(
+            [question.text for question in conversation.questions], limit=LIMIT, as_of=_ASKED_AT
+        )
         return _figures(conversation, places, [[hit.id for hit in hits] for hits in answers])
 
 
@@ -93,10 +96,10 @@ def _life(
                 boot = memory.bootstrap(AGENT, turn["text"], budget_tokens=BUDGET_TOKENS)
                 boot_tokens.append(tokenizer.count_tokens([boot.text])[0])
                 session = memory.sessions.open(turn["source"], agent=AGENT, provider="locomo")
-            found = memory.recall(
+            recalled_hits = memory.recall(
                 turn["text"], scope=SCOPE, kinds=["episode"], limit=_RECALLED, as_of=turn["created_at"]
             )
-            recalled.update(hit.id for hit in found)
+            recalled.update(hit.id for hit in recalled_hits)
             fields = {name: turn[name] for name in ("context", "source", "position", "created_at", "valid_from")}
             pinned = place % _PINNED_EVERY == 0
             record = memory.episodes.log(turn["text"], event_type="chat-turn", agent=AGENT, pinned=pinned, **fields)
@@ -104,9 +107,9 @@ def _life(
             session.append({"role": "user", "name": turn["context"], "content": turn["text"]})
         if session is not None:
             _end(session)
-        kept = {record.id for record in memory.list(scope=SCOPE, kinds=["episode"], limit=None)}
+        remaining = {record.id for record in memory.list(scope=SCOPE, kinds=["episode"], limit=None)}
         cycles = len(memory.consolidator.cycles(AGENT, limit=len(places)))
-        facts = {"episodes kept": len(kept), "cycles": cycles, "verified": memory.verify().ok}
+        facts = {"episodes kept": len(remaining), "cycles": cycles, "verified": memory.verify().ok}
         facts["links"] = memory.stats().links
     questions = [question.text for question in conversation.questions]
     # By the model in both processes: in batches of other texts, its vectors end in other digits.
@@ -119,7 +122,7 @@ def _life(
         "same in a new process": [[tuple(hit) for hit in hits] for hits in again] == answers,
         "boot_tokens": boot_tokens,
         "logged": Counter(old.values()),
-        "kept": Counter(group for id, group in old.items() if id in kept),
+        "kept": Counter(group for id, group in old.items() if id in remaining),
     }
     return _figures(conversation, places, [[id for id, _ in hits] for hits in answers]), facts
 
@@ -154,16 +157,16 @@ def _figures(conversation: Conversation, places: dict[str, int], answers: list[l
 def _together(lives: list[dict[str, Any]]) -> dict[str, Any]:
     """Sums over conversations; old episodes are those that have lived through 32 cycles."""
     tokens = [count for life in lives for count in life["boot_tokens"]]
-    found: dict[str, Any] = {name: sum(life[name] for life in lives) for name in ("episodes kept", "links", "cycles")}
+    totals: dict[str, Any] = {name: sum(life[name] for life in lives) for name in ("episodes kept", "links", "cycles")}
     for group in _GROUPS:
-        logged, kept = (sum(life[name][group] for life in lives) for name in ("logged", "kept"))
-        found[f"old, {group}"] = f"{kept / logged:.0%}" if logged else ""
-    found |= {name: all(life[name] for life in lives) for name in ("verified", "same in a new process")}
-    return found | {"bootstrap tokens": f"{median(tokens):.0f}, at most {max(tokens)}"}
+        logged, remaining = (sum(life[name][group] for life in lives) for name in ("logged", "kept"))
+        totals[f"old, {group}"] = f"{remaining / logged:.0%}" if logged else ""
+    totals |= {name: all(life[name] for life in lives) for name in ("verified", "same in a new process")}
+    return totals | {"bootstrap tokens": f"{median(tokens):.0f}, at most {max(tokens)}"}
 
 
 CASE = Case("agent_life", "an agent's months: pruning, links and bootstraps", _setup, _tables, (3,), 1, "conversations")
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    isolated_process.finish({"answers": _ask(given["path"], given["questions"])})
+    arguments = json.loads(sys.argv[1])
+    isolated_process.finish({"answers": _ask(arguments["path"], arguments["questions"])})

@@ -49,7 +49,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
         memory.catch_up()
         memory.warmup()
         options: dict[str, dict[str, Any]] = {"without spreading": {"spread": 0.0}, "with spreading": {}}
-        ways = {name: _recalling(memory, data, given) for name, given in options.items()}
+        ways = {name: _recalling(memory, data, choices) for name, choices in options.items()}
         yield Timing("recall before there are links", ways, context.rounds)
         links = memory.import_(io.StringIO("".join(_links(ids))), format="jsonl").links
         yield Timing(f"recall among {links:,} links", ways, context.rounds)
@@ -84,10 +84,10 @@ def _links(ids: list[str]) -> Iterator[str]:
 
 def _writing(memory: Memory, data: Dataset, scope: str, **fields: Any) -> dict[str, Callable[[int], object]]:
     """Writes of lines that the store holds already in this scope, so that each is linked."""
-    own = [place for place, item in enumerate(corpus.items(data.lines)) if scope in (item["scope"], SCOPE)]
+    in_scope = [place for place, item in enumerate(corpus.items(data.lines)) if scope in (item["scope"], SCOPE)]
 
     def write(number: int, step: int, policy: WritePolicy) -> object:
-        at = own[(2 * number + step) * len(own) // (2 * _WRITES) % len(own)]
+        at = in_scope[(2 * number + step) * len(in_scope) // (2 * _WRITES) % len(in_scope)]
         return memory.remember(data.lines[at], vector=data.vectors[at], scope=scope, policy=policy, **fields)
 
     return {

@@ -35,17 +35,17 @@ _BATCH, _QUESTIONS_A_BATCH, _LIMIT = 512, 256, 10
 def _setup(context: Context) -> Iterator[tuple[Path, list[str]]]:
     lines = corpus.read_lines(context.corpus, context.records)
     file = context.folder / "corpus.jsonl"
-    file.write_text("".join(json.dumps({"text": each, "created_at": _CREATED}) + "\n" for each in lines), "utf-8")
-    asked = corpus.queries(lines, context.rounds)
+    file.write_text("".join(json.dumps({"text": line, "created_at": _CREATED}) + "\n" for line in lines), "utf-8")
+    questions = corpus.queries(lines, context.rounds)
     if find_spec("ray") is None:
-        yield file, asked
+        yield file, questions
         return
     with two_nodes():
-        yield file, asked
+        yield file, questions
 
 
 def _tables(state: tuple[Path, list[str]], context: Context) -> Iterator[Figures]:
-    file, asked = state
+    file, questions = state
     settings, names = Settings(embedder=context.embedder), [*_WORKERS, *([_RAY] if find_spec("ray") else [])]
     stores = {name: file.with_name(f"{name}.db") for name in names}
     first, answers = stores["one process"], dict[str, Any]()
@@ -58,41 +58,46 @@ def _tables(state: tuple[Path, list[str]], context: Context) -> Iterator[Figures
             remember_files(memory, file, workers=_WORKERS[name], batch_size=_BATCH)
 
     def ask(name: str) -> None:
-        given: dict[str, Any] = {"settings": settings, "limit": _LIMIT, "now": _NOW, "batch_size": _QUESTIONS_A_BATCH}
+        arguments: dict[str, Any] = {
+            "settings": settings,
+            "limit": _LIMIT,
+            "now": _NOW,
+            "batch_size": _QUESTIONS_A_BATCH,
+        }
         if name == _RAY:
-            answers[name] = _asked_on_ray(asked, first, given)
+            answers[name] = _asked_on_ray(questions, first, arguments)
         else:
-            answers[name] = hits_table([*recall_many(first, asked, workers=_WORKERS[name], **given)])
+            answers[name] = hits_table([*recall_many(first, questions, workers=_WORKERS[name], **arguments)])
 
     rows = rates({name: lambda name=name: store(name) for name in names}, context.records)
     digests = {name: _digest(stores[name], settings) for name in names}
     yield Figures("store", {n: {**row, "equal": digests[n] == digests[names[0]]} for n, row in rows.items()})
-    rows = rates({name: lambda name=name: ask(name) for name in names}, len(asked), "questions")
-    hits = {name: found.to_pylist() for name, found in answers.items()}
+    rows = rates({name: lambda name=name: ask(name) for name in names}, len(questions), "questions")
+    hits = {name: table.to_pylist() for name, table in answers.items()}
     yield Figures("ask", {n: {**row, "equal": hits[n] == hits[names[0]]} for n, row in rows.items()})
 
 
-def _asked_on_ray(asked: list[str], store: Path, given: dict[str, Any]) -> Any:
+def _asked_on_ray(questions: list[str], store: Path, arguments: dict[str, Any]) -> Any:
     import pyarrow as pa
     import ray.data
 
-    dataset = ray.data.from_arrow(pa.table({"question": range(len(asked)), "query": asked}))
-    found = on_ray.recall(dataset, store, workers=2, **given)
-    return pa.concat_tables(found.iter_batches(batch_size=None, batch_format="pyarrow"))
+    dataset = ray.data.from_arrow(pa.table({"question": range(len(questions)), "query": questions}))
+    answers = on_ray.recall(dataset, store, workers=2, **arguments)
+    return pa.concat_tables(answers.iter_batches(batch_size=None, batch_format="pyarrow"))
 
 
 def _digest(path: Path, settings: Settings) -> str:
     """A hash of all ids with their vectors and token codes, in the order in which they were stored."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with Memory(path, settings=settings) as memory, memory._engine.store.read() as reader:
-        ids = [each.id for each in memory.list(limit=None, order="oldest", include_superseded=True)]
+        ids = [part.id for part in memory.list(limit=None, order="oldest", include_superseded=True)]
         for begin in range(0, len(ids), _BATCH):
             for id, row in sorted(reader.records.find_ids(ids[begin : begin + _BATCH], "/").items()):
                 parts = reader.vectors.of_record(row)
-                found.update(id.encode())
-                for each in (*parts.values, *parts.codes):
-                    found.update(each)
-    return found.hexdigest()
+                digest.update(id.encode())
+                for part in (*parts.values, *parts.codes):
+                    digest.update(part)
+    return digest.hexdigest()
 
 
 CASE = Case("batch", "what it costs to divide bulk work", _setup, _tables, rounds=5_000)

@@ -61,9 +61,9 @@ def _growing(memory: Memory, lines: list[str]) -> dict[str, dict[str, Any]]:
         marks.append((done, time.perf_counter(), time.process_time(), _bytes_written()))
 
     memory.remember_many(items, batch_size=_BATCH, on_progress=mark)
-    chosen = [marks[round(part * (len(marks) - 1) / _PARTS)] for part in range(_PARTS + 1)]
+    bounds = [marks[round(part * (len(marks) - 1) / _PARTS)] for part in range(_PARTS + 1)]
     rows = {}
-    for before, after in (*pairwise(dict.fromkeys(chosen)), (marks[0], marks[-1])):
+    for before, after in (*pairwise(dict.fromkeys(bounds)), (marks[0], marks[-1])):
         count, elapsed, spent, written = np.subtract(after, before).tolist()
         rows[f"from {before[0]:,} to {after[0]:,}"] = {
             "records a second": round(count / elapsed),
@@ -82,8 +82,8 @@ def _bytes_written() -> int:
 def _bytes(path: Path, records: int) -> dict[str, dict[str, Any]]:
     with apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY) as connection:
         sizes = connection.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC").fetchall()
-    kept = {name: {"bytes a record": round(size / records, 1)} for name, size in sizes if size > records}
-    return {"all": {"bytes a record": round(sum(size for _, size in sizes) / records)}} | kept
+    large = {name: {"bytes a record": round(size / records, 1)} for name, size in sizes if size > records}
+    return {"all": {"bytes a record": round(sum(size for _, size in sizes) / records)}} | large
 
 
 def _beside(folder: Path, lines: list[str]) -> dict[str, dict[str, Any]]:
@@ -125,11 +125,11 @@ def _single(memory: Memory, lines: list[str]) -> dict[str, dict[str, Any]]:
     items = _items(lines, 7)
     taken: dict[str, list[float]] = {"remember": [], "recall after it": [], "recall again": []}
     for item in items:
-        asked = {"query": item["text"], "vector": item["vector"]}
+        query = {"query": item["text"], "vector": item["vector"]}
         for name, call in (
             ("remember", lambda: memory.remember(**item)),  # noqa: B023
-            ("recall after it", lambda: memory.recall(**asked)),  # noqa: B023
-            ("recall again", lambda: memory.recall(**asked)),  # noqa: B023
+            ("recall after it", lambda: memory.recall(**query)),  # noqa: B023
+            ("recall again", lambda: memory.recall(**query)),  # noqa: B023
         ):
             began = time.perf_counter()
             call()

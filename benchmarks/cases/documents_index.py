@@ -55,16 +55,16 @@ def _tables(files: list[Path], context: Context) -> Iterator[Figures]:
 
 def _part(files: list[Path], folder: Path, embedder: Any, number: int) -> dict[str, float]:
     copied(files, folder)
-    asked, measured = Recorded(Free()), Recorded(embedder)
-    _indexed(folder, asked)
+    recorded, measured = Recorded(Free()), Recorded(embedder)
+    _indexed(folder, recorded)
     for turn in range(2):
         if turn == number % 2:
-            alone_s, alone_cpu_s = _timed(lambda: embedder.embed_documents(asked.texts, asked.contexts))
+            alone_s, alone_cpu_s = _timed(lambda: embedder.embed_documents(recorded.texts, recorded.contexts))
         else:
             index_s, index_cpu_s = _indexed(folder, measured)
-    assert measured.texts == asked.texts
+    assert measured.texts == recorded.texts
     return {
-        "chunks": len(asked.texts), "index_s": index_s, "index_cpu_s": index_cpu_s, "alone_s": alone_s,
+        "chunks": len(recorded.texts), "index_s": index_s, "index_cpu_s": index_cpu_s, "alone_s": alone_s,
         "alone_cpu_s": alone_cpu_s, "embedder_s": measured.seconds,
     }  # fmt: skip
 

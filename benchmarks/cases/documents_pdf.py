@@ -44,8 +44,8 @@ def _tables(files: list[Path], context: Context) -> Iterator[Figures]:
             firsts += timed(load, read[:1])
             for file in read:
                 times[file.name] += timed(load, [file])
-    for name, each in times.items():
-        rows[name]["p50 ms"] = median(each)
+    for name, milliseconds in times.items():
+        rows[name]["p50 ms"] = median(milliseconds)
     spent = sum(rows[file.name]["p50 ms"] for file in read)
     rows["all of them"] = {"pages a second": sum(rows[file.name]["pages"] for file in read) / spent * 1e3}
     rows["the first, with the start of its process"] = {"p50 ms": median(firsts)}

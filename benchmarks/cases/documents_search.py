@@ -25,21 +25,21 @@ def _setup(context: Context) -> Iterator[tuple[dict[str, Workspace], list[str]]]
         workspace.index()
     context.model.flush()
     lines = [line for file in files for line in file.read_text("utf-8").splitlines() if len(line.split()) > 8]
-    asked = corpus.queries(lines[:: max(1, len(lines) // 2000)], context.rounds + 20)
-    with ExitStack() as held:
+    queries = corpus.queries(lines[:: max(1, len(lines) // 2000)], context.rounds + 20)
+    with ExitStack() as stack:
         opened = {
-            name: held.enter_context(
+            name: stack.enter_context(
                 Workspace(folder, WorkspaceConfig(sync=SyncConfig(on_search=sync)), embedder=load())
             )
             for name, sync in _SYNC.items()
         }
-        yield opened, asked
+        yield opened, queries
 
 
 def _tables(state: tuple[dict[str, Workspace], list[str]], context: Context) -> Iterator[Timing]:
-    opened, asked = state
+    opened, queries = state
     ways = {
-        name: lambda number, workspace=workspace: workspace.search(asked[number % len(asked)], min_score=0.0)
+        name: lambda number, workspace=workspace: workspace.search(queries[number % len(queries)], min_score=0.0)
         for name, workspace in opened.items()
     }
     yield Timing("search, embedding included", ways, context.rounds)

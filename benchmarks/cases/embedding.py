@@ -34,22 +34,22 @@ def _tables(state: tuple[Any, dict[str, list[str]]], context: Context) -> Iterat
     embedder, texts = state
     reference: Any = None if context.data is None else load(str(context.data))
     rows: dict[str, dict[str, Any]] = {}
-    for name, given in texts.items():
+    for name, batch in texts.items():
         one = name == "one query"
-        call = _embedding(embedder, given, one=one)
-        rounds = len(given) if one else context.count(_BULK_ROUNDS)
+        call = _embedding(embedder, batch, one=one)
+        rounds = len(batch) if one else context.count(_BULK_ROUNDS)
         (figures,) = interleaved(Timing(name, {name: call}, rounds, warm_up=1)).values()
-        many = 1 if one else len(given)
-        tokens = np.minimum(np.array(embedder.count_tokens(given)) + 2, embedder.max_tokens)
+        many = 1 if one else len(batch)
+        tokens = np.minimum(np.array(embedder.count_tokens(batch)) + 2, embedder.max_tokens)
         rows[name] = {
             **figures,
             "texts a second": round(many / figures["p50 ms"] * 1e3, 1),
             "processor ms a text": round(figures["processor p50 ms"] / many, 3),
-            "texts": len(given),
+            "texts": len(batch),
             "tokens": round(float(tokens.mean()), 1),
         }
         if reference is not None:
-            cosines = np.einsum("ij,ij->i", embedder.embed(given), reference.embed(given))
+            cosines = np.einsum("ij,ij->i", embedder.embed(batch), reference.embed(batch))
             rows[name] |= {"cosine @ mean": float(cosines.mean()), "cosine @ least": float(cosines.min())}
     yield Figures(f"texts, {'without' if saturates_int8() else 'with'} an int8 dot product", rows)
 

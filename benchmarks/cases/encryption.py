@@ -39,14 +39,14 @@ def _tables(opened: Callable[[str], Memory], context: Context) -> Iterator[Timin
         with opened(name) as memory:
             recall(memory, number)
 
-    def turns(call: Callable[[Any, int], object], given: dict[str, Any]) -> dict[str, Callable[[int], object]]:
-        return {name: lambda number, each=each: call(each, number) for name, each in given.items()}
+    def turns(call: Callable[[Any, int], object], subjects: dict[str, Any]) -> dict[str, Callable[[int], object]]:
+        return {name: lambda number, subject=subject: call(subject, number) for name, subject in subjects.items()}
 
     yield Figures("remember_many", rates({name: lambda name=name: loading(name) for name in _KEYS}, len(items)))
     names = {name: name for name in _KEYS}
     yield Timing("open and recall once", turns(opening, names), context.count(_OPENS), warm_up=1)
-    with ExitStack() as held:
-        memories = {name: held.enter_context(opened(name)) for name in _KEYS}
+    with ExitStack() as stack:
+        memories = {name: stack.enter_context(opened(name)) for name in _KEYS}
         yield Timing("recall", turns(recall, memories), context.rounds)
         writing = turns(
             lambda memory, number: memory.remember(f"{data.lines[0]} {number}", vector=data.vectors[0]), memories

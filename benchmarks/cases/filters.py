@@ -51,20 +51,20 @@ def _tables(memory: Memory, context: Context) -> Iterator[Timing]:
         return memory.recall(data.questions[place], vector=data.asked[place], **{"limit": TOP, **OFF, **options})
 
     options: dict[str, dict[str, Any]] = {"plain": {}, **filters(), **OPTIONS}
-    ways = {name: lambda number, given=given: asked(number, given) for name, given in options.items()}
+    ways = {name: lambda number, arguments=arguments: asked(number, arguments) for name, arguments in options.items()}
     yield Timing("single recall, vector ready", ways, context.rounds)
 
 
 def filters() -> dict[str, dict[str, Any]]:
     """Fields of each filter."""
     middle = UNTIL - _YEARS / 2
-    found: dict[str, dict[str, Any]] = {}
-    for kept, below in FILTERS.items():
-        found[f"{kept} by scope"] = {"scope": SCOPES[kept]}
-        found[f"{kept} by tag"] = {"tags": [kept]}
-        found[f"{kept} by time"] = {"since": middle, "until": middle + _YEARS * below / 1000}
-        found[f"{kept} by metadata"] = {"where": {f"metadata.{_FIELDS[kept]}": 0}}
-    return found
+    arguments: dict[str, dict[str, Any]] = {}
+    for share, below in FILTERS.items():
+        arguments[f"{share} by scope"] = {"scope": SCOPES[share]}
+        arguments[f"{share} by tag"] = {"tags": [share]}
+        arguments[f"{share} by time"] = {"since": middle, "until": middle + _YEARS * below / 1000}
+        arguments[f"{share} by metadata"] = {"where": {f"metadata.{_FIELDS[share]}": 0}}
+    return arguments
 
 
 def items(data: Dataset) -> Iterator[dict[str, Any]]:

@@ -57,14 +57,18 @@ def _tables(state: tuple[Memory, Embedder], context: Context) -> Iterator[Timing
         return memory.recall(texts[number % count], vector=vectors[number % count], **options)
 
     ways: dict[str, Callable[[int], object]] = {
-        name: lambda number, given=given: asked(number, given) for name, given in _OPTIONS.items()
+        name: lambda number, arguments=arguments: asked(number, arguments) for name, arguments in _OPTIONS.items()
     }
     ways["from text"] = lambda number: memory.recall(texts[number % count])
     ways["embedding of the question alone"] = lambda number: embedder.embed([texts[number % count]])
     yield Timing("recall", ways, context.rounds)
 
     some = list(zip(texts, vectors, strict=True))[:_MANY]
-    many = {"recall_many": lambda: memory.recall_many([text for text, _ in some], vectors=[each for _, each in some])}
+    many = {
+        "recall_many": lambda: memory.recall_many(
+            [text for text, _ in some], vectors=[query_vector for _, query_vector in some]
+        )
+    }
     yield Figures("many at once, vectors ready", rates(many, len(some), "questions"))
 
     writes: dict[str, Callable[[int], object]] = {
@@ -74,9 +78,9 @@ def _tables(state: tuple[Memory, Embedder], context: Context) -> Iterator[Timing
     yield Timing("remember, durable", writes, min(context.rounds, count))
 
     path = str(context.folder / "memory.db")
-    given = {"from text": None, "vector ready": vectors[0].tolist()}
+    arguments = {"from text": None, "vector ready": vectors[0].tolist()}
     tasks = {"a bare Python": (_PYTHON, None), "import recallite": (_IMPORT, None)}
-    tasks |= {f"first recall, {name}": (_RECALL, [path, texts[0], vector]) for name, vector in given.items()}
+    tasks |= {f"first recall, {name}": (_RECALL, [path, texts[0], vector]) for name, vector in arguments.items()}
     rows = {
         name: {"p50 ms": round(median(started(*task) for _ in range(context.count(_STARTS))), 1)}
         for name, task in tasks.items()

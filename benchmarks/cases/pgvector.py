@@ -67,8 +67,8 @@ class PgvectorHybrid:
 
     def recall(self, text: str, vector: NDArray[np.float32], limit: int) -> list[int]:
         """The places of the best texts, best first."""
-        asked: dict[str, Any] = {"text": text, "vector": _literal(vector), "limit": limit}
-        return [row[0] for row in self._connection.execute(_HYBRID, asked).fetchall()]
+        parameters: dict[str, Any] = {"text": text, "vector": _literal(vector), "limit": limit}
+        return [row[0] for row in self._connection.execute(_HYBRID, parameters).fetchall()]
 
     def size(self) -> int:
         """Bytes of the table and its indexes."""
@@ -105,28 +105,28 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Figures]:
         # Of a long turn the vector of the first part: a row has one.
         firsts = vectors[np.searchsorted(owners, np.arange(len(texts)))]
         hybrid.fill([f"{who}: {text}" for who, text in zip(contexts, texts, strict=True)], firsts)
-        asked = context.model.embed([question.text for question in conversation.questions])
+        query_vectors = context.model.embed([question.text for question in conversation.questions])
         with Memory(server.address(schema=f"ours{number}"), embedder=context.model) as memory:
             places = {id: place for place, id in enumerate(memory.remember_many(conversation.turns))}
-            for question, vector in zip(conversation.questions, asked, strict=True):
+            for question, vector in zip(conversation.questions, query_vectors, strict=True):
                 hits = memory.recall(question.text, limit=_LIMIT)
                 ours.append(_scores([places[hit.id] for hit in hits], question.gold))
                 theirs.append(_scores(hybrid.recall(question.text, vector, _LIMIT), question.gold))
         hybrid.close()
         context.model.flush()
     rows: dict[str, dict[str, Any]] = {
-        way: {name: fmean(one[name] for one in each) for name in each[0]} | {"questions": len(each)}
-        for way, each in scores.items()
+        way: {name: fmean(one[name] for one in figures) for name in figures[0]} | {"questions": len(figures)}
+        for way, figures in scores.items()
     }
     yield Figures("LoCoMo, development part", rows)
 
 
 def _scores(ranked: list[int], gold: frozenset[int]) -> dict[str, float]:
-    found = list(dict.fromkeys(ranked))
+    places = list(dict.fromkeys(ranked))
     return {
-        "recall@20": recall_at_k(found, gold, _LIMIT),
-        "nDCG@20": ndcg_at_k(found, gold, _LIMIT),
-        "MRR": reciprocal_rank(found, gold),
+        "recall@20": recall_at_k(places, gold, _LIMIT),
+        "nDCG@20": ndcg_at_k(places, gold, _LIMIT),
+        "MRR": reciprocal_rank(places, gold),
     }
 
 

@@ -48,19 +48,19 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
             memory.remember_many(_items(data, start, stop), policy=POLICIES["without"])
             memory.catch_up()
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         copied = records > _MOST_LOADED
         calls: dict[str, Callable[[], object]] = {_FILE: lambda: load(_FILE, 0, records)}
         if copied:
             calls[f"{_SERVER}, copied from the file"] = lambda: copy_store(*addresses.values(), verify=False)
         else:
             hybrid = PgvectorHybrid(server.address(), f"pgvector{records}", data.vectors.shape[1])
-            held.callback(hybrid.close)
+            stack.callback(hybrid.close)
             calls[_SERVER] = lambda: load(_SERVER, 0, records)
             calls[_PGVECTOR] = lambda: hybrid.fill(data.lines[:records], data.vectors[:records])
         yield Figures("load", rates(calls, records))
 
-        memories = {way: held.enter_context(opened(way)) for way in addresses}
+        memories = {way: stack.enter_context(opened(way)) for way in addresses}
         for memory in memories.values():
             memory.warmup()
         more = _items(data, records, records + many)
@@ -68,8 +68,8 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
             "write many",
             rates({way: lambda memory=memory: memory.remember_many(more) for way, memory in memories.items()}, many),
         )
-        each = _items(data, records + many, records + many + single)
-        writing = {way: lambda at, memory=memory: memory.remember(**each[at]) for way, memory in memories.items()}
+        items = _items(data, records + many, records + many + single)
+        writing = {way: lambda at, memory=memory: memory.remember(**items[at]) for way, memory in memories.items()}
         yield Timing("write one", writing, single - 1, warm_up=1)
 
         def asked(at: int) -> tuple[str, Any]:
@@ -120,7 +120,7 @@ def _items(data: Any, start: int, stop: int) -> list[dict[str, Any]]:
 
 
 def _same_hits(answers: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
-    """How many questions have the same hits in the same order in both stores."""
+    """Count the questions that have the same hits in the same order in both stores."""
     equal = sum(one == other for one, other in zip(answers[_FILE], answers[_SERVER], strict=True))
     return {_SERVER: {"same hits": f"{equal} of {len(answers[_FILE])}"}}
 

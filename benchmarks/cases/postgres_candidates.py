@@ -38,25 +38,25 @@ def _setup(context: Context) -> Iterator[str]:
 def _tables(address: str, context: Context) -> Iterator[Timing | Figures]:
     data = context.dataset
     yield Figures("indexes of the server", _made(address, data))
-    with ExitStack() as held:
+    with ExitStack() as stack:
         memories = {
-            way: held.enter_context(Memory(address, settings=Settings(query_cache_size=0, candidates=way)))
+            way: stack.enter_context(Memory(address, settings=Settings(query_cache_size=0, candidates=way)))
             for way in ("memory", "server")
         }
         memories["memory"].warmup()
-        connections = {way: held.enter_context(connected(address)) for way in _ALONE}
+        connections = {way: stack.enter_context(connected(address)) for way in _ALONE}
         for way, connection in connections.items():
             connection.execute(f"SET hnsw.iterative_scan = {_ALONE[way]}".encode())
             # For a filter that admits few, PostgreSQL would not ask the index.
             connection.execute("SET enable_sort = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
-        for kept, scope in {"no filter": None, **SCOPES}.items():
+        for share, scope in {"no filter": None, **SCOPES}.items():
             fields = {} if scope is None else {"scope": scope}
             ways: dict[str, Callable[[int], Any]] = {
                 **{way: _recalling(memory, data, fields) for way, memory in memories.items()},
                 **{way: _asking(connection, data, scope) for way, connection in connections.items()},
             }
-            check = _checking(memories, data, "" if scope is None else kept, fields)
-            yield Timing(f"filter keeps: {kept}", ways, context.rounds, _WARM_UP, check)
+            check = _checking(memories, data, "" if scope is None else share, fields)
+            yield Timing(f"filter keeps: {share}", ways, context.rounds, _WARM_UP, check)
 
 
 def _made(address: str, data: Any) -> dict[str, dict[str, Any]]:
@@ -96,42 +96,42 @@ def _asking(connection: Any, data: Any, scope: str | None) -> Callable[[int], li
     )
 
     def ask(number: int) -> list[int]:
-        asked = literal(data.asked[number % len(data.questions)])
-        return [row[0] for row in connection.execute(query, {"scope": scope, "below": f"{scope}/%", "asked": asked})]
+        vector = literal(data.asked[number % len(data.questions)])
+        return [row[0] for row in connection.execute(query, {"scope": scope, "below": f"{scope}/%", "asked": vector})]
 
     return ask
 
 
 def _checking(
-    memories: dict[str, Memory], data: Any, kept: str, fields: dict[str, Any]
+    memories: dict[str, Memory], data: Any, share: str, fields: dict[str, Any]
 ) -> Callable[[dict[str, list[Any]]], Mapping[str, Mapping[str, Any]]]:
     def check(answers: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
-        hits = {way: [{hit.id for hit in each} for each in answers[way]] for way in memories}
+        hits = {way: [{hit.id for hit in answer} for answer in answers[way]] for way in memories}
         pairs = zip(*hits.values(), strict=True)
         shared = float(np.mean([len(one & other) / max(1, len(one)) for one, other in pairs]))
         rounds = range(_WARM_UP, _WARM_UP + len(answers["memory"]))
-        found = {way: answers[way] for way in _ALONE}
+        nearest_by_way = {way: answers[way] for way in _ALONE}
         for way, memory in memories.items():
             nearest = _recalling(memory, data, fields, mode="vector")
-            found[way] = [[hit.metadata["line"] for hit in nearest(number)] for number in rounds]
+            nearest_by_way[way] = [[hit.metadata["line"] for hit in nearest(number)] for number in rounds]
         # Figures of the first questions are exact: rounds begin past those of the warm-up.
         order = [number % len(data.questions) for number in rounds]
         return {
             way: {
                 "recall@10": float(
-                    np.mean([_recall(data, at, one, kept) for at, one in zip(order, each, strict=True)])
+                    np.mean([_recall(data, at, one, share) for at, one in zip(order, answer, strict=True)])
                 ),
-                "hits": float(np.mean([len(one) for one in each])),
+                "hits": float(np.mean([len(one) for one in answer])),
                 **({"shared hits@10": shared} if way == "server" else {}),
             }
-            for way, each in found.items()
+            for way, answer in nearest_by_way.items()
         }
 
     return check
 
 
-def _recall(data: Any, place: int, found: list[int], kept: str) -> float:
-    return float(data.recall([*[[]] * place, found], kept)[-1])
+def _recall(data: Any, place: int, places: list[int], share: str) -> float:
+    return float(data.recall([*[[]] * place, places], share)[-1])
 
 
 @contextmanager

@@ -48,20 +48,22 @@ def _setup(context: Context) -> Iterator[Path]:
 
 def _tables(store: Path, context: Context) -> Iterator[Timing | Figures]:
     questions = context.dataset.questions
-    with ExitStack() as held:
-        asked = _interfaces(store, held)
-        ways = {name: lambda number, ask=ask: ask(questions[number % len(questions)]) for name, ask in asked.items()}
+    with ExitStack() as stack:
+        interfaces = _interfaces(store, stack)
+        ways = {
+            name: lambda number, ask=ask: ask(questions[number % len(questions)]) for name, ask in interfaces.items()
+        }
         yield Timing("one recall, from text", ways, context.rounds, check=same)
-    with ExitStack() as held:
-        urls = {name: held.enter_context(_serving(store, *options)) for name, options in _SERVERS.items()}
+    with ExitStack() as stack:
+        urls = {name: stack.enter_context(_serving(store, *options)) for name, options in _SERVERS.items()}
         rows = {f"{clients}": _throughput(urls, questions, clients, context) for clients in _CLIENTS}
         yield Figures("clients", rows)
     started = [_started(store) for _ in range(context.count(_ROUNDS))]
-    figures = {key: {"seconds": round(median(each[key] for each in started), 2)} for key in started[0]}
+    figures = {key: {"seconds": round(median(start[key] for start in started), 2)} for key in started[0]}
     yield Figures("start of `recallite serve`", figures)
 
 
-def _interfaces(store: Path, held: ExitStack) -> dict[str, Callable[[str], list[str]]]:
+def _interfaces(store: Path, stack: ExitStack) -> dict[str, Callable[[str], list[str]]]:
     from anyio.from_thread import start_blocking_portal
     from mcp import Client as ProtocolClient
     from mcp import StdioServerParameters
@@ -69,17 +71,17 @@ def _interfaces(store: Path, held: ExitStack) -> dict[str, Callable[[str], list[
 
     from recallite.doors.client import Client
 
-    memory = held.enter_context(Memory(store, settings=_SETTINGS))
+    memory = stack.enter_context(Memory(store, settings=_SETTINGS))
     memory.warmup()
-    url = held.enter_context(_serving(store))
-    plain = held.enter_context(httpx2.Client(base_url=url, trust_env=False))
-    client = held.enter_context(Client(url))
+    url = stack.enter_context(_serving(store))
+    plain = stack.enter_context(httpx2.Client(base_url=url, trust_env=False))
+    client = stack.enter_context(Client(url))
     settings = store.with_name("settings.toml")
     settings.write_text("query_cache_size = 0\n", encoding="utf-8")
-    given = ["--db", str(store), "--settings", str(settings)]
-    command = ["-m", "recallite", *given, "mcp", "--token-budget", "100000"]
-    portal = held.enter_context(start_blocking_portal())
-    over_http = held.enter_context(portal.wrap_async_context_manager(httpx2.AsyncClient(trust_env=False)))
+    arguments = ["--db", str(store), "--settings", str(settings)]
+    command = ["-m", "recallite", *arguments, "mcp", "--token-budget", "100000"]
+    portal = stack.enter_context(start_blocking_portal())
+    over_http = stack.enter_context(portal.wrap_async_context_manager(httpx2.AsyncClient(trust_env=False)))
     transports: dict[str, Any] = {
         "MCP over HTTP": streamable_http_client(f"{url}/mcp", http_client=over_http),
         "MCP over stdio": StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ)),
@@ -90,11 +92,11 @@ def _interfaces(store: Path, held: ExitStack) -> dict[str, Callable[[str], list[
         return [hit["id"] for hit in answer["hits"]]
 
     def by_protocol(transport: Any) -> Callable[[str], list[str]]:
-        asked = held.enter_context(portal.wrap_async_context_manager(ProtocolClient(transport)))
+        session = stack.enter_context(portal.wrap_async_context_manager(ProtocolClient(transport)))
 
         def ask(question: str) -> list[str]:
-            found = portal.call(asked.call_tool, "recall", {"query": question, "limit": _LIMIT})
-            return [each["id"] for each in found.structured_content["results"]]
+            result = portal.call(session.call_tool, "recall", {"query": question, "limit": _LIMIT})
+            return [memory_hit["id"] for memory_hit in result.structured_content["results"]]
 
         return ask
 
@@ -113,12 +115,12 @@ def _throughput(urls: dict[str, str], questions: list[str], clients: int, contex
     for _ in range(context.count(_ROUNDS)):
         for name, url in urls.items():
             runs[name].append(_ask_at_once(url, questions, clients, seconds))
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, taken in runs.items():
-        found[f"{name}, recalls a second"] = round(median(len(each) / seconds for each in taken), 1)
-        found[f"{name}, p50 ms"] = round(float(np.median(np.concatenate(taken))) * 1e3, 2)
-    each, single = (found[f"{name}, recalls a second"] for name in urls)
-    return {**found, "ratio": round(each / max(single, 0.1), 3)}
+        figures[f"{name}, recalls a second"] = round(median(len(milliseconds) / seconds for milliseconds in taken), 1)
+        figures[f"{name}, p50 ms"] = round(float(np.median(np.concatenate(taken))) * 1e3, 2)
+    at_once, single = (figures[f"{name}, recalls a second"] for name in urls)
+    return {**figures, "ratio": round(at_once / max(single, 0.1), 3)}
 
 
 def _ask_at_once(url: str, questions: list[str], clients: int, seconds: float) -> Any:
@@ -149,7 +151,7 @@ def _ask_at_once(url: str, questions: list[str], clients: int, seconds: float) -
         thread.start()
     for thread in threads:
         thread.join()
-    return np.array([each for one in times for each in one])
+    return np.array([millisecond for one in times for millisecond in one])
 
 
 @contextmanager
@@ -189,10 +191,10 @@ def _started(store: Path) -> dict[str, float]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            found = re.search(r"http://\S+", process.stderr.readline())
-            assert found is not None
+            url = re.search(r"http://\S+", process.stderr.readline())
+            assert url is not None
             address = time.perf_counter() - began
-            _until_ready(found[0])
+            _until_ready(url[0])
             return {"address printed": address, "ready": time.perf_counter() - began}
         finally:
             process.terminate()

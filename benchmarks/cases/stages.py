@@ -1,4 +1,4 @@
-"""Where the time of a single recall goes: stages and kernels are timed where they are called.
+"""Time the stages and kernels of a single recall at the places that call them.
 
 A deeper line is part of the line above it. Query vectors are ready, and nothing is filtered.
 """

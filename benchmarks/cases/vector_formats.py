@@ -29,8 +29,8 @@ def _setup(context: Context) -> Iterator[Any]:
 
 def _tables(connection: Any, context: Context) -> Iterator[Figures]:
     data = context.dataset
-    vectors, asked = np.asarray(data.vectors), data.asked[: context.rounds]
-    tenth = exact.tenth_best(vectors, asked)
+    vectors, queries = np.asarray(data.vectors), data.asked[: context.rounds]
+    tenth = exact.tenth_best(vectors, queries)
     codes = np.round(127 * vectors / np.abs(vectors).max(axis=1, keepdims=True))
     rows: dict[str, dict[str, Any]] = {}
     for name, type_ in _FORMATS.items():
@@ -46,11 +46,11 @@ def _tables(connection: Any, context: Context) -> Iterator[Figures]:
         places: list[list[int]] = []
 
         def ask(number: int, query: bytes = query, places: list[list[int]] = places) -> None:
-            places.append([row[0] for row in connection.execute(query, (literal(asked[number]),))])
+            places.append([row[0] for row in connection.execute(query, (literal(queries[number]),))])
 
-        (figures,) = interleaved(Timing(name, {name: ask}, len(asked), warm_up=0)).values()
+        (figures,) = interleaved(Timing(name, {name: ask}, len(queries), warm_up=0)).values()
         rows[name] = {"made in, s": made, "MB": size / 1e6, "p50 ms": figures["p50 ms"]}
-        rows[name]["recall@10"] = float(exact.recall(vectors, asked, tenth, places).mean())
+        rows[name]["recall@10"] = float(exact.recall(vectors, queries, tenth, places).mean())
         connection.execute("DROP TABLE compared")
     yield Figures("HNSW", rows)
 

@@ -31,35 +31,35 @@ _STATES, _MANY, _WARM_UP, _REAL = 1000, 20_000, 10, 5000
 
 @contextmanager
 def _setup(context: Context) -> Iterator[dict[str, Any]]:
-    each = 2 * (context.rounds + _WARM_UP)
-    lines = _short_lines(context, context.records + 2 * each)
+    writes = 2 * (context.rounds + _WARM_UP)
+    lines = _short_lines(context, context.records + 2 * writes)
     stored, new = lines[: context.records], lines[context.records :]
     firsts = stored[:_REAL]
     embedded, owners = context.model.embed_documents(firsts, [None] * len(firsts))
     context.model.flush()
-    vectors = corpus.varied(embedded[np.searchsorted(owners, np.arange(len(firsts)))], context.records + each)
+    vectors = corpus.varied(embedded[np.searchsorted(owners, np.arange(len(firsts)))], context.records + writes)
     similar = [place for place, line in enumerate(stored) if len(line.split()) in _COMPARED]
     with Memory(context.folder / "large.db", embedder=context.model) as memory:
-        told = [{"text": _state(number), "vector": vectors[number % len(stored)]} for number in range(_STATES)]
-        memory.remember_many([*_items(stored, vectors), *told])
+        states = [{"text": _state(number), "vector": vectors[number % len(stored)]} for number in range(_STATES)]
+        memory.remember_many([*_items(stored, vectors), *states])
         memory.catch_up()
         memory.warmup()
-        few = np.resize(similar[:: max(1, len(similar) // each)], each).tolist()
-        yield {"memory": memory, "stored": stored, "new": new, "vectors": vectors, "few": few, "each": each}
+        few = np.resize(similar[:: max(1, len(similar) // writes)], writes).tolist()
+        yield {"memory": memory, "stored": stored, "new": new, "vectors": vectors, "few": few, "each": writes}
 
 
 def _tables(state: dict[str, Any], context: Context) -> Iterator[Figures]:
-    stored, vectors, few, each = state["stored"], state["vectors"], state["few"], state["each"]
+    stored, vectors, few, writes = state["stored"], state["vectors"], state["few"], state["each"]
     texts: dict[str, Callable[[int], tuple[str, Any]]] = {
         "new": lambda at: (state["new"][at], vectors[len(stored) + at]),
         "changed": lambda at: (changed(stored[few[at]]), vectors[few[at]]),
         "the same state again": lambda at: (_state(_STATES + at), vectors[at % len(stored)]),
-        "new, from text": lambda at: (state["new"][each + at], None),
+        "new, from text": lambda at: (state["new"][writes + at], None),
     }
     rows = {}
-    for name, given in texts.items():
+    for name, source in texts.items():
         ways = {
-            f"{name}, {way} detection": _writing(state["memory"], given, place, policy)
+            f"{name}, {way} detection": _writing(state["memory"], source, place, policy)
             for place, (way, policy) in enumerate(POLICIES.items())
         }
         rows |= interleaved(Timing(name, ways, context.rounds, _WARM_UP))
@@ -70,10 +70,10 @@ def _tables(state: dict[str, Any], context: Context) -> Iterator[Figures]:
 
 
 def _writing(
-    memory: Memory, given: Callable[[int], tuple[str, Any]], place: int, policy: WritePolicy | None
+    memory: Memory, source: Callable[[int], tuple[str, Any]], place: int, policy: WritePolicy | None
 ) -> Callable[[int], object]:
     def write(number: int) -> object:
-        text, vector = given(2 * number + place)
+        text, vector = source(2 * number + place)
         return memory.remember(text, vector=vector, policy=policy)
 
     return write

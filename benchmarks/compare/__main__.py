@@ -64,17 +64,22 @@ def compare(
         Side("now", ROOT, work / "now", data.folder) as other,
     ):
         sides = {"base": one, "now": other}
-        asked = {name: {side: _asked(sides[side], WAYS[name]) for side in SIDES} for name in names}
-        refused = {name: _refused(sides, ways) for name, ways in asked.items()}
-        found = {name: Rounds() for name in names if not refused[name]}
+        ways_by_name = {name: {side: _asked(sides[side], WAYS[name]) for side in SIDES} for name in names}
+        refused = {name: _refused(sides, ways) for name, ways in ways_by_name.items()}
+        rounds_by_way = {name: Rounds() for name in names if not refused[name]}
         for number in range(rounds):
             places = [(number * questions + place) % len(data.questions) for place in range(questions)]
             # All ways in each round: what slows the machine for a while meets one round of each.
-            for name, results in found.items():
+            for name, results in rounds_by_way.items():
                 order = SIDES if number % 2 == 0 else SIDES[::-1]
-                told = {side: sides[side].ask("round", way=asked[name][side], places=places) for side in order}
-                results.add(places, told["base"], told["now"])
-        ways = {name: found[name].figures() if name in found else {"refused": refused[name]} for name in names}
+                answers = {
+                    side: sides[side].ask("round", way=ways_by_name[name][side], places=places) for side in order
+                }
+                results.add(places, answers["base"], answers["now"])
+        ways = {
+            name: rounds_by_way[name].figures() if name in rounds_by_way else {"refused": refused[name]}
+            for name in names
+        }
         return {"opened": {side: sides[side].opened for side in SIDES}, "ways": ways}
 
 
@@ -86,7 +91,7 @@ def _asked(side: Side, way: Way) -> dict[str, Any]:
 
 
 def _refused(sides: dict[str, Side], ways: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Why a side does not answer in a way, by side."""
+    """Return the reason why a side cannot answer in a way, by side."""
     refusals = {name: side.ask("refusal", way=ways[name]) for name, side in sides.items()}
     return {name: refusal for name, refusal in refusals.items() if refusal is not None}
 

@@ -28,7 +28,7 @@ _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
 
 
 class Store:
-    """What the commands do: on a store with the vectors of the data, and on one with token codes too."""
+    """Two stores that the commands use: one with the vectors of the data, one with token codes too."""
 
     def __init__(self, engine: str, data: Path, folder: Path) -> None:
         self._engine = import_module(engine)
@@ -37,17 +37,17 @@ class Store:
         self._seconds: dict[str, float] = {}
 
     def open(self) -> dict[str, Any]:
-        """Build the store where there is none, open and warm it. Tells what it opened it with."""
+        """Build the store if there is none, open and warm it, and return the packages and seconds used."""
         _ = self._memory
         kernels = import_module(f"{self._engine.__name__}_kernels")
         return {"packages": [self._engine.__file__, kernels.__file__], **self._seconds}
 
     def known(self, options: dict[str, Any]) -> list[str]:
-        """Those of the options that `recall` does not refuse."""
+        """Return the options that `recall` accepts."""
         return [name for name, value in options.items() if _fault(self._ask, 0, Way({name: value})) is None]
 
     def refusal(self, way: dict[str, Any]) -> str | None:
-        """Why this way cannot be asked in; None where it can. It is warm afterwards."""
+        """Return the reason why this way cannot be used, or None; warms it up."""
         return _fault(self.round, way, [0, 1, 2])
 
     def round(self, way: dict[str, Any], places: list[int]) -> dict[str, Any]:
@@ -55,18 +55,18 @@ class Store:
 
         A hit's text is read while the clock runs: a commit may build hits when they are first looked at.
         """
-        given = Way(**way)
+        settings = Way(**way)
         milliseconds: list[float] = []
         processor: list[float] = []
         answers: list[Any] = []
-        for some in [places] if given.many else [[place] for place in places]:
+        for some in [places] if settings.many else [[place] for place in places]:
             began, spent = time.perf_counter(), time.process_time()
-            found = self._many(some, given) if given.many else [self._ask(some[0], given)]
-            for hits in found:
+            hit_lists = self._many(some, settings) if settings.many else [self._ask(some[0], settings)]
+            for hits in hit_lists:
                 _read(hits)
             processor.append((time.process_time() - spent) * 1e3 / len(some))
             milliseconds.append((time.perf_counter() - began) * 1e3 / len(some))
-            answers += found
+            answers += hit_lists
         return {"ms": milliseconds, "processor_ms": processor, "answers": [_answer(hits) for hits in answers]}
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ def _read(hits: Any) -> None:
 
 
 def _answer(hits: Any) -> dict[str, Any]:
-    """What must be the same for both. Ids are each store's own: a record is known by its place in the data."""
+    """Return what must be the same on both sides; a record is named by its place in the data, since ids differ."""
     return {
         "places": [int(hit.source.id.split()[1]) * corpus.SOURCE_LINES + hit.source.position for hit in hits],
         "scores": [hit.score for hit in hits],
@@ -162,8 +162,8 @@ def _main() -> None:
     # What a library prints goes to stderr: answers alone are on stdout.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    given = json.loads(sys.argv[1])
-    store = Store(given["engine"], Path(given["data"]), Path(given["store"]))
+    arguments = json.loads(sys.argv[1])
+    store = Store(arguments["engine"], Path(arguments["data"]), Path(arguments["store"]))
     for line in sys.stdin:
         command = json.loads(line)
         answer = getattr(store, command.pop("do"))(**command)

@@ -1,4 +1,4 @@
-"""What rounds of two sides say of each other."""
+"""Ratios and differences between the rounds of two sides."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Rounds:
 
     ms: dict[str, list[list[float]]] = field(default_factory=lambda: {side: [] for side in SIDES})
     processor_ms: dict[str, list[list[float]]] = field(default_factory=lambda: {side: [] for side in SIDES})
-    asked: set[int] = field(default_factory=set)
+    questions: set[int] = field(default_factory=set)
     differ: dict[str, set[int]] = field(default_factory=dict)
 
     def add(self, places: Sequence[int], base: dict[str, Any], now: dict[str, Any]) -> None:
         """A round of both."""
-        for side, told in zip(SIDES, (base, now), strict=True):
-            self.ms[side].append(told["ms"])
-            self.processor_ms[side].append(told["processor_ms"])
-        self.asked.update(places)
+        for side, times in zip(SIDES, (base, now), strict=True):
+            self.ms[side].append(times["ms"])
+            self.processor_ms[side].append(times["processor_ms"])
+        self.questions.update(places)
         for place, one, other in zip(places, base["answers"], now["answers"], strict=True):
             for what in differing(one, other):
                 self.differ.setdefault(what, set()).add(place)
@@ -49,27 +49,27 @@ class Rounds:
         ratios = _ratios(self.ms)
         low, middle, high = np.percentile(ratios, [25, 50, 75]).tolist()
         return {
-            **{side: percentiles([each for one in self.ms[side] for each in one]) for side in SIDES},
+            **{side: percentiles([times for one in self.ms[side] for times in one]) for side in SIDES},
             "ratio": round(middle, 4),
             "ratio_quartiles": [round(low, 4), round(high, 4)],
             "processor_ratio": round(median(_ratios(self.processor_ms)), 4),
-            "questions": len(self.asked),
+            "questions": len(self.questions),
             "questions_that_differ": len(set[int]().union(*self.differ.values())),
             "differ_in": {what: len(places) for what, places in self.differ.items()},
         }
 
 
 def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What two answers to a question do not share: hits, their order, scores within 1e-6, gaps, reasons."""
-    found = []
+    """List what differs between two answers: hits, order, scores beyond 1e-6, gaps, reasons."""
+    differences = []
     if one["places"] != other["places"]:
-        found.append("order" if sorted(one["places"]) == sorted(other["places"]) else "hits")
+        differences.append("order" if sorted(one["places"]) == sorted(other["places"]) else "hits")
     elif not np.allclose(one["scores"], other["scores"], rtol=0, atol=_SCORE_TOLERANCE):
-        found.append("scores")
-    found += ["gaps"] if one["gaps"] != other["gaps"] else []
+        differences.append("scores")
+    differences += ["gaps"] if one["gaps"] != other["gaps"] else []
     # Of other hits there are other reasons.
-    found += ["reasons"] if one["places"] == other["places"] and one["reasons"] != other["reasons"] else []
-    return found
+    differences += ["reasons"] if one["places"] == other["places"] and one["reasons"] != other["reasons"] else []
+    return differences
 
 
 def _ratios(rounds: dict[str, list[list[float]]]) -> list[float]:
@@ -78,15 +78,19 @@ def _ratios(rounds: dict[str, list[list[float]]]) -> list[float]:
 
 def markdown(run: dict[str, Any]) -> str:
     """A table a size."""
-    told = [
+    parts = [
         f"{run['processor']}, {run['cores']} cores, Python {run['python']}, {run['rounds']} rounds of "
         f"{run['questions_per_round']} questions a way. Base: {run['base']}. Now: {run['commit']}. Ratios are of each "
         "round's medians, and the median of those; below 1, now is faster."
     ]
-    for size, found in run["results"].items():
-        lines = [_line(way, figures) for way, figures in found["ways"].items()]
-        told += [f"{int(size):,} records", table(_HEADER, lines, left=(_HEADER[0], _HEADER[-1])), _written(size, found)]
-    return "\n\n".join(each for each in told if each)
+    for size, result in run["results"].items():
+        lines = [_line(way, figures) for way, figures in result["ways"].items()]
+        parts += [
+            f"{int(size):,} records",
+            table(_HEADER, lines, left=(_HEADER[0], _HEADER[-1])),
+            _written(size, result),
+        ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _line(way: str, figures: dict[str, Any]) -> list[str]:
@@ -114,11 +118,11 @@ def _time(way: str, side: dict[str, float]) -> tuple[str, str]:
     return f"{side['p50_ms']:.3f}", milliseconds(side["p95_ms"])
 
 
-def _written(size: str, found: dict[str, Any]) -> str:
-    """How long the stores took that were written in this run."""
+def _written(size: str, result: dict[str, Any]) -> str:
+    """Report how long the stores written in this run took."""
     written = [
-        f"{side} {told['build_s']:.1f} s ({int(size) / told['build_s']:,.0f}/s)"
-        for side, told in found["opened"].items()
-        if "build_s" in told
+        f"{side} {figures['build_s']:.1f} s ({int(size) / figures['build_s']:,.0f}/s)"
+        for side, figures in result["opened"].items()
+        if "build_s" in figures
     ]
     return f"`remember_many` of all, vectors given, one after the other: {', '.join(written)}." if written else ""

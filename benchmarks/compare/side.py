@@ -37,10 +37,10 @@ class Side:
             shutil.rmtree(self._store, ignore_errors=True)
             self._store.mkdir(parents=True)
         self._errors = self._store / "errors.txt"
-        given = json.dumps({"engine": _engine(self.tree), "data": str(data), "store": str(self._store)})
+        arguments = json.dumps({"engine": _engine(self.tree), "data": str(data), "store": str(self._store)})
         with self._errors.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.compare.asking", given],
+                [sys.executable, "-m", "benchmarks.compare.asking", arguments],
                 env=_environment(self.tree, folder / "kernels"),
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
@@ -70,7 +70,7 @@ class Side:
             self._end()
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """What the process answers to a command of `asking.Store`. Raises Failed where it ended instead."""
+        """Return the process's answer to a command of `asking.Store`. Raises Failed if it ended instead."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -117,7 +117,7 @@ def _engine(tree: Path) -> str:
 
 
 def _fingerprint(tree: Path, data: Path) -> str:
-    """Of the code and the data that a store is written with."""
+    """Hash the code and the data that a store is written with."""
     code = (file for package in _PACKAGES for file in sorted((tree / package).rglob("*")) if file.is_file())
     here, digest = Path(__file__).parent, hashlib.sha256()
     asking = (here / "asking.py", here.parent / "at_hand.py", data / "lines.txt", data / "vectors.npy")
@@ -128,11 +128,11 @@ def _fingerprint(tree: Path, data: Path) -> str:
 
 
 def _environment(tree: Path, kernels: Path) -> dict[str, str]:
-    """This one without settings of stores, keys and models, but with the choice of kernels."""
+    """Copy the environment without settings of stores, keys and models, but with the choice of kernels."""
     prefix = _engine(tree).upper()
-    kept = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
+    inherited = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
     path = os.pathsep.join(str(tree / package) for package in _PACKAGES)
-    own = {f"{prefix}_CACHE_DIR": str(kernels)}
-    if chosen := os.environ.get("RECALLITE_KERNELS"):
-        own[f"{prefix}_KERNELS"] = chosen
-    return {**kept, **QUIET, "PYTHONPATH": path, **own}
+    added = {f"{prefix}_CACHE_DIR": str(kernels)}
+    if backend := os.environ.get("RECALLITE_KERNELS"):
+        added[f"{prefix}_KERNELS"] = backend
+    return {**inherited, **QUIET, "PYTHONPATH": path, **added}

@@ -46,5 +46,5 @@ WAYS: dict[str, Way] = {
     "text": Way(codes=True, text=True),
     "vector": Way({"mode": "vector"}),
     "recall_many": Way(off=OFF, many=True),
-    **{f"tag {kept}": Way({"tags": [kept]}, OFF) for kept in FILTERS},
+    **{f"tag {share}": Way({"tags": [share]}, OFF) for share in FILTERS},
 }

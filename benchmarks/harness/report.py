@@ -11,16 +11,16 @@ from benchmarks.tables import milliseconds, table
 __all__ = ["caption", "markdown", "rows", "save"]
 
 
-def save(case: str, key: str, found: dict[str, Any], path: Path) -> None:
+def save(case: str, key: str, run: dict[str, Any], path: Path) -> None:
     """Add a run to the file of a case; runs at other sizes stay."""
     before = saving.read(path)
-    saving.write({"case": case, "runs": {**before.get("runs", {}), key: found}}, path)
+    saving.write({"case": case, "runs": {**before.get("runs", {}), key: run}}, path)
 
 
 def rows(saved: dict[str, Any], title: str, key: str | None = None) -> dict[str, dict[str, Any]]:
     """Rows of a saved table, of the largest run unless `key` names another."""
-    found = saved["runs"][key or max(saved["runs"], key=int)]
-    rows: dict[str, dict[str, Any]] = next(each["rows"] for each in found["tables"] if each["title"] == title)
+    run = saved["runs"][key or max(saved["runs"], key=int)]
+    rows: dict[str, dict[str, Any]] = next(table["rows"] for table in run["tables"] if table["title"] == title)
     return rows
 
 
@@ -30,18 +30,18 @@ def markdown(saved: dict[str, Any]) -> str:
         raise saving.NotMeasured("nothing is saved")
     parts = []
     for key in sorted(saved["runs"], key=int):
-        found = saved["runs"][key]
-        parts += [f"{found['records']:,} {found['unit']}:"] if len(saved["runs"]) > 1 else []
-        parts += [*(_table(each["title"], each["rows"]) for each in found["tables"]), caption(found)]
+        run = saved["runs"][key]
+        parts += [f"{run['records']:,} {run['unit']}:"] if len(saved["runs"]) > 1 else []
+        parts += [*(_table(table["title"], table["rows"]) for table in run["tables"]), caption(run)]
     return "\n\n".join(parts)
 
 
-def caption(found: dict[str, Any]) -> str:
+def caption(run: dict[str, Any]) -> str:
     """The size, machine, commit and date of a run."""
-    load = "" if found.get("load_before") is None else f"load {found['load_before']} before, "
+    load = "" if run.get("load_before") is None else f"load {run['load_before']} before, "
     return (
-        f"{found['records']:,} {found['unit']}, {found['rounds']:,} rounds, {found['processor']}, "
-        f"{found['cores']} cores, {load}commit {found['commit']}, {found['date']}."
+        f"{run['records']:,} {run['unit']}, {run['rounds']:,} rounds, {run['processor']}, "
+        f"{run['cores']} cores, {load}commit {run['commit']}, {run['date']}."
     )
 
 

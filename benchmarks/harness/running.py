@@ -95,9 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("case", choices=["list", *names()], metavar="CASE", help="a case, or list")
     parser.add_argument("--records", type=int, nargs="+", help="sizes of the stores")
     parser.add_argument("--rounds", type=int, help="how often each way is timed")
-    for name, (type_, told) in _SHARED.items():
+    for name, (type_, text) in _SHARED.items():
         default = "default" if name == "embedder" else None
-        parser.add_argument(f"--{name}", type=type_, default=default, help=told)
+        parser.add_argument(f"--{name}", type=type_, default=default, help=text)
     parser.add_argument("--out", type=Path, help="JSON file for the result (benchmarks/results/CASE.json)")
     parser.add_argument("--render", action="store_true", help="print the saved result and measure nothing")
     return parser

@@ -65,7 +65,7 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
 
 
 def hopeless(name: str, records: int, results: dict[str, Any], limit_s: float) -> dict[str, Any]:
-    """Why a contender is not tried: building grows no slower than the records, so that it cannot finish."""
+    """Return the reason to skip a contender: its build time grows at least linearly, so it cannot finish."""
     took: dict[int, float] = {}
     for size, of_size in results.items():
         result = of_size.get(name, {})
@@ -78,16 +78,20 @@ def hopeless(name: str, records: int, results: dict[str, Any], limit_s: float) -
 
 def contend(name: str, data: Path, scratch: Path, target: float, limit_s: float) -> dict[str, Any]:
     """One contender at one size: its figures, or why there are none."""
-    entry, told = CONTENDERS[name], describe()
+    entry, description = CONTENDERS[name], describe()
     if missing := entry.missing():
         return {"not_installed": missing}
-    result: dict[str, Any] = {"versions": entry.versions(), "date": told["date"], "commit": told["commit"]}
+    result: dict[str, Any] = {
+        "versions": entry.versions(),
+        "date": description["date"],
+        "commit": description["commit"],
+    }
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=scratch) as store:
         for task in ("build", "ask"):
-            given = {"task": task, "contender": name, "data": data, "store": store, "target": target}
+            arguments = {"task": task, "contender": name, "data": data, "store": store, "target": target}
             try:
-                result |= run("benchmarks.peers.process", given, limit_s - (time.perf_counter() - began))
+                result |= run("benchmarks.peers.process", arguments, limit_s - (time.perf_counter() - began))
             except DidNotFinish:
                 return {**result, "did_not_finish": task, "limit_s": limit_s}
             except Failed as error:

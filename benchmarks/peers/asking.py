@@ -15,7 +15,7 @@ from benchmarks.peers.contender import Mode
 
 __all__ = ["measure"]
 
-# A mode is asked all questions in order, or as many as fit into these seconds, and at least so many.
+# A mode is asked all questions in order until the seconds are over, and at least the fewest.
 SECONDS, FEWEST = 12.0, 20
 _FILTER_SECONDS, _FILTERED, _FEWEST_FILTERED = 3.0, 200, 10
 _WARM_SECONDS, _WARM = 2.0, 50
@@ -29,12 +29,12 @@ def measure(name: str, mode: Mode, data: Dataset, target: float) -> dict[str, An
         figures["ef"] = _searched_widely_enough(mode, data, target)
     questions = len(data.questions)
     _asked(mode.ask, data, range(questions - _WARM, questions), _WARM_SECONDS, 3)
-    milliseconds, found = _asked(mode.ask, data, range(questions), SECONDS, FEWEST)
+    milliseconds, answers = _asked(mode.ask, data, range(questions), SECONDS, FEWEST)
     figures |= percentiles(milliseconds)
     figures["queries_per_second"] = round(_queries_per_second(mode, data, milliseconds), 1)
     figures["batch"] = mode.many is not None
     if name == "vector":
-        shares = data.recall([mode.places(each) for each in found])
+        shares = data.recall([mode.places(answer) for answer in answers])
         figures |= {"recall@10": round(float(shares.mean()), 4), "worst_query": float(shares.min())}
         if mode.effort is not None:
             figures |= {"target": target, "reaches_target": bool(shares.mean() >= target)}
@@ -52,8 +52,8 @@ def _searched_widely_enough(mode: Mode, data: Dataset, target: float) -> int:
     while low < high:
         middle = (low + high) // 2
         mode.effort(mode.efforts[middle])
-        found = [mode.places(mode.ask("", vector)) for vector in data.asked[: len(data.tenth[""])]]
-        if data.recall(found).mean() >= target:
+        places = [mode.places(mode.ask("", vector)) for vector in data.asked[: len(data.tenth[""])]]
+        if data.recall(places).mean() >= target:
             high = middle
         else:
             low = middle + 1
@@ -66,7 +66,7 @@ def _asked(
 ) -> tuple[list[float], list[Any]]:
     """Milliseconds and results of questions in order, until the seconds have passed, but of the fewest at least."""
     milliseconds: list[float] = []
-    found = []
+    answers = []
     end = time.perf_counter() + seconds
     for done, place in enumerate(places):
         if done >= fewest and time.perf_counter() > end:
@@ -75,12 +75,12 @@ def _asked(
         began = time.perf_counter()
         answer = ask(text, vector)
         milliseconds.append((time.perf_counter() - began) * 1e3)
-        found.append(answer)
-    return milliseconds, found
+        answers.append(answer)
+    return milliseconds, answers
 
 
 def _queries_per_second(mode: Mode, data: Dataset, milliseconds: list[float]) -> float:
-    """Of the batch call, the median of batches of 100 after a first one; else of one query after the other."""
+    """Return the rate of the batch call (median of batches of 100 after a first one), else of single queries."""
     if mode.many is None:
         return 1e3 / float(np.mean(milliseconds))
     seconds: list[float] = []
@@ -105,9 +105,9 @@ def _filtered(name: str, mode: Mode, data: Dataset, filter: str) -> dict[str, An
 
     _asked(ask, data, range(3), 0.0, 1)
     places = range(min(_FILTERED, len(data.questions)))
-    milliseconds, found = _asked(ask, data, places, _FILTER_SECONDS, _FEWEST_FILTERED)
+    milliseconds, answers = _asked(ask, data, places, _FILTER_SECONDS, _FEWEST_FILTERED)
     figures: dict[str, Any] = {"p50_ms": percentiles(milliseconds)["p50_ms"], "calls": len(milliseconds)}
     if name == "vector":
-        shares = data.recall([mode.places(each) for each in found], filter)
+        shares = data.recall([mode.places(answer) for answer in answers], filter)
         figures["recall@10"] = round(float(shares.mean()), 4)
     return figures

@@ -1,4 +1,4 @@
-"""What every contender must be able to do, and the choices that are the same for all."""
+"""The interface of a contender, and the choices that are the same for all."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Contender(Protocol):
         """The modes, "hybrid", "vector" or "text", of what was built; the first gives the first answer."""
 
     def warm(self) -> None:
-        """What the library advises to do before it is timed."""
+        """Do what the library advises before it is timed."""
 
 
 def content_words(text: str) -> list[str]:

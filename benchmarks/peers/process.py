@@ -16,7 +16,7 @@ __all__ = ["bytes_on_disk"]
 
 
 def bytes_on_disk(folder: Path) -> int:
-    """Of all files in a folder and below."""
+    """Sum the sizes of all files in a folder and below."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
@@ -57,6 +57,6 @@ def _ask(name: str, data: Dataset, store: Path, target: float) -> dict[str, Any]
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    what = given["contender"], Dataset(Path(given["data"])), Path(given["store"])
-    finish(_build(*what) if given["task"] == "build" else _ask(*what, given["target"]))
+    task = json.loads(sys.argv[1])
+    what = task["contender"], Dataset(Path(task["data"])), Path(task["store"])
+    finish(_build(*what) if task["task"] == "build" else _ask(*what, task["target"]))

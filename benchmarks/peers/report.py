@@ -36,8 +36,8 @@ def in_short(result: dict[str, Any]) -> str:
 def rows(saved: dict[str, Any], kind: str) -> Iterator[tuple[int, str, dict[str, Any], dict[str, Any]]]:
     """(records, contender, its result, its figures in this mode), the quickest of a size first."""
     for records, results in sorted(saved.get("results", {}).items(), key=lambda item: int(item[0])):
-        found = [(name, result) for name, result in results.items() if kind in result.get("modes", {})]
-        for name, result in sorted(found, key=lambda row: row[1]["modes"][kind]["p50_ms"]):
+        results_of_kind = [(name, result) for name, result in results.items() if kind in result.get("modes", {})]
+        for name, result in sorted(results_of_kind, key=lambda row: row[1]["modes"][kind]["p50_ms"]):
             yield int(records), name, result, result["modes"][kind]
 
 

@@ -101,14 +101,14 @@ def evaluate(
 
 def _folders(options: argparse.Namespace) -> dict[str, Path]:
     """The folder of each set that is named, or that has one."""
-    given = {
+    named = {
         "beam": options.beam,
         "beam_updates": options.beam,
         "realtalk": options.realtalk,
         "facts": options.facts,
         **dict.fromkeys(_OWN, Path()),
     }
-    folders = {name: given.get(name, options.data) for name in SETS}
+    folders = {name: named.get(name, options.data) for name in SETS}
     return {name: folder for name, folder in folders.items() if folder and name in (options.set or SETS)}
 
 

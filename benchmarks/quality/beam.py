@@ -76,7 +76,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     """recall@40, all@40 and MRR of every column, in all and by type; and what confidence says of abstention."""
     tally = Tally()
     stories = Tally(WHOLE_STORY)
-    asked: dict[str, list[list[Asked]]] = {column: [] for column in COLUMNS}
+    answers_by_column: dict[str, list[list[Asked]]] = {column: [] for column in COLUMNS}
     for done, chat in enumerate(read(data), 1):
         with open_memory() as memory:
             ids = tally.remember(memory, chat.messages)
@@ -88,7 +88,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                 for (_, kind, gold), hits in zip(chat.questions, answers, strict=True):
                     if kind != ABSTENTION:
                         tally.add(column, _figures(hits, places, gold), kind)
-                asked[column].append(_asked(chat, ids, answers))
+                answers_by_column[column].append(_asked(chat, ids, answers))
             for column, options in WHOLE_STORY.items():
                 for text, kind, gold in chat.questions:
                     if kind in STORIES:
@@ -96,7 +96,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                         stories.add(column, _figures(hits, places, gold), kind)
         on_progress(done, len(_CHATS))
     result = tally.result(stores=len(_CHATS))
-    for column, chats in asked.items():
+    for column, chats in answers_by_column.items():
         result["figures"][column] |= _abstention(chats)
     result["whole_story"] = stories.result()["categories"]
     return result
@@ -109,18 +109,18 @@ def read(data: Path) -> Iterator[Chat]:
         chat = json.loads(checkout.read(data, f"{folder}/chat.json"))
         questions = json.loads(checkout.read(data, f"{folder}/probing_questions/probing_questions.json"))
         messages, places = _messages(chat)
-        asked, updates = [], []
+        probes, updates = [], []
         for kind, ones in questions.items():
             for one in ones:
                 named = one.get("source_chat_ids")
                 gold = frozenset(places[id] for id in _ids(named) if id in places)
                 if gold or kind == ABSTENTION:
-                    asked.append((one["question"], kind, gold))
+                    probes.append((one["question"], kind, gold))
                 if kind in _TWICE and gold:
                     both = (frozenset(places[id] for id in _ids(named[part]) if id in places) for part in _TWICE[kind])
                     former, current = sorted(both, key=max)
                     updates.append(Update(one["question"], kind, former, current))
-        yield Chat(messages, asked, updates)
+        yield Chat(messages, probes, updates)
 
 
 def _messages(chat: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[int, int]]:
@@ -147,8 +147,8 @@ def _ids(named: object) -> Iterator[int]:
     if isinstance(named, int):
         yield named
     elif isinstance(named, dict | list):
-        for each in named.values() if isinstance(named, dict) else named:
-            yield from _ids(each)
+        for entry in named.values() if isinstance(named, dict) else named:
+            yield from _ids(entry)
 
 
 def _figures(hits: Hits, places: dict[str, int], gold: frozenset[int]) -> dict[str, float]:
@@ -167,12 +167,14 @@ def _asked(chat: Chat, ids: list[str], answers: list[Hits]) -> list[Asked]:
 
 def _abstention(chats: list[list[Asked]]) -> dict[str, float]:
     """The figures of all chats together, but the areas chat by chat."""
-    pooled = calibration.summary([each for chat in chats for each in chat])
+    pooled = calibration.summary([question for chat in chats for question in chat])
     of_chats = [calibration.summary(chat) for chat in chats]
-    areas = {name: round(fmean(each[name] for each in of_chats), 4) for name in pooled if name.startswith("ROC AUC")}
+    areas = {
+        name: round(fmean(question[name] for question in of_chats), 4) for name in pooled if name.startswith("ROC AUC")
+    }
     return {f"abstention: {name}": figure for name, figure in {**pooled, **areas}.items()}
 
 
 def _moment(anchor: str) -> datetime:
-    """From "March-15-2024"."""
+    """Parse "March-15-2024"."""
     return datetime.strptime(anchor, "%B-%d-%Y").replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What confidence is worth: whether it separates questions, and whether it is the chance it says.
+"""Measures of confidence: whether it separates questions, and whether it is the chance it says.
 
 A hit is right if it is evidence of its question. Of questions asked of a store, some without an answer there:
 
@@ -44,18 +44,22 @@ def asked(hits: Hits, gold: Collection[str], limit: int) -> Asked:
 
 def summary(questions: Sequence[Asked]) -> dict[str, float]:
     """All figures, where there are questions of both kinds."""
-    own = [each for each in questions if each.answerable]
-    others = [each for each in questions if not each.answerable]
-    answered = [each for each in own if any(each.right)]
-    firsts = [confidence for confidence, right in _first_hits(own) if right]
+    answerable = [question for question in questions if question.answerable]
+    others = [question for question in questions if not question.answerable]
+    answered = [question for question in answerable if any(question.right)]
+    firsts = [confidence for confidence, right in _first_hits(answerable) if right]
     return {
-        "ROC AUC": round(roc_auc([_highest(each) for each in own], [_highest(each) for each in others]), 4),
-        "ROC AUC, first hit": round(roc_auc([_first(each) for each in own], [_first(each) for each in others]), 4),
+        "ROC AUC": round(
+            roc_auc([_highest(question) for question in answerable], [_highest(question) for question in others]), 4
+        ),
+        "ROC AUC, first hit": round(
+            roc_auc([_first(question) for question in answerable], [_first(question) for question in others]), 4
+        ),
         "calibration error, first hit": round(expected_calibration_error(_first_hits(questions)), 4),
         "calibration error, all hits": round(expected_calibration_error(_all_hits(questions)), 4),
         "right first hits kept": _share([confidence >= THRESHOLD for confidence in firsts]),
-        "answers kept": _share([_keeps(each) for each in answered]),
-        "unanswerable passed": _share([_highest(each) >= THRESHOLD for each in others]),
+        "answers kept": _share([_keeps(question) for question in answered]),
+        "unanswerable passed": _share([_highest(question) >= THRESHOLD for question in others]),
     }
 
 
@@ -65,34 +69,34 @@ def reliability(questions: Sequence[Asked]) -> dict[str, list[dict[str, float]]]
 
 
 def bins(hits: Iterable[tuple[float, bool]]) -> list[dict[str, float]]:
-    """Of each bin that holds any (confidence, whether right): count, mean confidence and share of right ones."""
-    found: list[list[tuple[float, bool]]] = [[] for _ in range(_BINS)]
+    """Count the (confidence, is right) pairs of each filled bin, with their mean confidence and share of right ones."""
+    members: list[list[tuple[float, bool]]] = [[] for _ in range(_BINS)]
     for confidence, right in hits:
-        found[min(int(confidence * _BINS), _BINS - 1)].append((confidence, right))
+        members[min(int(confidence * _BINS), _BINS - 1)].append((confidence, right))
     return [
         {
-            "count": len(each),
-            "confidence": round(fmean(confidence for confidence, _ in each), 4),
-            "right": round(fmean(right for _, right in each), 4),
+            "count": len(member),
+            "confidence": round(fmean(confidence for confidence, _ in member), 4),
+            "right": round(fmean(right for _, right in member), 4),
         }
-        for each in found
-        if each
+        for member in members
+        if member
     ]
 
 
 def expected_calibration_error(hits: Iterable[tuple[float, bool]]) -> float:
     """The mean distance of confidence from the share of right hits, bin by bin, weighted by count."""
-    found = bins(hits)
-    distances = [each["count"] * abs(each["confidence"] - each["right"]) for each in found]
-    return sum(distances) / sum(each["count"] for each in found)
+    histogram = bins(hits)
+    distances = [bar["count"] * abs(bar["confidence"] - bar["right"]) for bar in histogram]
+    return sum(distances) / sum(bar["count"] for bar in histogram)
 
 
 def _first_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
-    return [(each.confidence[0], each.right[0]) for each in questions if each.confidence]
+    return [(question.confidence[0], question.right[0]) for question in questions if question.confidence]
 
 
 def _all_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
-    return [hit for each in questions for hit in zip(each.confidence, each.right, strict=True)]
+    return [hit for question in questions for hit in zip(question.confidence, question.right, strict=True)]
 
 
 def _share(which: Sequence[bool]) -> float:

@@ -47,10 +47,10 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             for category, best in _named(memory, stored):
                 (wrong if category == _WRONG_SPEAKER else named).append(best)
         on_progress(done, len(conversations))
-    own = sum(each.answerable for each in questions)
+    answerable = sum(question.answerable for question in questions)
     return {
-        "questions": own,
-        "asked_elsewhere": len(questions) - own,
+        "questions": answerable,
+        "asked_elsewhere": len(questions) - answerable,
         "stores": len(conversations),
         "threshold": THRESHOLD,
         "figures": {"default": calibration.summary(questions)},
@@ -66,18 +66,18 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
 
 def _ask(memory: Memory, conversation: Conversation, ids: list[str] | None) -> list[Asked]:
     """The questions of categories 1 to 4, names masked; `ids` are the turns' in their own store, None elsewhere."""
-    chosen = [each for each in conversation.questions if each.category != _WRONG_SPEAKER]
-    texts = [masked(each.text, conversation.speakers) for each in chosen]
-    gold = [set() if ids is None else {ids[place] for place in each.gold} for each in chosen]
+    questions = [question for question in conversation.questions if question.category != _WRONG_SPEAKER]
+    texts = [masked(question.text, conversation.speakers) for question in questions]
+    gold = [set() if ids is None else {ids[place] for place in question.gold} for question in questions]
     answers = memory.recall_many(texts, limit=LIMIT)
     return [calibration.asked(hits, right, LIMIT) for hits, right in zip(answers, gold, strict=True)]
 
 
 def _named(memory: Memory, conversation: Conversation) -> list[tuple[int, float]]:
-    """Of each question as it stands, its category and the highest confidence."""
-    answers = memory.recall_many([each.text for each in conversation.questions], limit=LIMIT)
+    """Return the category and highest confidence of each question as it stands."""
+    answers = memory.recall_many([question.text for question in conversation.questions], limit=LIMIT)
     best = [max((hit.confidence for hit in hits), default=0.0) for hits in answers]
-    return [(each.category, score) for each, score in zip(conversation.questions, best, strict=True)]
+    return [(question.category, score) for question, score in zip(conversation.questions, best, strict=True)]
 
 
 def masked(question: str, names: tuple[str, ...]) -> str:

@@ -47,20 +47,22 @@ _INSIDE = ("minute", "hour", "part")
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """The shares of each outcome, in all, by language and by grain."""
     phrases = read()
-    found: dict[str, list[tuple[bool, str]]] = defaultdict(list)
+    outcomes: dict[str, list[tuple[bool, str]]] = defaultdict(list)
     grains: dict[str, list[tuple[bool, str]]] = defaultdict(list)
     with open_memory() as memory:
         for done, phrase in enumerate(phrases, 1):
             record = memory.remember(phrase["text"], created_at=phrase["reference"], scope=f"/{phrase['id']}")
             outcome = (phrase["expected"] is not None, judged(phrase, record))
-            found[phrase["id"][:2]].append(outcome)
+            outcomes[phrase["id"][:2]].append(outcome)
             grains[phrase["grain"] or "nothing to resolve"].append(outcome)
             on_progress(done, len(phrases))
     return {
         "questions": len(phrases),
         "records": len(phrases),
-        "figures": {"default": _figures([each for ones in found.values() for each in ones])},
-        "languages": {language: {"questions": len(ones), **_figures(ones)} for language, ones in found.items()},
+        "figures": {
+            "default": _figures([outcome_of_phrase for ones in outcomes.values() for outcome_of_phrase in ones])
+        },
+        "languages": {language: {"questions": len(ones), **_figures(ones)} for language, ones in outcomes.items()},
         "grains": {grain: {"questions": len(ones), **_figures(ones)} for grain, ones in grains.items()},
         "seconds": {},
     }
@@ -72,13 +74,13 @@ def read() -> list[dict[str, Any]]:
 
 
 def judged(phrase: dict[str, Any], record: Record) -> str:
-    """Which outcome a record of the phrase is."""
+    """Classify the record of a phrase."""
     if record.valid_from is None:
         return LEFT
     begin, end, grain = record.valid_from, record.valid_until, phrase["grain"]
     closest = WRONG
     for wanted in phrase["expected"] or ():
-        first, last = (None if each is None else datetime.fromisoformat(each) for each in wanted)
+        first, last = (None if bound is None else datetime.fromisoformat(bound) for bound in wanted)
         assert first is not None
         if begin == first and end == last:
             return RIGHT
@@ -93,12 +95,12 @@ def judged(phrase: dict[str, Any], record: Record) -> str:
     return closest
 
 
-def _figures(found: list[tuple[bool, str]]) -> dict[str, float]:
-    counts = Counter(outcome for _, outcome in found)
-    named = [outcome for named, outcome in found if named]
-    shares = {outcome: round(counts[outcome] / len(found), 4) for outcome in (RIGHT, LEFT, CLOSE, WRONG)}
+def _figures(outcomes: list[tuple[bool, str]]) -> dict[str, float]:
+    counts = Counter(outcome for _, outcome in outcomes)
+    named = [outcome for named, outcome in outcomes if named]
+    shares = {outcome: round(counts[outcome] / len(outcomes), 4) for outcome in (RIGHT, LEFT, CLOSE, WRONG)}
     return {
-        "right or left alone": round((counts[RIGHT] + counts[LEFT]) / len(found), 4),
+        "right or left alone": round((counts[RIGHT] + counts[LEFT]) / len(outcomes), 4),
         "named and right": round(named.count(RIGHT) / max(len(named), 1), 4),
         **shares,
     }

@@ -115,11 +115,11 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                 memory.catch_up()
                 seconds["remember"] += perf_counter() - began
                 began = perf_counter()
-                found = _ask(memory, history, way.options)
+                scores = _ask(memory, history, way.options)
                 seconds[name] += perf_counter() - began
                 if name == "default":
-                    found |= _marked(memory, history)
-            figures[name] |= {f"{len(history.statements):,} facts: {key}": value for key, value in found.items()}
+                    scores |= _marked(memory, history)
+            figures[name] |= {f"{len(history.statements):,} facts: {key}": value for key, value in scores.items()}
             on_progress(done * len(WAYS) + step, len(SIZES) * len(WAYS))
     return {**counts, "figures": figures, "seconds": {key: round(value, 2) for key, value in seconds.items()}}
 
@@ -183,11 +183,11 @@ def _asked(part: dict[str, list[object]]) -> Iterator[tuple[str, list[str]]]:
 
 def _split(statement: str) -> Fact:
     for frame in _FRAMES:
-        if found := frame.match(statement.removesuffix(".")):
+        if match := frame.match(statement.removesuffix(".")):
             relation = (
-                statement[: found.start("subject")] + "|" + statement[found.end("subject") : found.start("object")]
+                statement[: match.start("subject")] + "|" + statement[match.end("subject") : match.start("object")]
             )
-            return Fact(statement, found["subject"], relation, found["object"])
+            return Fact(statement, match["subject"], relation, match["object"])
     raise ValueError(f"no known relation: {statement!r}")
 
 
@@ -211,11 +211,11 @@ def _chain(question: str, answers: Sequence[str], holding: dict[str, list[Fact]]
     """The texts of the path from a subject in the question to the answer; () if there is none."""
     named = [subject for subject in holding if subject in question]
     starts = [subject for subject in named if not any(subject != other and subject in other for other in named)]
-    asked = _words(question)
+    words = _words(question)
     paths: list[tuple[Fact, ...]] = [(fact,) for subject in starts for fact in holding[subject]]
     for _ in range(_MOST_HOPS):
         if ending := [path for path in paths if len(path) > 1 and path[-1].object in answers]:
-            best = max(ending, key=lambda path: len(asked & _words(" ".join(fact.relation for fact in path))))
+            best = max(ending, key=lambda path: len(words & _words(" ".join(fact.relation for fact in path))))
             return tuple(fact.text for fact in best)
         paths = [(*path, fact) for path in paths for fact in holding.get(path[-1].object, ())]
     return ()

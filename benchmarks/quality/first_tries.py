@@ -63,4 +63,4 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
 
 
 def _dated(memories: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**each, "created_at": _WRITTEN + timedelta(minutes=place)} for place, each in enumerate(memories)]
+    return [{**memory, "created_at": _WRITTEN + timedelta(minutes=place)} for place, memory in enumerate(memories)]

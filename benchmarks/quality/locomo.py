@@ -97,9 +97,9 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
     return Conversation((sessions["speaker_a"], sessions["speaker_b"]), turns, questions)
 
 
-def questions_of(asked: list[dict[str, Any]], places: dict[str, int]) -> Iterator[Question]:
-    """Those that name evidence, by the places of the turns."""
-    for item in asked:
+def questions_of(items: list[dict[str, Any]], places: dict[str, int]) -> Iterator[Question]:
+    """Yield the questions that name evidence, by the places of the turns."""
+    for item in items:
         if gold := frozenset(places[id] for id in _evidence(item.get("evidence", [])) if id in places):
             yield Question(item["question"], item["category"], gold)
 

@@ -67,7 +67,7 @@ def _figures(hits: Hits, gold: set[str]) -> dict[str, float]:
 
 
 def asked_at(sample: dict[str, Any]) -> datetime:
-    """When the question is asked."""
+    """Return the time at which the question is asked."""
     return max(map(_moment, [sample["question_date"], *sample["haystack_dates"]]))
 
 
@@ -101,5 +101,5 @@ def evidence(sample: dict[str, Any]) -> list[int]:
 
 
 def _moment(date: str) -> datetime:
-    """From "2023/05/30 (Tue) 23:25"."""
+    """Parse "2023/05/30 (Tue) 23:25"."""
     return datetime.strptime(date, "%Y/%m/%d (%a) %H:%M").replace(tzinfo=UTC)

@@ -32,23 +32,23 @@ _TOLD = {"supersedes": SUPERSEDED, "contradicts": CONTRADICTING, "same": "one", 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """Precision and recall of both outcomes, through the public API and of the rules alone, and confusion tables."""
     pairs = read()
-    found: dict[str, Counter[tuple[str, str]]] = {"written": Counter(), "rules alone": Counter()}
+    confusion: dict[str, Counter[tuple[str, str]]] = {"written": Counter(), "rules alone": Counter()}
     for done, pair in enumerate(pairs, 1):
         with open_memory() as memory:
-            found["written"][pair["expected"], _written(memory, pair)] += 1
-            found["rules alone"][pair["expected"], _judged(pair)] += 1
+            confusion["written"][pair["expected"], _written(memory, pair)] += 1
+            confusion["rules alone"][pair["expected"], _judged(pair)] += 1
         on_progress(done, len(pairs))
     figures = {
         f"{outcome}, {way}: {name}" if way != "written" else f"{outcome}: {name}": value
         for outcome in (SUPERSEDED, CONTRADICTING)
-        for way, counts in found.items()
+        for way, counts in confusion.items()
         for name, value in _figures(counts, outcome).items()
     }
     return {
         "questions": len(pairs),
         "records": 2 * len(pairs),
         "figures": {"default": figures},
-        "confusion": {way: _table(counts) for way, counts in found.items()},
+        "confusion": {way: _table(counts) for way, counts in confusion.items()},
         "seconds": {},
     }
 
@@ -67,7 +67,7 @@ def _written(memory: Memory, pair: dict[str, Any]) -> str:
         return "one"
     if old.id in new.supersedes:
         return SUPERSEDED
-    return CONTRADICTING if old.id in {each.id for each in new.contradictions} else "independent"
+    return CONTRADICTING if old.id in {contradiction.id for contradiction in new.contradictions} else "independent"
 
 
 def _judged(pair: dict[str, Any]) -> str:

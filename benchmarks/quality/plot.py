@@ -58,7 +58,7 @@ def reliability(run: dict[str, Any]) -> str:
         for share in (0, 0.5, 1)
     ]
     for place, (name, colour) in enumerate((("all hits", _GREY), ("first hit", _OURS))):
-        points = [(_x(each["confidence"]), _y(each["right"])) for each in lines[name]]
+        points = [(_x(bar["confidence"]), _y(bar["right"])) for bar in lines[name]]
         path = " L".join(f"{x} {y}" for x, y in points)
         parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
         parts += [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in points]

@@ -62,5 +62,5 @@ def _record(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 def _day(date: str) -> datetime:
-    """From "2025-12-20 (Saturday)"."""
+    """Parse "2025-12-20 (Saturday)"."""
     return datetime.strptime(date[:10], "%Y-%m-%d").replace(tzinfo=UTC)

@@ -76,13 +76,15 @@ class Tally:
 
     def result(self, **more: Any) -> dict[str, Any]:
         """Means over the questions that have the figure, and by category where there are any."""
-        categories = sorted({asked.category for asked in self._asked["default"] if asked.category is not None})
+        categories = sorted(
+            {questions.category for questions in self._asked["default"] if questions.category is not None}
+        )
         result = {
             "questions": len(self._asked["default"]),
             "records": self.records,
             "code_bytes_per_record": round(self.code_bytes / max(self.records, 1)),
             "changes": {"superseded": self.superseded, "merged": self.merged, "evidence superseded": len(self._lost)},
-            "figures": {column: _means(asked) for column, asked in self._asked.items()},
+            "figures": {column: _means(questions) for column, questions in self._asked.items()},
             "seconds": {
                 "remember": round(self.remember_seconds, 2),
                 **{column: round(seconds, 2) for column, seconds in self._seconds.items()},
@@ -92,10 +94,10 @@ class Tally:
         if categories:
             result["categories"] = {
                 category: {
-                    "questions": sum(asked.category == category for asked in self._asked["default"]),
+                    "questions": sum(questions.category == category for questions in self._asked["default"]),
                     "figures": {
-                        column: _means([one for one in asked if one.category == category])
-                        for column, asked in self._asked.items()
+                        column: _means([one for one in questions if one.category == category])
+                        for column, questions in self._asked.items()
                     },
                 }
                 for category in categories
@@ -103,6 +105,6 @@ class Tally:
         return result
 
 
-def _means(asked: list[_Asked]) -> dict[str, float]:
-    names = dict.fromkeys(name for one in asked for name in one.figures)
-    return {name: round(fmean(one.figures[name] for one in asked if name in one.figures), 4) for name in names}
+def _means(questions: list[_Asked]) -> dict[str, float]:
+    names = dict.fromkeys(name for one in questions for name in one.figures)
+    return {name: round(fmean(one.figures[name] for one in questions if name in one.figures), 4) for name in names}

@@ -52,25 +52,25 @@ def tables(run: dict[str, Any]) -> Iterator[Table]:
     sets = run["sets"]
     for way, table in sets.get("pairs", {}).get("confusion", {}).items():
         seen = tuple(next(iter(table.values())))
-        found = [(expected, *(str(counts[outcome]) for outcome in seen)) for expected, counts in table.items()]
-        yield f"Pairs, {way}: expected by row, found by column", ("expected", *seen), found
+        lines = [(expected, *(str(counts[outcome]) for outcome in seen)) for expected, counts in table.items()]
+        yield f"Pairs, {way}: expected by row, found by column", ("expected", *seen), lines
     for part in ("languages", "grains"):
         if groups := sets.get("dates", {}).get(part):
             metrics = tuple(name for name in next(iter(groups.values())) if name != "questions")
-            found = [
+            lines = [
                 (name, str(one["questions"]), *(f"{one[key]:.3f}" for key in metrics)) for name, one in groups.items()
             ]
-            yield f"Date phrases by {part[:-1]}", (part[:-1], "phrases", *metrics), found
+            yield f"Date phrases by {part[:-1]}", (part[:-1], "phrases", *metrics), lines
     if classes := sets.get("junk", {}).get("classes"):
-        found = [(name, str(one["questions"]), str(one["skipped"])) for name, one in classes.items()]
-        yield "Junk by class", ("class", "texts", "skipped"), found
+        lines = [(name, str(one["questions"]), str(one["skipped"])) for name, one in classes.items()]
+        yield "Junk by class", ("class", "texts", "skipped"), lines
     if changed := {name: result for name, result in sets.items() if "changes" in result}:
         counts = tuple(next(iter(changed.values()))["changes"])
-        found = [
+        lines = [
             (name, f"{result['records']:,}", *(f"{result['changes'][key]:,}" for key in counts))
             for name, result in changed.items()
         ]
-        yield "What detection does to the other sets", ("set", "records", *counts), found
+        yield "What detection does to the other sets", ("set", "records", *counts), lines
 
 
 def _shown(figure: float | None) -> str:

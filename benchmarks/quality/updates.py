@@ -49,7 +49,7 @@ def of_longmemeval(data: Path, open_memory: OpenMemory, on_progress: Progress) -
 
 def measure(read: Callable[[], Iterator[Story]], open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """The figures of all stories, written and read in each of `WAYS`, and by type of question."""
-    asked: dict[str, list[tuple[str, dict[str, float]]]] = {way: [] for way in WAYS}
+    scores: dict[str, list[tuple[str, dict[str, float]]]] = {way: [] for way in WAYS}
     seconds = dict.fromkeys(["remember", *WAYS], 0.0)
     records = 0
     stories = list(read())
@@ -64,22 +64,22 @@ def measure(read: Callable[[], Iterator[Story]], open_memory: OpenMemory, on_pro
                 places = {id: place for place, id in enumerate(ids)}
                 for text, kind, options, former, current in story.questions:
                     hits = memory.recall(text, limit=_LIMIT, **options, **way.options)
-                    asked[name].append((kind, _figures(hits, places, former, current)))
+                    scores[name].append((kind, _figures(hits, places, former, current)))
                 seconds["remember"] += written - began
                 seconds[name] += perf_counter() - written
         on_progress(done, len(stories))
-    kinds = sorted({kind for kind, _ in asked["default"]})
+    kinds = sorted({kind for kind, _ in scores["default"]})
     return {
-        "questions": len(asked["default"]),
+        "questions": len(scores["default"]),
         "records": records,
         "stores": len(stories),
         "figures": {
             way: {
                 (f"{kind}: {name}" if len(kinds) > 1 else name): value
                 for kind in kinds
-                for name, value in _means([figures for of, figures in found if of == kind]).items()
+                for name, value in _means([figures for of, figures in pairs if of == kind]).items()
             }
-            for way, found in asked.items()
+            for way, pairs in scores.items()
         },
         "seconds": {key: round(value, 2) for key, value in seconds.items()},
     }
@@ -97,9 +97,9 @@ def _figures(hits: Hits, places: dict[str, int], former: frozenset[int], current
     return {**both, "current before former": float(newer < older), "current first": float(newer == 0)}
 
 
-def _means(found: list[dict[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for each in found for name in each)
-    return {name: round(fmean(each[name] for each in found if name in each), 4) for name in names}
+def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: round(fmean(row[name] for row in rows if name in row), 4) for name in names}
 
 
 def _of_chat(chat: beam.Chat) -> Story:

@@ -64,16 +64,18 @@ def evaluate(data: Path, cache: Path | None) -> dict[str, Any]:
                 counts["chunks"] += indexed.chunks_created
                 for strategy in STRATEGIES:
                     began = perf_counter()
-                    found = workspace.search(sample["question"], strategy=strategy, max_results=_CHUNKS, min_score=0.0)
+                    results = workspace.search(
+                        sample["question"], strategy=strategy, max_results=_CHUNKS, min_score=0.0
+                    )
                     seconds.append(perf_counter() - began)
-                    figures[strategy].append(_figures(list(dict.fromkeys(each.path for each in found)), gold))
+                    figures[strategy].append(_figures(list(dict.fromkeys(result.path for result in results)), gold))
         embedder.flush()
         print(f"{done} of {len(samples)}", end="\r", flush=True)
     return {
         **describe(), **counts, "questions": len(samples), "search_ms_p50": round(median(seconds) * 1000, 2),
         "figures": {
-            name: {metric: round(fmean(each[metric] for each in asked), 4) for metric in asked[0]}
-            for name, asked in figures.items()
+            name: {metric: round(fmean(result[metric] for result in scores), 4) for metric in scores[0]}
+            for name, scores in figures.items()
         },
     }  # fmt: skip
 
@@ -81,7 +83,7 @@ def evaluate(data: Path, cache: Path | None) -> dict[str, Any]:
 def markdown(run: dict[str, Any]) -> str:
     """The table of a run."""
     metrics = list(run["figures"]["hybrid"])
-    rows = [(name, *(f"{found[metric]:.3f}" for metric in metrics)) for name, found in run["figures"].items()]
+    rows = [(name, *(f"{figures[metric]:.3f}" for metric in metrics)) for name, figures in run["figures"].items()]
     caption = f"{run['questions']} questions, {run['files']:,} files, {run['chunks']:,} chunks. Commit {run['commit']}."
     return f"{table(('strategy', *metrics), rows, left=('strategy',))}\n\n{caption}"
 

@@ -1,1 +1,1 @@
-"""How Recallite's latency, memory, opening and writing grow with the number of records."""
+"""Growth of latency, memory, opening and writing with the number of records."""

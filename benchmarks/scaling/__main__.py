@@ -70,7 +70,7 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
     where = {"data": data, "store": store}
     building = {"task": "build", "contender": "recallite", **where}
     built = run("benchmarks.peers.process", building, _LIMIT_S)
-    asked = run("benchmarks.scaling.process", {"task": "ask", **where}, _LIMIT_S)
+    answered = run("benchmarks.scaling.process", {"task": "ask", **where}, _LIMIT_S)
     opened: dict[str, Any] = {}
     for name, settings in CASES.items():
         opening = {"settings": settings, **where}
@@ -78,7 +78,7 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
         opened[name] = {key: round(median(time[key] for time in times), 3) for key in times[0]}
         opened[name] |= run("benchmarks.scaling.process", {"task": "weigh", **opening}, _LIMIT_S)
     written = run("benchmarks.scaling.process", {"task": "write", **where}, _LIMIT_S)
-    return {**built, **asked, "open": opened, "command_s": _commands(Dataset(data), store), **written}
+    return {**built, **answered, "open": opened, "command_s": _commands(Dataset(data), store), **written}
 
 
 def _commands(data: Dataset, store: Path) -> dict[str, float]:

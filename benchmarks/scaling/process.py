@@ -50,7 +50,7 @@ def _weigh(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, An
 
 
 def _open(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """From the start of the process to the first hits, query vector ready."""
+    """Time the start of the process to the first hits, with the query vector ready."""
     text, vector = data.questions[0], data.asked[0]
     began = time.perf_counter()
     memory = Memory(store / "memory.db", settings=Settings(**settings))
@@ -78,6 +78,6 @@ _TASKS: dict[str, Any] = {"ask": _ask, "open": _open, "weigh": _weigh, "write": 
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    task, data, store = given.pop("task"), Dataset(Path(given.pop("data"))), Path(given.pop("store"))
-    finish(_TASKS[task](data, store, **given))
+    arguments = json.loads(sys.argv[1])
+    task, data, store = arguments.pop("task"), Dataset(Path(arguments.pop("data"))), Path(arguments.pop("store"))
+    finish(_TASKS[task](data, store, **arguments))

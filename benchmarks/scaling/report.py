@@ -13,7 +13,7 @@ Figures = dict[str, Any]
 
 
 def markdown(saved: dict[str, Any]) -> str:
-    """What is measured, by number of records, and what it was measured with."""
+    """Tabulate the measurements by number of records, and what they were measured with."""
     results: dict[str, Figures] = saved.get("results", {})
     if not results:
         return "Nothing is saved."

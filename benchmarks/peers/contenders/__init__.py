@@ -14,7 +14,7 @@ __all__ = ["CONTENDERS", "Entry"]
 
 @dataclass(frozen=True)
 class Entry:
-    """How a contender is found and told of: `place` is module:class, `needs` are import names by distribution."""
+    """A contender's class (`place`, as module:class) and the import names that it needs, by distribution."""
 
     place: str
     keeps: str

@@ -46,7 +46,7 @@ class Chroma:
                 lambda _, vector: self._ask(vector[None, :]),
                 many=lambda _, vectors: self._ask(vectors),
                 filtered=lambda _, vector, below: self._ask(vector[None, :], where={"part": {"$lt": below}}),
-                places=lambda found: [int(place) for place in found["ids"][0]],
+                places=lambda result: [int(place) for place in result["ids"][0]],
                 effort=self._effort,
             )
         }

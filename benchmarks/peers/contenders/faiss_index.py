@@ -66,5 +66,5 @@ class FaissHnsw(FaissFlat):
         return faiss.SearchParametersHNSW(sel=selector, efSearch=self._index.hnsw.efSearch)
 
 
-def _places(found: np.ndarray) -> list[int]:
-    return [place for place in found[0].tolist() if place >= 0]
+def _places(neighbors: np.ndarray) -> list[int]:
+    return [place for place in neighbors[0].tolist() if place >= 0]

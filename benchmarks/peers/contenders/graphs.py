@@ -69,16 +69,16 @@ class Hnswlib:
         belongs = parts(index.get_current_count())
 
         def filtered(_: str, vector: Vector, below: int) -> list[int]:
-            kept = (belongs < below).tobytes()
-            found, _distances = index.knn_query(vector, TOP, num_threads=1, filter=lambda place: kept[place] == 1)
-            return found
+            mask = (belongs < below).tobytes()
+            labels, _distances = index.knn_query(vector, TOP, num_threads=1, filter=lambda place: mask[place] == 1)
+            return labels
 
         return {
             "vector": Mode(
                 lambda _, vector: index.knn_query(vector, TOP, num_threads=1)[0],
                 many=lambda _, vectors: index.knn_query(vectors, TOP)[0],
                 filtered=filtered,
-                places=lambda found: found[0].tolist(),
+                places=lambda labels: labels[0].tolist(),
                 effort=index.set_ef,
             )
         }

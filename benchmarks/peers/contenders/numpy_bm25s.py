@@ -46,22 +46,22 @@ class NumpyBm25s:
     def warm(self) -> None:
         pass
 
-    def _hybrid(self, text: str, vector: Vector, kept: np.ndarray | None = None) -> list[tuple[int, str]]:
-        places = reciprocal_rank_fusion(self._nearest(vector, DEPTH, kept), self._matching(text, kept))
+    def _hybrid(self, text: str, vector: Vector, mask: np.ndarray | None = None) -> list[tuple[int, str]]:
+        places = reciprocal_rank_fusion(self._nearest(vector, DEPTH, mask), self._matching(text, mask))
         return [(place, self._lines[place]) for place in places]
 
-    def _nearest(self, vector: Vector, count: int, kept: np.ndarray | None = None) -> list[int]:
-        if kept is None:
+    def _nearest(self, vector: Vector, count: int, mask: np.ndarray | None = None) -> list[int]:
+        if mask is None:
             return _best(self._vectors @ vector, count)
-        places = np.flatnonzero(kept)
+        places = np.flatnonzero(mask)
         return places[_best(self._vectors[places] @ vector, count)].tolist()
 
-    def _matching(self, text: str, kept: np.ndarray | None) -> list[int]:
+    def _matching(self, text: str, mask: np.ndarray | None) -> list[int]:
         words = bm25s.tokenize(text, stopwords="en", stemmer=self._stemmer, return_ids=False, show_progress=False)
-        found, scores = self._index.retrieve(
-            words, k=min(DEPTH, len(self._lines)), n_threads=0, show_progress=False, weight_mask=kept
+        documents, scores = self._index.retrieve(
+            words, k=min(DEPTH, len(self._lines)), n_threads=0, show_progress=False, weight_mask=mask
         )
-        return found[0][scores[0] > 0].tolist()
+        return documents[0][scores[0] > 0].tolist()
 
 
 def _best(scores: Vector, count: int) -> list[int]:

@@ -17,6 +17,7 @@ from tests.limits import examples
 from tests.unit.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+TIMES = ("created_at", "valid_from", "expires_at")
 SCOPES = ["/", "/app", "/app/x", "/apple", "/app.x", "/app0", "/App", "/ünï/ö"]
 METADATA: list[dict[str, Any]] = [
     {},
@@ -68,7 +69,7 @@ def value_of(item: dict[str, Any], field: str) -> Any:
         for key in field.split(".")[1:]:
             value = value.get(key) if isinstance(value, dict) else None
         return value
-    if field in ("created_at", "valid_from", "expires_at"):
+    if field in TIMES:
         return None if item[field] is None else datetime.fromisoformat(item[field])
     return item[field]
 
@@ -108,9 +109,9 @@ def compare(item: dict[str, Any], field: str, operator: str, wanted: Any) -> boo
         names = wanted if operator in ("in", "nin") else [wanted]
         return any(name in item["tags"] for name in names) != (operator == "nin")
     value = value_of(item, field)
-    if field.endswith("_at") and isinstance(wanted, list):
+    if field in TIMES and isinstance(wanted, list):
         wanted = [datetime.fromisoformat(each) for each in wanted]
-    elif field.endswith("_at") and isinstance(wanted, str):
+    elif field in TIMES and isinstance(wanted, str):
         wanted = datetime.fromisoformat(wanted)
     match operator:
         case "eq":
