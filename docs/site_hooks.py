@@ -1,4 +1,4 @@
-"""What mkdocs adds to the pages as it builds the site: generated references, and files from outside docs/.
+"""Hooks that add to the pages as mkdocs builds the site: generated references, and files from outside docs/.
 
 `python docs/site_hooks.py` writes the settings reference, so that it can be read without the site.
 """
@@ -52,8 +52,8 @@ def on_post_page(output: str, page: Any, **_: object) -> str:
     """Refuse a page that loads anything from elsewhere."""
     from mkdocs.exceptions import PluginError
 
-    if found := _REMOTE.search(output):
-        raise PluginError(f"{page.file.src_uri} loads {found[1]}: the site has to work offline")
+    if address := _REMOTE.search(output):
+        raise PluginError(f"{page.file.src_uri} loads {address[1]}: the site has to work offline")
     return output
 
 
@@ -69,8 +69,8 @@ def command_line() -> str:
     context = command.make_context("recallite", [], resilient_parsing=True)
     commands = get_docs_for_click(obj=command, ctx=context, name="recallite")
     # The lists of commands cut descriptions short; the section of each command has all of its own.
-    told = re.findall(r"^#+ `recallite (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
-    first = {name: re.split(r"(?<=\.)\s", text)[0].replace("\n", " ") for name, text in told}
+    descriptions = re.findall(r"^#+ `recallite (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
+    first = {name: re.split(r"(?<=\.)\s", text)[0].replace("\n", " ") for name, text in descriptions}
     lines, group = [], ""
     for line in commands.replace("```console", "```text").splitlines():
         if section := re.match(r"#+ `recallite ?(.*)`$", line):
@@ -106,13 +106,13 @@ def environment() -> str:
     )
 
 
-def _settings_table(found: list[SettingInfo]) -> str:
+def _settings_table(settings: list[SettingInfo]) -> str:
     """A table for each table of the file, by its key."""
     tables: dict[str, list[str]] = {}
-    for each in found:
-        rows = tables.setdefault(each.name.rpartition(".")[0], [])
-        cells = each.allowed, f"`{each.default!r}`", each.doc
-        rows.append(" | ".join((f"| `{each.name}`", *(cell.replace("|", "\\|") for cell in cells))) + " |")
+    for setting in settings:
+        rows = tables.setdefault(setting.name.rpartition(".")[0], [])
+        cells = setting.allowed, f"`{setting.default!r}`", setting.doc
+        rows.append(" | ".join((f"| `{setting.name}`", *(cell.replace("|", "\\|") for cell in cells))) + " |")
     head = "| setting | value | default | meaning |\n|---|---|---|---|"
     return "\n\n".join("\n".join((f"### `{key}`\n" * bool(key) + head, *rows)) for key, rows in tables.items())
 

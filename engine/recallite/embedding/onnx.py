@@ -86,11 +86,11 @@ class OnnxEmbedder:
         from recallite.embedding.token_codes import choose_tokens, token_codes
 
         rows, owners = self._parts(texts, contexts)
-        chosen = choose_tokens(rows, owners, self._telling())
+        token_places = choose_tokens(rows, owners, self._telling())
         codes = [b""] * len(rows)
 
         def keep(place: int, tokens: NDArray[np.float32]) -> None:
-            codes[place] = token_codes(tokens[chosen[place]]).astype("<u8", copy=False).tobytes()
+            codes[place] = token_codes(tokens[token_places[place]]).astype("<u8", copy=False).tobytes()
 
         return Embedded(self._run(rows, on_progress, keep), owners), codes
 
@@ -100,7 +100,7 @@ class OnnxEmbedder:
 
         from recallite.embedding.token_codes import code_width, token_codes
 
-        found = [QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)] * len(texts)
+        query_tokens = [QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)] * len(texts)
         framed = self._ids.encode_with_places(texts, self.max_tokens - self._ids.specials)
         rows = [self._ids.frame(ids) for ids, _ in framed]
         begin = len(self._ids.before)
@@ -108,12 +108,12 @@ class OnnxEmbedder:
         def keep(place: int, tokens: NDArray[np.float32]) -> None:
             places = framed[place][1]
             codes = token_codes(tokens[begin : begin + len(places)])
-            found[place] = QueryTokens(codes, places, code_width(tokens.shape[1]))
+            query_tokens[place] = QueryTokens(codes, places, code_width(tokens.shape[1]))
 
-        return self._run(rows, None, keep), found
+        return self._run(rows, None, keep), query_tokens
 
     def _telling(self) -> NDArray[np.bool_]:
-        """For each id whether its token gets a code: informative ones, without the special tokens of a frame."""
+        """Mask of the ids whose tokens get a code: informative ones, without the special tokens of a frame."""
         import numpy as np
 
         telling = self._ids.telling().copy()

@@ -1,4 +1,4 @@
-"""Where the tokens of texts begin. Passages are measured by them, whether or not a model is installed."""
+"""Offsets at which the tokens of texts begin. They measure passages, whether or not a model is installed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Meas
     """A function that returns the character offsets at which the tokens of each text begin: int64 arrays, ascending.
 
     It uses the tokenizer of the model folder that `spec` names, or the embedder's own method `token_starts`; for
-    anything else, including "none" and a missing folder, the bundled model's tokenizer. Where `tokenizers` is not
-    installed, and for an embedder that another package registers and that has no such method, a token is four
-    characters, or one character in a script without spaces. Long words and gaps get offsets within them. The function
+    anything else, including "none" and a missing folder, the bundled model's tokenizer. If `tokenizers` is not
+    installed, or another package's embedder has no such method, a token is four characters, or one character in a
+    script without spaces. Long words and gaps get offsets within them. The function
     raises EmbedderError.
 
     `loaded` returns the embedder that `spec` names, and is called only if another package registers it; without
@@ -50,7 +50,7 @@ def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Meas
 
     def starts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
         try:
-            return [_filled(found, len(text)) for found, text in zip(measure(texts), texts, strict=True)]
+            return [_filled(token_starts, len(text)) for token_starts, text in zip(measure(texts), texts, strict=True)]
         except RecalliteError:
             raise
         except Exception as reason:
@@ -61,9 +61,9 @@ def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Meas
 
 def _measure(spec: object, loaded: Callable[[], object] | None) -> Measure:
     foreign = spec not in _BUNDLED and is_foreign(spec)  # entry points take 20 ms to read
-    own = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
-    if callable(own):
-        return cast("Measure", own)
+    token_starts = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
+    if callable(token_starts):
+        return cast("Measure", token_starts)
     if foreign:
         return _by_characters
     try:
@@ -100,14 +100,14 @@ def _of_tokenizer(path: Path, bundled: bool) -> Measure:
 
 def _places(tokenizer: Any, text: str) -> list[int]:
     """The token offsets of any tokenizer; a long token gets one every four characters."""
-    found: list[int] = []
+    starts: list[int] = []
     offset = 0
     for piece in pieces(text):
         for begin, end in tokenizer.encode(piece, add_special_tokens=False).offsets:
             step = _CHARS_PER_TOKEN if end - begin > _LONGEST_TOKEN else max(1, end - begin)
-            found += range(offset + begin, offset + end, step)
+            starts += range(offset + begin, offset + end, step)
         offset += len(piece)
-    return found
+    return starts
 
 
 def _places_by_word(words: WordCache[Sequence[int]], text: str) -> list[int]:
@@ -124,15 +124,15 @@ def _places_in_word(tokenizer: Any, word: str) -> Sequence[int]:
 def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
     import numpy as np
 
-    found = []
+    starts = []
     for text in texts:
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
         unspaced = np.zeros(len(points), np.bool_)
         for low, high in _UNSPACED:
             unspaced |= (points >= low) & (points <= high)
         passed = np.cumsum(np.where(unspaced, _CHARS_PER_TOKEN, 1)) - 1
-        found.append(np.flatnonzero(np.diff(passed // _CHARS_PER_TOKEN, prepend=-1)))
-    return found
+        starts.append(np.flatnonzero(np.diff(passed // _CHARS_PER_TOKEN, prepend=-1)))
+    return starts
 
 
 def _filled(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:

@@ -61,13 +61,13 @@ class TokenEmbedder(Protocol):
     """
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
-        """What `embed` returns, and the tokens of each text."""
+        """Embed queries as `embed` does, and return the tokens of each."""
         ...
 
     def embed_document_tokens(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> tuple[Embedded, list[bytes]]:
-        """What `embed_documents` returns, and the codes of each part's tokens; uninformative tokens may be left out."""
+        """Embed as `embed_documents` does, and return the codes of each part's tokens, or of the informative ones."""
         ...
 
 

@@ -92,7 +92,7 @@ class RemoteEmbedder:
 
     @property
     def problem(self) -> str | None:
-        """Why the last request failed, and when the endpoint is asked again; None where it succeeded."""
+        """Reason why the last request failed, and when the endpoint is asked again; None if it succeeded."""
         return self._service.problem
 
     @property
@@ -110,7 +110,7 @@ class RemoteEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """What makes vectors comparable: the model and the dimension. Raises EmbedderError."""
+        """Fingerprint of the vectors: the model and the dimension. Raises EmbedderError."""
         return f"remote:{self._address.model}:{self.dimension}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

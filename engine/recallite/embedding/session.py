@@ -66,7 +66,7 @@ class Runtime:
         self._lock = threading.Lock()
 
     def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """These outputs of one batch; nothing else is computed. Raises EmbedderError."""
+        """Compute these outputs of one batch, and nothing else. Raises EmbedderError."""
         return _run(self._session(1), outputs, feeds)
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
@@ -108,9 +108,9 @@ class Runtime:
 
     def _session(self, threads: int) -> Any:
         """The session with this many threads, opened at the first call."""
-        found = self._sessions.get(threads)
-        if found is not None:
-            return found
+        session = self._sessions.get(threads)
+        if session is not None:
+            return session
         with self._lock:
             if threads not in self._sessions:
                 self._sessions[threads] = _open_session(self._folder, threads)

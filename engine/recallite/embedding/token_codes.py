@@ -56,8 +56,8 @@ def choose_tokens(
     keys, first = np.unique(of_text * len(telling) + (len(telling) - 1 - ids[candidates]), return_index=True)
     texts = keys // len(telling)
     rank = np.arange(len(keys)) - np.searchsorted(texts, texts)
-    kept = np.sort(candidates[first[rank < MOST_CODES]])
+    coded = np.sort(candidates[first[rank < MOST_CODES]])
     ends = np.cumsum(lengths)
-    bounds = np.searchsorted(kept, np.concatenate(([0], ends))).tolist()
+    bounds = np.searchsorted(coded, np.concatenate(([0], ends))).tolist()
     starts = (ends - lengths).tolist()
-    return [kept[begin:end] - start for begin, end, start in zip(bounds, bounds[1:], starts, strict=False)]
+    return [coded[begin:end] - start for begin, end, start in zip(bounds, bounds[1:], starts, strict=False)]

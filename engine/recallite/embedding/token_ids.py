@@ -70,14 +70,14 @@ class TokenIds:
             raise EmbedderError(f"the tokenizer failed: {reason}") from reason
         return [
             (
-                int64_array(each.ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit),
-                int64_array([begin for begin, _ in each.offsets[:limit]]),
+                int64_array(encoding.ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit),
+                int64_array([begin for begin, _ in encoding.offsets[:limit]]),
             )
-            for text, each in zip(texts, encoded, strict=True)
+            for text, encoding in zip(texts, encoded, strict=True)
         ]
 
     def telling(self) -> NDArray[np.bool_]:
-        """For each id whether its token is informative: it contains a letter or digit and is not a stop word."""
+        """Mask of the ids whose tokens are informative: with a letter or digit, and no stop word."""
         import numpy as np
 
         if self._telling is None:

@@ -132,17 +132,20 @@ def embed_tokens_checked(
     plain: Any = embedder
     with _faults_of(plain):
         vectors, tokens = embedder.embed_query_tokens(texts)
-        shapes = [(each.codes.shape, (len(each.places), -(-each.width // 64))) for each in tokens]
-    if len(shapes) != len(texts) or any(found != wanted for found, wanted in shapes):
+        shapes = [
+            (tokens_of_text.codes.shape, (len(tokens_of_text.places), -(-tokens_of_text.width // 64)))
+            for tokens_of_text in tokens
+        ]
+    if len(shapes) != len(texts) or any(shape != wanted for shape, wanted in shapes):
         raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
     return _unit_rows(plain, vectors, len(texts)), tokens
 
 
-def _unit_rows(embedder: Embedder, given: object, count: int) -> NDArray[np.float32]:
+def _unit_rows(embedder: Embedder, rows: object, count: int) -> NDArray[np.float32]:
     import numpy as np
 
     with _faults_of(embedder):
-        vectors = np.asarray(given, np.float32)
+        vectors = np.asarray(rows, np.float32)
     expected = (count, embedder.dimension)
     if vectors.shape != expected:
         raise EmbedderError(

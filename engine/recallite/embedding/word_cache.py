@@ -24,19 +24,19 @@ LONGEST_CACHED = 32
 
 
 class WordCache(dict[str, Found]):
-    """What `find` returns for a word, cached for `most` words of at most 32 characters; thread-safe."""
+    """Cache of `find` for `most` words of at most 32 characters; thread-safe."""
 
     def __init__(self, find: Callable[[str], Found], most: int) -> None:
         super().__init__()
         self._find, self._most = find, most
 
     def __missing__(self, word: str) -> Found:
-        found = self._find(word)
+        value = self._find(word)
         if len(word) <= LONGEST_CACHED:
             if len(self) >= self._most:
                 self.clear()
-            self[word] = found
-        return found
+            self[word] = value
+        return value
 
 
 def folded(text: str) -> str:
@@ -65,9 +65,9 @@ class WordIds:
         ids: list[int] = []
         places: list[int] = []
         for match in WORD.finditer(folded(text)):
-            found = self.words[match[0]]
-            ids += found
-            places += [match.start()] * len(found)
+            word_ids = self.words[match[0]]
+            ids += word_ids
+            places += [match.start()] * len(word_ids)
         return ids, places
 
     def telling(self) -> NDArray[np.bool_]:

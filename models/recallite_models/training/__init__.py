@@ -1,1 +1,1 @@
-"""How the shipped models were trained: pinned data, questions made from facts, and the training itself."""
+"""Training of the shipped models: pinned data, questions made from facts, and the training itself."""

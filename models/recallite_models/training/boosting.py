@@ -41,16 +41,16 @@ def fit_boosted(
     mean = float(weights @ truth / weights.sum())
     base = float(np.log(mean / (1 - mean)))
     logits: NDArray[np.float64] = np.full(rows, base)
-    found = []
+    grown = []
     for _ in range(trees):
         chance = 1.0 / (1.0 + np.exp(-logits))
         gradient, curvature = weights * (chance - truth), weights * chance * (1 - chance)
-        asked = random.permutation(columns)[: max(1, int(columns * share))]
+        sampled = random.permutation(columns)[: max(1, int(columns * share))]
         node: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         places, thresholds = [], []
         for level in range(depth):
             right = np.zeros(rows, dtype=np.int64)
-            for own, split in enumerate(_splits(binned, node, gradient, curvature, asked, 2**level)):
+            for index, split in enumerate(_splits(binned, node, gradient, curvature, sampled, 2**level)):
                 if split is None:
                     places.append(0)
                     thresholds.append(1e9)
@@ -58,15 +58,15 @@ def fit_boosted(
                 column, cut = split
                 places.append(column)
                 thresholds.append(round(float(edges[column][cut]), 5))
-                inside = node == own
+                inside = node == index
                 right[inside] = binned[inside, column] > cut
             node = 2 * node + right
         size = 2**depth
         leaves = -rate * np.bincount(node, gradient, size) / (np.bincount(node, curvature, size) + _SHRINKS)
         leaves = np.round(leaves, 4)
         logits += leaves[node]
-        found.append((places, thresholds, leaves.tolist()))
-    return Boosted(round(base, 4), found)
+        grown.append((places, thresholds, leaves.tolist()))
+    return Boosted(round(base, 4), grown)
 
 
 def boosted_logits(model: Boosted, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,13 +94,13 @@ def _splits(
     node: NDArray[np.int64],
     gradient: NDArray[np.float64],
     curvature: NDArray[np.float64],
-    asked: NDArray[np.int64],
+    sampled: NDArray[np.int64],
     nodes: int,
 ) -> list[tuple[int, int] | None]:
     """The feature and bin of the best split of each node, None where none is worth one."""
     best: list[tuple[float, tuple[int, int] | None]] = [(0.0, None)] * nodes
     bins = _BINS + 1
-    for column in asked.tolist():
+    for column in sampled.tolist():
         at = node * bins + binned[:, column]
         pulls = np.bincount(at, gradient, nodes * bins).reshape(nodes, bins)
         curves = np.bincount(at, curvature, nodes * bins).reshape(nodes, bins)
@@ -109,7 +109,7 @@ def _splits(
         above = all_curves - below
         gain = left**2 / (below + _SHRINKS) + (all_pulls - left) ** 2 / (above + _SHRINKS)
         gain = np.where((below < _LEAST) | (above < _LEAST), 0.0, gain - all_pulls**2 / (all_curves + _SHRINKS))
-        for own, cut in enumerate(gain.argmax(axis=1).tolist()):
-            if gain[own, cut] > best[own][0] + 1e-9:
-                best[own] = (float(gain[own, cut]), (column, cut))
+        for index, cut in enumerate(gain.argmax(axis=1).tolist()):
+            if gain[index, cut] > best[index][0] + 1e-9:
+                best[index] = (float(gain[index, cut]), (column, cut))
     return [split for _, split in best]

@@ -83,7 +83,7 @@ class Fit(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What the models are shown of each pair.
+    """Features of each pair that the models are trained on.
 
     `values`: the evidence with the cosine, and without, float64 (pairs, 2, columns); `terms`: those of the words;
     `groups`; `truth`: whether the newer statement replaces the older one.
@@ -103,13 +103,13 @@ class Shown(NamedTuple):
 
 def pairs() -> list[Pair]:
     """The pairs of the files."""
-    found = []
+    collected = []
     for name in FILES:
         for line in (FOLDER / name).read_bytes().splitlines():
             pair = msgspec.json.decode(line, type=Pair)
             pair.elsewhere = name not in FILES[:2]
-            found.append(pair)
-    return found
+            collected.append(pair)
+    return collected
 
 
 def digest() -> str:
@@ -120,28 +120,28 @@ def digest() -> str:
 def cosines_of(some: Sequence[Pair]) -> list[float]:
     """The cosine of each pair's vectors by the default embedder."""
     embedder = load("default")
-    sides = [(each.old, each.old_context) for each in some] + [(each.new, each.new_context) for each in some]
+    sides = [(pair.old, pair.old_context) for pair in some] + [(pair.new, pair.new_context) for pair in some]
     texts = sorted(set(sides), key=str)
     vectors = []
     for begin in range(0, len(texts), _BATCH):
         batch = texts[begin : begin + _BATCH]
         vectors.append(embed_documents(embedder, [text for text, _ in batch], [by for _, by in batch])[0])
     of = dict(zip(texts, np.concatenate(vectors).astype(np.float64), strict=True))
-    return [float(of[each.old, each.old_context] @ of[each.new, each.new_context]) for each in some]
+    return [float(of[pair.old, pair.old_context] @ of[pair.new, pair.new_context]) for pair in some]
 
 
 def observe(some: Sequence[Pair], cosines: Sequence[float | None]) -> list[dict[str, float]]:
     """The evidence of each pair."""
-    found = []
+    evidence = []
     for pair, cosine in zip(some, cosines, strict=True):
         new, old = pair.statements()
-        found.append(evidence_of(new, old, judge_by_rules(new, old, later=True), cosine))
-    return found
+        evidence.append(evidence_of(new, old, judge_by_rules(new, old, later=True), cosine))
+    return evidence
 
 
 def terms_of(some: Sequence[Pair]) -> list[set[str]]:
     """The terms of each pair."""
-    return [wording_of(*map(traits_of, each.statements())) for each in some]
+    return [wording_of(*map(traits_of, pair.statements())) for pair in some]
 
 
 def fit_all(shown: Shown) -> tuple[Fit, Wording]:
@@ -167,8 +167,8 @@ def fit(values: NDArray[np.float64], truth: NDArray[np.bool_]) -> Fit:
 def chances(model: Fit, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The chance of each row: of the mean logit."""
     logits = values @ model.weights[:-1] + model.weights[-1] + boosted_logits(model.boosted, values)
-    found: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-0.5 * logits))
-    return found
+    probabilities: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-0.5 * logits))
+    return probabilities
 
 
 def recalls(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> dict[str, tuple[float, float]]:
@@ -176,13 +176,16 @@ def recalls(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> dict[str, 
     order = np.argsort(-chance, kind="stable")
     right = np.cumsum(truth[order])
     precision = right / np.arange(1, len(order) + 1)
-    found = {}
+    by_precision = {}
     for least in (PRECISION, 0.97, 0.95, 0.9):
         places = np.flatnonzero(precision >= least)
         if len(places):
             last = places[-1]
-            found[str(least)] = (round(float(right[last] / truth.sum()), 3), round(float(chance[order[last]]), 3))
-    return found
+            by_precision[str(least)] = (
+                round(float(right[last] / truth.sum()), 3),
+                round(float(chance[order[last]]), 3),
+            )
+    return by_precision
 
 
 def main() -> None:
@@ -192,40 +195,44 @@ def main() -> None:
     options = parser.parse_args()
     some = pairs()
     seen = observe(some, cosines_of(some)), observe(some, [None] * len(some))
-    names = sorted({name for way in seen for each in way for name in each})
-    values = np.array([[[each.get(name, 0.0) for name in names] for each in both] for both in zip(*seen, strict=True)])
+    names = sorted({name for way in seen for observed in way for name in observed})
+    values = np.array(
+        [[[observed.get(name, 0.0) for name in names] for observed in both] for both in zip(*seen, strict=True)]
+    )
     truth = np.array([pair.outcome == "supersedes" for pair in some])
-    told = np.array([pair.told and pair.known for pair in some])
+    labelled = np.array([pair.told and pair.known for pair in some])
     folds = np.array([zlib.crc32(pair.group.encode()) % _FOLDS for pair in some])
     shown = Shown(values, terms_of(some), [pair.group for pair in some], truth)
     chance = np.zeros((len(some), 2))
     for fold in range(_FOLDS):
-        inside = told & (folds == fold)
-        model, wording = fit_all(shown.of(told & (folds != fold)))
+        inside = labelled & (folds == fold)
+        model, wording = fit_all(shown.of(labelled & (folds != fold)))
         tested = shown.of(inside)
         rows = with_logits(tested.values, wording.logits(tested.terms))
         chance[inside] = np.stack([chances(model, rows[:, way]) for way in (0, 1)], axis=1)
-    own = np.array([not pair.elsewhere for pair in some])
-    rules = np.array([each.get("rules supersedes", 0.0) > 0 for each in seen[0]]) & told
-    cued = np.array([is_cued(*each.statements()) for each in some])
+    written_here = np.array([not pair.elsewhere for pair in some])
+    rules = np.array([observed.get("rules supersedes", 0.0) > 0 for observed in seen[0]]) & labelled
+    cued = np.array([is_cued(*observed.statements()) for observed in some])
     known, bare = chance[:, 0], chance[:, 1]
     figures: dict[str, Any] = {
         "rules": {
-            "precision": round(float(truth[rules & own].mean()), 3),
-            "recall": round(float((rules & truth)[own].sum() / truth[own].sum()), 3),
+            "precision": round(float(truth[rules & written_here].mean()), 3),
+            "recall": round(float((rules & truth)[written_here].sum() / truth[written_here].sum()), 3),
         },
-        "recall and threshold by precision": recalls(known[own], truth[own]),
-        "the same without cosines": recalls(bare[own], truth[own]),
+        "recall and threshold by precision": recalls(known[written_here], truth[written_here]),
+        "the same without cosines": recalls(bare[written_here], truth[written_here]),
         "the same with pairs from elsewhere": recalls(known, truth),
-        "of those that tell of change": recalls(known[own & cued], truth[own & cued]),
-        "of those that do not, but a rule finds": recalls(known[own & ~cued & rules], truth[own & ~cued & rules]),
+        "of those that tell of change": recalls(known[written_here & cued], truth[written_here & cued]),
+        "of those that do not, but a rule finds": recalls(
+            known[written_here & ~cued & rules], truth[written_here & ~cued & rules]
+        ),
         "reliability": [
             (round(low, 2), int(inside.sum()), round(float(truth[inside].mean()), 3))
             for low in np.arange(0.0, 1.0, 0.1).tolist()
-            if (inside := told & own & (known >= low) & (known < low + 0.1)).any()
+            if (inside := labelled & written_here & (known >= low) & (known < low + 0.1)).any()
         ],
     }
-    model, wording = fit_all(shown.of(told))
+    model, wording = fit_all(shown.of(labelled))
     made = {
         "made_by": "python -m recallite_models.training.changes",
         "pairs": len(some),

@@ -75,7 +75,7 @@ class Answered(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """How well chances fit.
+    """Measures of how well predicted chances fit.
 
     - calibration_error, calibration_error_first: of all hits, and of the first of each question
     - auc: the ROC AUC of the best hit, answered questions against open ones and against those of elsewhere, by set
@@ -94,30 +94,32 @@ class Figures(NamedTuple):
 
 def observe(embedder: Embedder, repositories: Path, sets: Sequence[str]) -> dict[str, list[Answered]]:
     """The hits of every question, by set of signals."""
-    found: dict[str, list[Answered]] = {signals: [] for signals in ASKED}
+    answered: dict[str, list[Answered]] = {signals: [] for signals in ASKED}
     for number, variant in enumerate(variants(repositories, sets)):
         with Memory(":memory:", embedder=embedder, settings=Settings(token_codes=True)) as memory:
             ids = memory.remember_many(variant.turns)
             for signals, options in ASKED.items():
                 if signals == "tokens" or number % _EVERY == 0:
-                    found[signals] += _ask(memory, ids, variant, options)
-    return found
+                    answered[signals] += _ask(memory, ids, variant, options)
+    return answered
 
 
 def _ask(memory: Memory, ids: list[str], variant: Variant, options: dict[str, Any]) -> list[Answered]:
-    asked = [(text, {ids[place] for place in gold}, "answered" if gold else "open") for text, gold in variant.questions]
-    asked += [(text, set(), "elsewhere") for text in variant.elsewhere]
-    if not asked:
+    questions = [
+        (text, {ids[place] for place in gold}, "answered" if gold else "open") for text, gold in variant.questions
+    ]
+    questions += [(text, set(), "elsewhere") for text in variant.elsewhere]
+    if not questions:
         return []
     weighed = measure_queries(
-        memory._engine, [text for text, _, _ in asked], build_request("/", "default", **options), depth=10
+        memory._engine, [text for text, _, _ in questions], build_request("/", "default", **options), depth=10
     )
     return [
         Answered(
-            variant.of, variant.size, kind, each.evidence.T, np.array([id in gold for id in each.ids], dtype=np.bool_)
+            variant.of, variant.size, kind, answer.evidence.T, np.array([id in gold for id in answer.ids], np.bool_)
         )
-        for (_, gold, kind), each in zip(asked, weighed, strict=True)
-        if each.ids
+        for (_, gold, kind), answer in zip(questions, weighed, strict=True)
+        if answer.ids
     ]  # fmt: skip
 
 
@@ -125,8 +127,8 @@ def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
     """The weight of each question: alike for sets, then for sizes of store, then as `SHARES` has it."""
     weights: NDArray[np.float64] = np.zeros(len(answered))
     cells: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for place, each in enumerate(answered):
-        cells.setdefault((each.of[0], each.size), {}).setdefault(each.kind, []).append(place)
+    for place, answer in enumerate(answered):
+        cells.setdefault((answer.of[0], answer.size), {}).setdefault(answer.kind, []).append(place)
     for (name, _), kinds in cells.items():
         sizes = sum(other == name for other, _ in cells)
         total = sum(SHARES[kind] for kind in kinds)
@@ -139,54 +141,56 @@ def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
 def fit(answered: Sequence[Answered], signals: str) -> NDArray[np.float64]:
     """The weight of each kind of evidence, and the bias."""
     used = [place for place, name in enumerate(EVIDENCE._fields) if name not in _WITHOUT[signals] | _LEFT_OUT]
-    values = np.concatenate([each.evidence for each in answered])[:, used]
-    right = np.concatenate([each.right for each in answered])
-    sizes = [len(each.right) for each in answered]
+    values = np.concatenate([answer.evidence for answer in answered])[:, used]
+    right = np.concatenate([answer.right for answer in answered])
+    sizes = [len(answer.right) for answer in answered]
     # First hits are what most recalls are made for: with equal weights their calibration error was a third higher.
     ranks = np.concatenate([np.arange(size) for size in sizes])
     weights = np.repeat(weights_of(answered), sizes) / (1 + ranks)
     directions = np.array([_DIRECTIONS[EVIDENCE._fields[place]] for place in used])
-    found = fit_logistic(values, right, weights, directions)
+    coefficients = fit_logistic(values, right, weights, directions)
     every = np.zeros(len(EVIDENCE) + 1)
-    every[[*used, len(EVIDENCE)]] = found
+    every[[*used, len(EVIDENCE)]] = coefficients
     return every
 
 
-def chances(weights: NDArray[np.float64], each: Answered) -> NDArray[np.float64]:
+def chances(weights: NDArray[np.float64], answer: Answered) -> NDArray[np.float64]:
     """The confidence of each hit."""
-    found: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(each.evidence @ weights[:-1] + weights[-1])))
-    return found
+    probabilities: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(answer.evidence @ weights[:-1] + weights[-1])))
+    return probabilities
 
 
 def held_out(answered: Sequence[Answered], signals: str) -> list[NDArray[np.float64]]:
     """The confidence of each hit by weights that were fitted without its conversation."""
-    folds = [zlib.crc32("/".join(each.of).encode()) % _FOLDS for each in answered]
-    found: list[NDArray[np.float64]] = [np.empty(0)] * len(answered)
+    folds = [zlib.crc32("/".join(answer.of).encode()) % _FOLDS for answer in answered]
+    probabilities: list[NDArray[np.float64]] = [np.empty(0)] * len(answered)
     for fold in range(_FOLDS):
-        weights = fit([each for each, own in zip(answered, folds, strict=True) if own != fold], signals)
-        for place, (each, own) in enumerate(zip(answered, folds, strict=True)):
-            if own == fold:
-                found[place] = chances(weights, each)
-    return found
+        weights = fit(
+            [answer for answer, fold_of_answer in zip(answered, folds, strict=True) if fold_of_answer != fold], signals
+        )
+        for place, (answer, fold_of_answer) in enumerate(zip(answered, folds, strict=True)):
+            if fold_of_answer == fold:
+                probabilities[place] = chances(weights, answer)
+    return probabilities
 
 
-def figures(answered: Sequence[Answered], found: Sequence[NDArray[np.float64]]) -> Figures:
+def figures(answered: Sequence[Answered], probabilities: Sequence[NDArray[np.float64]]) -> Figures:
     """The figures of these chances."""
     weights = weights_of(answered)
-    sizes = [len(each.right) for each in answered]
-    every, right = np.concatenate(found), np.concatenate([each.right for each in answered])
-    first = np.array([each[0] for each in found])
-    first_right = np.array([each.right[0] for each in answered])
-    best = np.array([each.max() for each in found])
-    kinds = np.array([each.kind for each in answered])
-    sets = np.array([each.of[0] for each in answered])
+    sizes = [len(answer.right) for answer in answered]
+    every, right = np.concatenate(probabilities), np.concatenate([answer.right for answer in answered])
+    first = np.array([answer[0] for answer in probabilities])
+    first_right = np.array([answer.right[0] for answer in answered])
+    best = np.array([answer.max() for answer in probabilities])
+    kinds = np.array([answer.kind for answer in answered])
+    sets = np.array([answer.of[0] for answer in answered])
     auc: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(sets.tolist()):
-        own = (sets == name) & (kinds == "answered")
+        of_set = (sets == name) & (kinds == "answered")
         for kind in ("open", "elsewhere"):
             others = (sets == name) & (kinds == kind)
             if others.any():
-                found_auc = roc_auc(best[own], best[others], weights[own], weights[others])
+                found_auc = roc_auc(best[of_set], best[others], weights[of_set], weights[others])
                 auc.setdefault(kind, {})[name] = round(found_auc, 3)
     order = np.argsort(first[first_right])
     share = np.cumsum(weights[first_right][order]) / weights[first_right].sum()
@@ -205,27 +209,27 @@ def figures(answered: Sequence[Answered], found: Sequence[NDArray[np.float64]]) 
 def reliability(
     chance: NDArray[np.float64], right: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> list[dict[str, float]]:
-    """By tenth of confidence: the share of the hits, their mean confidence and the share of right ones."""
+    """Share of the hits, their mean confidence and the share of right ones, by tenth of confidence."""
     tenth = np.minimum((chance * _BINS).astype(np.int64), _BINS - 1)
-    found = []
+    bins = []
     for place in range(_BINS):
-        own = tenth == place
-        if own.any():
-            total = weights[own].sum()
-            mean, share = (weights[own] @ values[own] / total for values in (chance, right.astype(np.float64)))
-            found.append({"share": total / weights.sum(), "confidence": mean, "right": share})
-    return [{name: round(float(value), 4) for name, value in each.items()} for each in found]
+        inside = tenth == place
+        if inside.any():
+            total = weights[inside].sum()
+            mean, share = (weights[inside] @ values[inside] / total for values in (chance, right.astype(np.float64)))
+            bins.append({"share": total / weights.sum(), "confidence": mean, "right": share})
+    return [{name: round(float(value), 4) for name, value in bar.items()} for bar in bins]
 
 
 def calibration_error(bins: Sequence[dict[str, float]]) -> float:
     """The mean distance of confidence from the share of right hits."""
-    return sum(each["share"] * abs(each["confidence"] - each["right"]) for each in bins)
+    return sum(bar["share"] * abs(bar["confidence"] - bar["right"]) for bar in bins)
 
 
 def roc_auc(
     above: NDArray[np.float64], below: NDArray[np.float64], weights: NDArray[np.float64], others: NDArray[np.float64]
 ) -> float:
-    """How often one of `above` exceeds one of `below`, both drawn by weight; ties count half."""
+    """Probability that one of `above` exceeds one of `below`, both drawn by weight; ties count half."""
     order = np.argsort(below)
     sorted_below, passed = below[order], np.append(0.0, np.cumsum(others[order]))
     less, not_more = (passed[np.searchsorted(sorted_below, above, side=side)] for side in ("left", "right"))
@@ -253,14 +257,14 @@ def main() -> None:
             if not answered or (signals == "words" and made["words"]):
                 continue
             weights = dict(zip((*EVIDENCE._fields, "bias"), fit(answered, signals).round(4).tolist(), strict=True))
-            kept = {key: weight for key, weight in weights.items() if weight}
+            nonzero = {key: weight for key, weight in weights.items() if weight}
             if signals == "words":
-                made["words"] = kept
+                made["words"] = nonzero
             else:
-                made["embedders"].setdefault(inner.name, {})[signals] = kept
+                made["embedders"].setdefault(inner.name, {})[signals] = nonzero
             of = signals if signals == "words" else f"{inner.name}, {signals}"
             made["figures"][of] = figures(answered, held_out(answered, signals))._asdict()
-            print(of, {key: value for key, value in made["figures"][of].items() if "reliability" not in key}, kept)
+            print(of, {key: value for key, value in made["figures"][of].items() if "reliability" not in key}, nonzero)
         options.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 

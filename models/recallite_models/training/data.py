@@ -39,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Store:
-    """What one store holds, as `Memory.remember_many` takes it, and the questions to it."""
+    """Contents of one store, as `Memory.remember_many` takes them, and the questions to it."""
 
     name: str
     turns: list[dict[str, Any]]
@@ -67,9 +67,9 @@ def read(repositories: Path, repository: str, path: str) -> str:
     if ran.returncode:
         reason = ran.stderr.decode("utf-8", "replace").strip()
         raise DataError(f"{folder} has no {path} at commit {pin['commit']}: {reason}")
-    found, expected = hashlib.sha256(ran.stdout).hexdigest(), pin["files"][path]
-    if found != expected:
-        raise DataError(f"{path} of {repository} has sha256 {found}, expected {expected}")
+    digest, expected = hashlib.sha256(ran.stdout).hexdigest(), pin["files"][path]
+    if digest != expected:
+        raise DataError(f"{path} of {repository} has sha256 {digest}, expected {expected}")
     return ran.stdout.decode("utf-8")
 
 
@@ -96,9 +96,9 @@ def friendsqa(repositories: Path, split: Split) -> Iterator[Store]:
             first = len(turns)
             for place, line in enumerate(paragraph["utterances:"]):
                 turns.append(_turn(line["utterance"], ", ".join(line["speakers"]), title, place))
-            for asked in paragraph["qas"]:
-                gold = {first + answer["utterance_id"] for answer in asked["answers"]}
-                questions.append(Question(_plain(asked["question"]), tuple(sorted(gold))))
+            for entry in paragraph["qas"]:
+                gold = {first + answer["utterance_id"] for answer in entry["answers"]}
+                questions.append(Question(_plain(entry["question"]), tuple(sorted(gold))))
     for title, (turns, questions) in sorted(episodes.items()):
         yield Store(f"friendsqa/{title}", turns, questions)
 
@@ -111,25 +111,25 @@ def molweni(repositories: Path, split: Split) -> Iterator[Store]:
     loaded = json.loads(read(repositories, "HIT-SCIR/Molweni", "MRC(withDiscourse)/test.json"))
     dialogues = loaded["data"]["dialogues"]
     half = len(dialogues) // 2
-    chosen = dialogues[:half] if split == "vectors" else dialogues[half:]
-    for start in range(0, len(chosen), _DIALOGUES_TOGETHER):
+    part = dialogues[:half] if split == "vectors" else dialogues[half:]
+    for start in range(0, len(part), _DIALOGUES_TOGETHER):
         turns: list[dict[str, Any]] = []
         questions: list[Question] = []
-        for number, dialogue in enumerate(chosen[start : start + _DIALOGUES_TOGETHER], start):
+        for number, dialogue in enumerate(part[start : start + _DIALOGUES_TOGETHER], start):
             first, ends, end = len(turns), [], 0
             for place, line in enumerate(dialogue["edus"]):
                 turns.append(_turn(line["text"], line["speaker"], f"{split}-{number}", place))
                 # `context` is the dialogue in one line, and answers are places in it.
                 end += len(line["speaker"]) + len(line["text"]) + 3
                 ends.append(end)
-            for asked in dialogue["qas"]:
+            for entry in dialogue["qas"]:
                 gold = {
                     first + next(place for place, end in enumerate(ends) if answer["answer_start"] < end)
-                    for answer in asked["answers"]
+                    for answer in entry["answers"]
                     if answer["answer_start"] < ends[-1]
                 }
-                if gold and not asked["is_impossible"]:
-                    questions.append(Question(_plain(asked["question"]), tuple(sorted(gold))))
+                if gold and not entry["is_impossible"]:
+                    questions.append(Question(_plain(entry["question"]), tuple(sorted(gold))))
         yield Store(f"molweni/{split}-{start // _DIALOGUES_TOGETHER}", turns, questions)
 
 
@@ -144,20 +144,20 @@ def qmsum(repositories: Path, split: Split) -> Iterator[Store]:
             meeting = json.loads(read(repositories, "Yale-LILY/QMSum", path))
             name = f"{folder}/{Path(path).stem}"
             turns: list[dict[str, Any]] = []
-            kept: dict[int, int] = {}
+            turn_of: dict[int, int] = {}
             for place, line in enumerate(meeting["meeting_transcripts"]):
                 text = _plain(_MARKS.sub(" ", line["content"]))
                 if any(map(str.isalnum, text)):
-                    kept[place] = len(turns)
+                    turn_of[place] = len(turns)
                     turns.append(_turn(text, line["speaker"], name, place))
             questions = []
-            for asked in meeting["specific_query_list"]:
-                spans = [range(int(first), int(last) + 1) for first, last in asked["relevant_text_span"]]
-                gold = {kept[place] for span in spans for place in span if place in kept}
+            for entry in meeting["specific_query_list"]:
+                spans = [range(int(first), int(last) + 1) for first, last in entry["relevant_text_span"]]
+                gold = {turn_of[place] for span in spans for place in span if place in turn_of}
                 # "Mm-hmm." lies within a span and answers nothing.
                 gold = {place for place in gold if len(turns[place]["text"].split()) >= _LEAST_WORDS}
                 if 0 < len(gold) <= _MAX_EVIDENCE:
-                    questions.append(Question(_plain(asked["query"]), tuple(sorted(gold))))
+                    questions.append(Question(_plain(entry["query"]), tuple(sorted(gold))))
             if questions:
                 yield Store(f"qmsum/{name}", turns, questions)
 

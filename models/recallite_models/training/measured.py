@@ -49,9 +49,9 @@ def measure(repositories: Path, embedder: Embedder, depth: int = 100) -> list[Me
     """Every question of the split "ranking", by the best `depth` candidates of the formula."""
     measured: list[MeasuredQuestion] = []
     stores = data.stores(repositories, "ranking")
-    for name, own in itertools.groupby(stores, lambda store: store.name.split("/")[0]):
+    for name, stores_of_set in itertools.groupby(stores, lambda store: store.name.split("/")[0]):
         with Memory(":memory:", embedder=embedder) as memory:
-            measured += _measured(memory, name, _first(list(own)), depth)
+            measured += _measured(memory, name, _first(list(stores_of_set)), depth)
     return measured
 
 
@@ -70,17 +70,17 @@ def _measured(memory: Memory, name: str, stores: Sequence[data.Store], depth: in
     ids = memory.remember_many(turns)
     first = 0
     for store, scope, larger in zip(stores, scopes, above, strict=True):
-        own = ids[first : first + len(store.turns)]
+        store_ids = ids[first : first + len(store.turns)]
         first += len(store.turns)
         for kind, base in [("own", scope)] if name in _ALONE else [("own", scope), ("many", larger)]:
             # Ages are no feature: they count beside what is learned.
             request = build_request(base, "default", decay="none")
             texts = [question.text for question in store.questions]
-            for question, found in zip(
+            for question, answer in zip(
                 store.questions, measure_queries(memory._engine, texts, request, depth), strict=True
             ):
-                gold = {own[place] for place in question.gold}
-                answers = np.array([id in gold for id in found.ids], dtype=bool)
+                gold = {store_ids[place] for place in question.gold}
+                answers = np.array([id in gold for id in answer.ids], dtype=bool)
                 yield MeasuredQuestion(
-                    name, kind, store.name, question.text, question.answerable, found.features, answers, len(gold)
+                    name, kind, store.name, question.text, question.answerable, answer.features, answers, len(gold)
                 )

@@ -48,17 +48,17 @@ class Encoder:
         return [row if len(row) <= limit else [*row[: limit - 1], row[-1]] for row in rows]
 
     def lower(self, rows: Sequence[list[int]]) -> list[Tensor]:
-        """What the constant layers make of each row: float16 (tokens, 384)."""
+        """Outputs of the frozen layers for each row: float16 (tokens, 384)."""
         import torch
 
-        found: list[Any] = [None] * len(rows)
+        hidden: list[Any] = [None] * len(rows)
         with torch.no_grad():
             for places in _by_length(rows):
                 x, mask = self._embedded([rows[place] for place in places])
                 x = self._layers(x, mask, range(self.first))
                 for place, outputs in zip(places, x, strict=True):
-                    found[place] = outputs[: len(rows[place])].to(torch.float16)
-        return found
+                    hidden[place] = outputs[: len(rows[place])].to(torch.float16)
+        return hidden
 
     def upper(self, lower: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """The trained layers' outputs (texts, tokens, 384) and the mask of tokens, from outputs of `lower`."""

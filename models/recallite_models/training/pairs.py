@@ -64,22 +64,22 @@ def embedded_text(turn: dict[str, Any]) -> str:
 def split(repositories: Path, sets: Sequence[str]) -> tuple[list[Store], list[Store]]:
     """The stores to train on, and those held out."""
     train: list[Store] = []
-    held: list[Store] = []
+    held_out: list[Store] = []
     if real := tuple(name for name in sets if name in ("friendsqa", "molweni", "qmsum")):
         meetings = 0
         for store in stores(repositories, "vectors", real):
             meetings += store.name.startswith("qmsum/")
             episode = store.name.removeprefix("friendsqa/") in HELD_EPISODES
             meeting = store.name.startswith("qmsum/") and meetings % _HELD_MEETINGS == 0
-            (held if episode or meeting else train).append(store)
+            (held_out if episode or meeting else train).append(store)
     if "facts" in sets:
         kinds = facts.kinds("vectors")
         apart = kinds[::_HELD_KINDS]
         train += facts.stores("vectors", only=[kind for kind in kinds if kind not in apart])
-        held += facts.stores("vectors", 60, seed=1, only=apart)
+        held_out += facts.stores("vectors", 60, seed=1, only=apart)
     if "persona" in sets:
         train += persona(repositories)
-    return train, held
+    return train, held_out
 
 
 def persona(repositories: Path) -> Iterator[Store]:
@@ -104,8 +104,8 @@ def persona(repositories: Path) -> Iterator[Store]:
                     user, _, text = line.partition(": ")
                     if user not in speakers or not text:
                         continue
-                    if (asked := _asked(before)) and len(text.split()) > 3:
-                        named = by_name(asked, speakers[user]) if chance.random() < 0.7 else asked
+                    if (question := _asked(before)) and len(text.split()) > 3:
+                        named = by_name(question, speakers[user]) if chance.random() < 0.7 else question
                         questions.append(Question(named, (len(turns),)))
                     turns.append({"text": text, "context": speakers[user]})
                     before = text
@@ -125,12 +125,12 @@ def _asked(text: str) -> str | None:
         return None
     if re.search(r"\b(that|it|them|one|those|this|(name))\b", last) or re.match(r"How are|What about|How about", last):
         return None
-    said = re.sub(r"\b([Aa])re you\b", lambda match: f"{match[1]}m I", last)
+    first_person = re.sub(r"\b([Aa])re you\b", lambda match: f"{match[1]}m I", last)
     for second_person, new in _AS_THE_ASKER:
-        said = second_person.sub(new, said)
-    said = re.sub(r"\b(about|for|to|with|of|from) you\b", r"\1 me", said)
-    said = re.sub(r"\byou\b", "I", said)
-    return said if personal(said) else None
+        first_person = second_person.sub(new, first_person)
+    first_person = re.sub(r"\b(about|for|to|with|of|from) you\b", r"\1 me", first_person)
+    first_person = re.sub(r"\byou\b", "I", first_person)
+    return first_person if personal(first_person) else None
 
 
 def pairs(train: Sequence[Store], embed: Embed) -> Pairs:
@@ -140,35 +140,35 @@ def pairs(train: Sequence[Store], embed: Embed) -> Pairs:
     group = 0
     for number, store in enumerate(train):
         chance = np.random.default_rng(number)
-        asked = [question for question in store.questions if question.answerable]
-        if not asked:
+        questions = [question for question in store.questions if question.answerable]
+        if not questions:
             continue
         texts = [embedded_text(turn) for turn in store.turns]
-        wanted = _candidates(texts, asked, chance)
+        wanted = _candidates(texts, questions, chance)
         vectors = dict(zip(wanted, embed([texts[place] for place in wanted]), strict=True))
         closed = store.name.startswith("facts/")
-        order = chance.permutation(len(asked))
+        order = chance.permutation(len(questions))
         for position, (question, vector) in enumerate(
-            zip([asked[i] for i in order], embed([asked[i].text for i in order]), strict=True)
+            zip([questions[i] for i in order], embed([questions[i].text for i in order]), strict=True)
         ):
             ranked = sorted(wanted, key=lambda place: -float(vectors[place] @ vector))
             best = [place for place in ranked if place in question.gold][:_EVIDENCE]
-            said = {texts[place] for place in question.gold}
-            hard = [place for place in ranked if texts[place] not in said][:_HARD]
+            answers = {texts[place] for place in question.gold}
+            hard = [place for place in ranked if texts[place] not in answers][:_HARD]
             named = [[places.setdefault(texts[place], len(places)) for place in some] for some in (best, hard)]
             example = Example(question.text, tuple(named[0]), tuple(named[1]), group + position // _TOGETHER, closed)
             made.examples.append(example)
-        group += -(-len(asked) // _TOGETHER)
+        group += -(-len(questions) // _TOGETHER)
     made.texts = list(places)
     return made
 
 
 def groups(data: Pairs) -> list[list[int]]:
     """The places of the examples of each group."""
-    found: dict[int, list[int]] = {}
+    by_group: dict[int, list[int]] = {}
     for place, example in enumerate(data.examples):
-        found.setdefault(example.group, []).append(place)
-    return list(found.values())
+        by_group.setdefault(example.group, []).append(place)
+    return list(by_group.values())
 
 
 def drawn(examples: Sequence[Example], chance: np.random.Generator) -> list[int]:
@@ -177,26 +177,26 @@ def drawn(examples: Sequence[Example], chance: np.random.Generator) -> list[int]
     return texts + [int(chance.choice(example.hard or example.answers)) for example in examples]
 
 
-def _candidates(texts: Sequence[str], asked: Sequence[Question], chance: np.random.Generator) -> list[int]:
+def _candidates(texts: Sequence[str], questions: Sequence[Question], chance: np.random.Generator) -> list[int]:
     """Every place of a small store; of a large one its evidence and some places that say something."""
     if len(texts) <= 2 * _FROM_STORE:
         return list(range(len(texts)))
     spoken = [place for place, text in enumerate(texts) if len(text.split()) > 5]
     some = chance.choice(spoken, min(_FROM_STORE, len(spoken)), replace=False)
-    return sorted({place for question in asked for place in question.gold} | set(some.tolist()))
+    return sorted({place for question in questions for place in question.gold} | set(some.tolist()))
 
 
 def general_texts(repositories: Path, count: int) -> list[str]:
     """Paragraphs that no question is about, for the new vectors to stay near the old: proposals, meetings, chats."""
-    found: list[str] = []
+    texts: list[str] = []
     for path in paths("ethereum/EIPs"):
         blocks = [block.strip() for block in read(repositories, "ethereum/EIPs", path).split("\n\n")]
         blocks = [block[:600] for block in blocks if len(block) > 60][:16]
         # Every third one as its first sentence, which is as long as a query.
-        found += [block if place % 3 else block.split(". ")[0] for place, block in enumerate(blocks)]
+        texts += [block if place % 3 else block.split(". ")[0] for place, block in enumerate(blocks)]
     for store in stores(repositories, "ranking", ("qmsum",))[:40]:
-        found += [embedded_text(turn)[:500] for turn in store.turns if len(turn["text"]) > 60][:20]
+        texts += [embedded_text(turn)[:500] for turn in store.turns if len(turn["text"]) > 60][:20]
     for store in persona(repositories):
-        found += [turn["text"] for turn in store.turns[::25]]
-    order = np.random.default_rng(0).permutation(len(found))
-    return [found[place] for place in order[:count]]
+        texts += [turn["text"] for turn in store.turns[::25]]
+    order = np.random.default_rng(0).permutation(len(texts))
+    return [texts[place] for place in order[:count]]

@@ -43,78 +43,78 @@ def variants(repositories: Path, sets: Sequence[str] = tuple(SETS), seed: int = 
     """
     for name in sets:
         chance = random.Random(f"{name} {seed}")
-        found = stores(repositories, "ranking", (name,))[:: _EVERY.get(name, 1)]
-        for place, store in enumerate(found):
-            other = found[(place + 1 + chance.randrange(len(found) - 1)) % len(found)]
-            for _ in range(2 if len(found) < 20 else 1):
+        collected = stores(repositories, "ranking", (name,))[:: _EVERY.get(name, 1)]
+        for place, store in enumerate(collected):
+            other = collected[(place + 1 + chance.randrange(len(collected) - 1)) % len(collected)]
+            for _ in range(2 if len(collected) < 20 else 1):
                 yield _without((name, store.name), "whole", store, other, chance)
             for _ in range(_PARTS[name]):
                 yield _part((name, store.name), store, other, chance)
         if name in _MERGED:
             count = _MERGED[name]
-            for start in range(0, len(found) - count + 1, count):
-                merged = _merged(found[start : start + count])
+            for start in range(0, len(collected) - count + 1, count):
+                merged = _merged(collected[start : start + count])
                 yield _without((name, merged.name), "merged", merged, None, chance)
 
 
 def _taken_out(questions: Sequence[Question], chance: random.Random) -> set[int]:
     """Turns without which half of the questions have no answer; questions may share their answers."""
     gone: set[int] = set()
-    answerable = [set(each.gold) for each in questions if each.gold]
+    answerable = [set(question.gold) for question in questions if question.gold]
     for gold in chance.sample(answerable, len(answerable)):
-        if 2 * sum(each <= gone for each in answerable) >= len(answerable):
+        if 2 * sum(question <= gone for question in answerable) >= len(answerable):
             break
         gone |= gold
     return gone
 
 
-def _merged(found: Sequence[Store]) -> Store:
+def _merged(members: Sequence[Store]) -> Store:
     """Several stores as one."""
     turns: list[dict[str, Any]] = []
     questions = []
-    for store in found:
+    for store in members:
         first = len(turns)
         turns += store.turns
         questions += [
-            Question(each.text, tuple(first + place for place in each.gold), each.answerable)
-            for each in store.questions
+            Question(question.text, tuple(first + place for place in question.gold), question.answerable)
+            for question in store.questions
         ]
-    return Store(found[0].name, turns, questions)
+    return Store(members[0].name, turns, questions)
 
 
 def _without(of: tuple[str, str], size: str, store: Store, other: Store | None, chance: random.Random) -> Variant:
     """The store without the answers of half of its questions."""
     gone = _taken_out(store.questions, chance)
-    kept = [place for place in range(len(store.turns)) if place not in gone]
+    remaining = [place for place in range(len(store.turns)) if place not in gone]
     elsewhere = [] if other is None else chance.sample(other.questions, min(_ASKED_ELSEWHERE, len(other.questions)))
     return Variant(
         of,
         size,
-        [store.turns[place] for place in kept],
-        _answered(store.questions, kept),
-        [each.text for each in elsewhere],
+        [store.turns[place] for place in remaining],
+        _answered(store.questions, remaining),
+        [question.text for question in elsewhere],
     )
 
 
-def _answered(questions: Sequence[Question], kept: Sequence[int]) -> list[tuple[str, frozenset[int]]]:
+def _answered(questions: Sequence[Question], remaining: Sequence[int]) -> list[tuple[str, frozenset[int]]]:
     """Each question with what answers it among the turns at these places."""
-    now = {place: new for new, place in enumerate(kept)}
-    return [(each.text, frozenset(now[place] for place in each.gold if place in now)) for each in questions]
+    now = {place: new for new, place in enumerate(remaining)}
+    return [(question.text, frozenset(now[place] for place in question.gold if place in now)) for question in questions]
 
 
 def _part(of: tuple[str, str], store: Store, other: Store, chance: random.Random) -> Variant:
     """Some records from around what answers a question, or from anywhere."""
-    answerable = [each for each in store.questions if each.gold]
+    answerable = [question for question in store.questions if question.gold]
     count = min(round(exp(chance.uniform(log(_LEAST), log(_MOST)))), len(store.turns) - 1)
     middle = chance.choice(chance.choice(answerable).gold)
     window = range(len(store.turns))
     if chance.random() < _ALIKE:
         first = max(0, min(middle - count, len(store.turns) - 2 * count))
         window = range(first, min(first + 2 * count, len(store.turns)))
-    near = [each for each in answerable if window[0] <= min(each.gold) and max(each.gold) <= window[-1]]
+    near = [question for question in answerable if window[0] <= min(question.gold) and max(question.gold) <= window[-1]]
     near = chance.sample(near, min(len(near), max(1, count)))
     gone = _taken_out(near, chance)
-    right = {place for each in near for place in each.gold} - gone
+    right = {place for question in near for place in question.gold} - gone
     right = set(chance.sample(sorted(right), min(len(right), max(1, count // 2))))
     rest = [place for place in window if place not in gone and place not in right]
     drawn = sorted(right | set(chance.sample(rest, min(len(rest), max(1, count - len(right))))))
@@ -124,5 +124,5 @@ def _part(of: tuple[str, str], store: Store, other: Store, chance: random.Random
         "part",
         [{key: value for key, value in store.turns[place].items() if key in keys} for place in drawn],
         _answered(near, drawn),
-        [each.text for each in chance.sample(other.questions, min(2, len(other.questions)))],
+        [question.text for question in chance.sample(other.questions, min(2, len(other.questions)))],
     )

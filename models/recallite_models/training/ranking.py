@@ -67,14 +67,14 @@ def train(questions: Sequence[MeasuredQuestion], trees: int = TREES) -> Any:
     """A LightGBM model of the questions whose best candidates hold both answers and others."""
     import lightgbm
 
-    told = _told(questions)
-    sizes = [len(each.answers) for each in told]
+    informative = _told(questions)
+    sizes = [len(question.answers) for question in informative]
     # The square root of a kind's size: the largest has the most weight, but does not drown the others.
-    counts = Counter((each.set, each.kind) for each in told)
-    weights = np.array([counts[each.set, each.kind] ** -0.5 for each in told])
+    counts = Counter((question.set, question.kind) for question in informative)
+    weights = np.array([counts[question.set, question.kind] ** -0.5 for question in informative])
     dataset = lightgbm.Dataset(
-        np.concatenate([each.features.T for each in told]),
-        np.concatenate([each.answers for each in told]).astype(np.int32),
+        np.concatenate([question.features.T for question in informative]),
+        np.concatenate([question.answers for question in informative]).astype(np.int32),
         group=sizes,
         weight=np.repeat(weights * len(weights) / weights.sum(), sizes),
         feature_name=list(FEATURES),
@@ -83,27 +83,27 @@ def train(questions: Sequence[MeasuredQuestion], trees: int = TREES) -> Any:
 
 
 def _told(questions: Sequence[MeasuredQuestion]) -> list[MeasuredQuestion]:
-    """At most `MOST` questions of a kind, every second or third of more, that have both answers and others."""
+    """Questions that have both answers and other hits: at most `MOST` of a kind, evenly spaced."""
     kinds: dict[tuple[str, str], list[MeasuredQuestion]] = {}
-    for each in questions:
-        if each.answers.any() and not each.answers.all():
-            kinds.setdefault((each.set, each.kind), []).append(each)
-    return [each for own in kinds.values() for each in own[:: -(-len(own) // MOST)]]
+    for question in questions:
+        if question.answers.any() and not question.answers.all():
+            kinds.setdefault((question.set, question.kind), []).append(question)
+    return [question for members in kinds.values() for question in members[:: -(-len(members) // MOST)]]
 
 
 def judge(questions: Iterable[MeasuredQuestion], predict: Callable[[MeasuredQuestion], NDArray[np.float64]]) -> Figures:
     """The figures of an order of the best `DEPTH` candidates by descending prediction; the others follow."""
     recalls, ranks, firsts = [], [], []
-    for each in questions:
-        if not each.wanted:
+    for question in questions:
+        if not question.wanted:
             continue
-        best = each.answers[:20].copy()
+        best = question.answers[:20].copy()
         if len(best):
-            best[:DEPTH] = best[:DEPTH][np.argsort(-predict(each)[:DEPTH], kind="stable")]
-        recalls.append(best.sum() / each.wanted)
+            best[:DEPTH] = best[:DEPTH][np.argsort(-predict(question)[:DEPTH], kind="stable")]
+        recalls.append(best.sum() / question.wanted)
         ranks.append(1 / (1 + int(np.argmax(best))) if best.any() else 0.0)
         firsts.append(float(best[:1].any()))
-    return Figures(*(round(float(np.mean(each)), 4) for each in (recalls, ranks, firsts)))
+    return Figures(*(round(float(np.mean(question)), 4) for question in (recalls, ranks, firsts)))
 
 
 def by_formula(question: MeasuredQuestion) -> NDArray[np.float64]:
@@ -121,36 +121,36 @@ def left_out(
 ) -> dict[str, tuple[Figures, Figures]]:
     """The figures of the formula and of models that did not see the group they are judged on, by set and kind."""
     tested: dict[tuple[str, str], list[tuple[MeasuredQuestion, NDArray[np.float64]]]] = {}
-    for group in sorted({str(group_of(each)) for each in questions}):
-        predict = by_model(train([each for each in questions if str(group_of(each)) != group]))
-        for each in questions:
-            if str(group_of(each)) == group:
-                output = predict(each) if len(each.answers) else np.empty(0)
-                tested.setdefault((each.set, each.kind), []).append((each, output))
+    for group in sorted({str(group_of(measured)) for measured in questions}):
+        predict = by_model(train([measured for measured in questions if str(group_of(measured)) != group]))
+        for measured in questions:
+            if str(group_of(measured)) == group:
+                output = predict(measured) if len(measured.answers) else np.empty(0)
+                tested.setdefault((measured.set, measured.kind), []).append((measured, output))
     figures = {}
     for (name, kind), pairs in sorted(tested.items()):
         outputs = {id(question): output for question, output in pairs}
-        own = [question for question, _ in pairs]
-        figures[f"{name} {kind}"] = judge(own, by_formula), judge(own, lambda question: outputs[id(question)])  # noqa: B023
+        members = [question for question, _ in pairs]
+        figures[f"{name} {kind}"] = judge(members, by_formula), judge(members, lambda question: outputs[id(question)])  # noqa: B023
     return figures
 
 
 def folds(questions: Sequence[MeasuredQuestion]) -> Callable[[MeasuredQuestion], int]:
     """A fold for each conversation, of all its questions; conversations of a set take turns."""
-    stores = sorted({each.store for each in questions})
+    stores = sorted({measured.store for measured in questions})
     fold = {store: place % FOLDS for place, store in enumerate(stores)}
     return lambda question: fold[question.store]
 
 
 def manifest(embedders: Sequence[str], figures: dict[str, Any], trees: Trees) -> dict[str, Any]:
-    """What the ranking was made of, and how."""
+    """Describe the data and settings that made the ranking."""
     import lightgbm
 
     loaded = [load(name) for name in embedders]
     return {
         "features": list(FEATURES),
         "embedders": [load(RANKS_FOR).name],
-        "fingerprints": {each.name: each.fingerprint for each in loaded},
+        "fingerprints": {embedder.name: embedder.fingerprint for embedder in loaded},
         "trees": len(trees.nodes),
         "parameters": PARAMETERS,
         "data": {name: {key: data.sources()[name][key] for key in ("commit", "licence")} for name in REPOSITORIES},
@@ -166,9 +166,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the .npz to write; its manifest is beside it, .json")
     parser.add_argument("--embedder", nargs="+", default=EMBEDDERS, help="the embedders whose vectors it is trained on")
     options = parser.parse_args()
-    questions = [each for name in options.embedder for each in measure(options.repositories, load(name))]
+    questions = [question for name in options.embedder for question in measure(options.repositories, load(name))]
     figures = {}
-    for name, group_of in (("set left out", lambda each: each.set), ("conversation left out", folds(questions))):
+    for name, group_of in (
+        ("set left out", lambda question: question.set),
+        ("conversation left out", folds(questions)),
+    ):
         figures[name] = {
             where: {"formula": formula._asdict(), "learned": learned._asdict()}
             for where, (formula, learned) in left_out(questions, group_of).items()

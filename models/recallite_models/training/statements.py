@@ -1,4 +1,4 @@
-"""How often each rule on pairs of statements is right: the confidence of a verdict.
+"""Confidence of each rule on pairs of statements: the share of its verdicts that are right.
 
 `statements.jsonl` has pairs of sentences that were written for it, each with its outcome: what a person would want of a
 memory that holds the old one and is told the new one. A confidence is the share of right verdicts of a rule, drawn to
@@ -45,7 +45,7 @@ class Pair(msgspec.Struct):
 
 
 class Figures(NamedTuple):
-    """How well the rules and their confidences do.
+    """Precision and recall of the rules with their confidences.
 
     - confusion: by outcome, how many pairs were judged which
     - precision, recall: of "supersedes"
@@ -74,15 +74,15 @@ def fit(some: Sequence[tuple[Pair, Verdict]]) -> dict[str, dict[str, float]]:
         if ("supersedes", reason) in counts:
             before = counts["supersedes", reason]
             counts["supersedes", reason] = before[0] + right, before[1] + seen
-    found: dict[str, dict[str, float]] = {}
+    confidences: dict[str, dict[str, float]] = {}
     for outcome in ("supersedes", "contradicts"):
-        own = {reason: count for (of, reason), count in counts.items() if of == outcome}
-        mean = sum(right for right, _ in own.values()) / max(1.0, sum(seen for _, seen in own.values()))
-        found[outcome] = {
+        by_reason = {reason: count for (of, reason), count in counts.items() if of == outcome}
+        mean = sum(right for right, _ in by_reason.values()) / max(1.0, sum(seen for _, seen in by_reason.values()))
+        confidences[outcome] = {
             reason: round((right + _PRIOR * mean) / (seen + _PRIOR + 1), 3)
-            for reason, (right, seen) in sorted(own.items())
+            for reason, (right, seen) in sorted(by_reason.items())
         }
-    return found
+    return confidences
 
 
 def figures(some: Sequence[tuple[Pair, Verdict]]) -> Figures:
@@ -90,14 +90,14 @@ def figures(some: Sequence[tuple[Pair, Verdict]]) -> Figures:
     confusion: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for pair, verdict in some:
         confusion[pair.outcome][verdict.outcome] += 1
-    found = sum(row["supersedes"] for row in confusion.values())
+    superseded = sum(row["supersedes"] for row in confusion.values())
     right = confusion["supersedes"]["supersedes"]
     distance, judged = 0.0, 0
     for fold in range(_FOLDS):
-        own = [each for each in some if zlib.crc32(each[0].old.encode()) % _FOLDS == fold]
-        fitted = fit([each for each in some if zlib.crc32(each[0].old.encode()) % _FOLDS != fold])
+        of_fold = [entry for entry in some if zlib.crc32(entry[0].old.encode()) % _FOLDS == fold]
+        fitted = fit([entry for entry in some if zlib.crc32(entry[0].old.encode()) % _FOLDS != fold])
         by_confidence: dict[float, list[bool]] = defaultdict(list)
-        for pair, verdict in own:
+        for pair, verdict in of_fold:
             if (confidence := fitted.get(verdict.outcome, {}).get(verdict.reason)) is not None:
                 by_confidence[confidence].append(pair.outcome == verdict.outcome)
         for confidence, rights in by_confidence.items():
@@ -105,7 +105,7 @@ def figures(some: Sequence[tuple[Pair, Verdict]]) -> Figures:
             judged += len(rights)
     return Figures(
         {outcome: dict(row) for outcome, row in confusion.items()},
-        round(right / max(1, found), 3),
+        round(right / max(1, superseded), 3),
         round(right / max(1, sum(confusion["supersedes"].values())), 3),
         round(distance / max(1, judged), 3),
     )

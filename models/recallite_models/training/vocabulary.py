@@ -44,7 +44,7 @@ def shares(repositories: Path) -> dict[str, float]:
     """The share of the texts of an average source that contain each term."""
     total: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    held: Counter[str] = Counter()
+    sources_with: Counter[str] = Counter()
     sources = [_turns(repositories, name) for name in ("friendsqa", "molweni", "qmsum")]
     sources += [_persona_turns(repositories), _paragraphs(repositories)]
     for texts in sources:
@@ -55,19 +55,19 @@ def shares(repositories: Path) -> dict[str, float]:
             counts.update(terms)
             number += bool(terms)
         seen.update(counts)
-        held.update(counts.keys())
+        sources_with.update(counts.keys())
         total.update({term: count / number / len(sources) for term, count in counts.items()})
     return {
         term: share
         for term, share in total.items()
-        if seen[term] >= _LEAST_TEXTS and held[term] >= _LEAST_SOURCES and not any(map(str.isdigit, term))
+        if seen[term] >= _LEAST_TEXTS and sources_with[term] >= _LEAST_SOURCES and not any(map(str.isdigit, term))
     }
 
 
-def render(found: dict[str, float]) -> str:
+def render(term_shares: dict[str, float]) -> str:
     """The file: a line of terms for each level, both ascending."""
     levels: dict[int, list[str]] = {}
-    for term, share in found.items():
+    for term, share in term_shares.items():
         levels.setdefault(round(-4 * math.log2(share)), []).append(term)
     return "".join(f"{level} {' '.join(sorted(levels[level]))}\n" for level in sorted(levels))
 
