@@ -39,8 +39,8 @@ def lasting_facts(episodes: Sequence[Record]) -> list[Fact]:
 def nightly(memory: Memory, backup: Path) -> str:
     """The job: what a night did, in a line."""
     cycle = memory.consolidator.run("ada", extract=lasting_facts)
-    expired = memory.purge_expired()
-    memory.backup(backup)
+    expired = memory.store.purge_expired()
+    memory.store.backup(backup)
     done = f"{cycle.replayed} new episodes, {cycle.promoted} facts, {cycle.pruned} pruned, {expired.records} expired"
     if cycle.error is not None:  # the next night reads these episodes again
         done += f"; no facts: {cycle.error}"

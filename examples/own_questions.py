@@ -41,7 +41,7 @@ def main() -> None:
     """Store, ask, compare."""
     with Memory(":memory:") as memory:
         memory.remember_many(MEMORIES)
-        report = memory.evaluate(QUESTIONS, k=2, against={"mode": "keyword"})
+        report = memory.review.evaluate(QUESTIONS, k=2, against={"mode": "keyword"})
     assert report.figures is not None
     assert report.against is not None
     assert report.against.figures is not None

@@ -109,8 +109,8 @@ def _life(
             _end(session)
         remaining = {record.id for record in memory.list(scope=SCOPE, kinds=["episode"], limit=None)}
         cycles = len(memory.consolidator.cycles(AGENT, limit=len(places)))
-        facts = {"episodes kept": len(remaining), "cycles": cycles, "verified": memory.verify().ok}
-        facts["links"] = memory.stats().links
+        facts = {"episodes kept": len(remaining), "cycles": cycles, "verified": memory.store.verify().ok}
+        facts["links"] = memory.store.stats().links
     questions = [question.text for question in conversation.questions]
     # By the model in both processes: in batches of other texts, its vectors end in other digits.
     answers = _ask(str(path), questions)
@@ -130,7 +130,7 @@ def _life(
 def _ask(path: str, questions: list[str]) -> list[list[tuple[str, float]]]:
     """Ids and scores of the first hits of each question among the agent's episodes."""
     with Memory(path) as memory:
-        memory.warmup()  # before the JIT kernels are loaded others answer, whose float32 sums end in other digits
+        memory.store.warmup()  # before the JIT kernels are loaded others answer, whose float32 sums end in other digits
         answers = memory.recall_many(questions, limit=LIMIT, scope=SCOPE, kinds=["episode"], as_of=_ASKED_AT)
         return [[(hit.id, hit.score) for hit in hits] for hits in answers]
 

@@ -46,19 +46,19 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
     writes = context.count(_WRITES)
     with Memory(context.folder / "linked.db", settings=Settings(query_cache_size=0)) as memory:
         ids = memory.remember_many(corpus.items(data.lines, data.vectors))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         options: dict[str, dict[str, Any]] = {"without spreading": {"spread": 0.0}, "with spreading": {}}
         ways = {name: _recalling(memory, data, choices) for name, choices in options.items()}
         yield Timing("recall before there are links", ways, context.rounds)
-        links = memory.import_(io.StringIO("".join(_links(ids))), format="jsonl").links
+        links = memory.transfer.import_(io.StringIO("".join(_links(ids))), format="jsonl").links
         yield Timing(f"recall among {links:,} links", ways, context.rounds)
         yield Timing("durable write, scope of a hundredth", _writing(memory, data, "/team/7"), writes, warm_up=0)
     path = context.folder / "episodes.db"
     with Memory(path, settings=Settings(query_cache_size=0)) as memory:
         memory.remember_many(_episodes(data))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         yield Timing("durable write, one scope", _writing(memory, data, SCOPE, kind="episode"), writes, warm_up=0)
         yield Timing("recall with no cycle", {"idle": _recalling(memory, data, {})}, context.rounds)
     rows = {name: _cycle(data, path, threshold) for name, threshold in CYCLES.items()}
@@ -99,7 +99,7 @@ def _writing(memory: Memory, data: Dataset, scope: str, **fields: Any) -> dict[s
 def _cycle(data: Dataset, path: Path, threshold: float) -> dict[str, Any]:
     consolidation = Consolidation(threshold=10 * len(data.lines), prune_threshold=threshold)
     with Memory(path, settings=Settings(query_cache_size=0, consolidation=consolidation)) as memory:
-        memory.warmup()
+        memory.store.warmup()
         memory.episodes.log("one more", event_type="observation", agent=AGENT)
         recall, cycles = _recalling(memory, data, {}), list[Any]()
         with _reading(recall) as times:

@@ -36,13 +36,13 @@ def _setup(context: Context) -> Iterator[dict[str, Any]]:
 def _tables(state: dict[str, Any], context: Context) -> Iterator[Figures]:
     lines, path = state["lines"], state["path"]
     with Memory(path, embedder=None) as memory:
-        memory.warmup()
+        memory.store.warmup()
         yield Figures("by part of the store", _growing(memory, lines[: context.records]))
     compared = lines[: min(context.records, _COMPARED)]
     yield Figures("comparison, and what users assemble", _beside(context.folder, compared))
     yield Figures("bytes a record, compared", _bytes(context.folder / "compared later.db", len(compared)))
     with Memory(context.folder / "compared later.db", embedder=None) as memory:
-        memory.warmup()
+        memory.store.warmup()
         yield Figures(f"single writes and recall beside {len(compared):,}, ms", _single(memory, lines[-_SINGLE:]))
 
 
@@ -93,7 +93,7 @@ def _beside(folder: Path, lines: list[str]) -> dict[str, dict[str, Any]]:
         with Memory(folder / f"{name}.db", embedder=None) as memory:
             rows[name] = _timed(len(items), lambda: memory.remember_many(items, policy=policy))  # noqa: B023
             if policy is None:
-                rows["catching up, after it"] = _timed(len(items), memory.catch_up)
+                rows["catching up, after it"] = _timed(len(items), memory.store.catch_up)
     rows["sqlite-vec and FTS5"] = _timed(len(items), lambda: _assembled(folder / "assembled.db", items))
     return rows
 

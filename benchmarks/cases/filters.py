@@ -38,8 +38,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _setup(context: Context) -> Iterator[Memory]:
     with Memory(context.folder / "memory.db", settings=Settings(query_cache_size=0)) as memory:
         memory.remember_many(items(context.dataset))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         yield memory
 
 

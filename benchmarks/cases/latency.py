@@ -44,8 +44,8 @@ def _setup(context: Context) -> Iterator[tuple[Memory, Embedder]]:
     embedder, settings = load(context.embedder), Settings(query_cache_size=0)
     with Memory(context.folder / "memory.db", embedder=embedder, settings=settings) as memory:
         memory.remember_many(corpus.items(context.dataset.lines, context.dataset.vectors))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         yield memory, embedder
 
 

@@ -46,7 +46,7 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
     def load(way: str, start: int, stop: int) -> None:
         with opened(way) as memory:
             memory.remember_many(_items(data, start, stop), policy=POLICIES["without"])
-            memory.catch_up()
+            memory.store.catch_up()
 
     with ExitStack() as stack:
         copied = records > _MOST_LOADED
@@ -62,7 +62,7 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
 
         memories = {way: stack.enter_context(opened(way)) for way in addresses}
         for memory in memories.values():
-            memory.warmup()
+            memory.store.warmup()
         more = _items(data, records, records + many)
         yield Figures(
             "write many",
@@ -92,7 +92,7 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
             hits = memory.recall(*asked(0)[:1], vector=asked(0)[1], limit=_LIMIT)
             rows[way] = {
                 f"catch up with {many:,} records, ms": hits.stages["catch_up"],
-                "on disk, MB": (memory.stats().bytes_on_disk or 0) / 1e6,
+                "on disk, MB": (memory.store.stats().bytes_on_disk or 0) / 1e6,
             }
         rows[_SERVER]["version"] = postgres_server.version(server)
         if not copied:

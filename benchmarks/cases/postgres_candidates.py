@@ -64,10 +64,10 @@ def _made(address: str, data: Any) -> dict[str, dict[str, Any]]:
     with Memory(address, settings=Settings(query_cache_size=0, candidates="server")) as memory:
         if not memory.count():
             memory.remember_many(items(data))
-            memory.catch_up()
-        before = memory.stats().index["indexes"]
-        made = seconds(memory.warmup)
-        stats = memory.stats()
+            memory.store.catch_up()
+        before = memory.store.stats().index["indexes"]
+        made = seconds(memory.store.warmup)
+        stats = memory.store.stats()
     rows: dict[str, dict[str, Any]] = {name: {"MB": size / 1e6} for name, size in stats.index["indexes"].items()}
     rows["all tables and indexes"] = {"MB": (stats.bytes_on_disk or 0) / 1e6}
     if not before:

@@ -31,8 +31,8 @@ def _setup(context: Context) -> Iterator[tuple[Memory, list[str]]]:
     settings = Settings(token_codes=True)
     with Memory(":memory:", embedder=AtHand(data, questions), settings=settings) as memory:
         memory.remember_many(corpus.sessions(data.lines))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         yield memory, questions
 
 

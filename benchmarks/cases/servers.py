@@ -42,7 +42,7 @@ def _setup(context: Context) -> Iterator[Path]:
     store = context.folder / "agent.db"
     with Memory(store, embedder=AtHand(context.dataset), settings=Settings(token_codes=True)) as memory:
         memory.remember_many(corpus.sessions(context.dataset.lines))
-        memory.catch_up()
+        memory.store.catch_up()
     yield store
 
 
@@ -72,7 +72,7 @@ def _interfaces(store: Path, stack: ExitStack) -> dict[str, Callable[[str], list
     from recallite.doors.client import Client
 
     memory = stack.enter_context(Memory(store, settings=_SETTINGS))
-    memory.warmup()
+    memory.store.warmup()
     url = stack.enter_context(_serving(store))
     plain = stack.enter_context(httpx2.Client(base_url=url, trust_env=False))
     client = stack.enter_context(Client(url))

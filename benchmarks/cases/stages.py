@@ -39,8 +39,8 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
 def _setup(context: Context) -> Iterator[Memory]:
     with Memory(context.folder / "memory.db") as memory:
         memory.remember_many(corpus.items(context.dataset.lines, context.dataset.vectors))
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         yield memory
 
 

@@ -42,8 +42,8 @@ def _setup(context: Context) -> Iterator[dict[str, Any]]:
     with Memory(context.folder / "large.db", embedder=context.model) as memory:
         states = [{"text": _state(number), "vector": vectors[number % len(stored)]} for number in range(_STATES)]
         memory.remember_many([*_items(stored, vectors), *states])
-        memory.catch_up()
-        memory.warmup()
+        memory.store.catch_up()
+        memory.store.warmup()
         few = np.resize(similar[:: max(1, len(similar) // writes)], writes).tolist()
         yield {"memory": memory, "stored": stored, "new": new, "vectors": vectors, "few": few, "each": writes}
 

@@ -113,11 +113,11 @@ class Store:
                 memory.remember_many(items)
                 self._seconds["build_s"] = round(time.perf_counter() - began, 2)
                 if hasattr(memory, "catch_up"):
-                    memory.catch_up()
+                    memory.store.catch_up()
             (folder / "built").touch()
         memory = self._engine.Memory(path, embedder=embedder, settings=self._settings())
         self._opened.append(memory)
-        memory.warmup()
+        memory.store.warmup()
         return memory
 
     def _settings(self) -> Any:

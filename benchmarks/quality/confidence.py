@@ -41,7 +41,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     for done, stored in enumerate(conversations, 1):
         with open_memory() as memory:
             ids = memory.remember_many(stored.turns)
-            memory.catch_up()
+            memory.store.catch_up()
             for other in conversations:
                 questions += _ask(memory, other, ids if other is stored else None)
             for category, best in _named(memory, stored):

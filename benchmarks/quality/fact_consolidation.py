@@ -112,7 +112,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             with open_memory() as memory:
                 began = perf_counter()
                 memory.remember_many(_records(history), policy=way.policy)
-                memory.catch_up()
+                memory.store.catch_up()
                 seconds["remember"] += perf_counter() - began
                 began = perf_counter()
                 scores = _ask(memory, history, way.options)

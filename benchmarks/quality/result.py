@@ -50,9 +50,9 @@ class Tally:
         """`memory.remember_many(items)`, counted and timed."""
         began = perf_counter()
         ids = memory.remember_many(items)
-        memory.catch_up()
+        memory.store.catch_up()
         self.remember_seconds += perf_counter() - began
-        self.code_bytes += memory.stats().token_code_bytes
+        self.code_bytes += memory.store.stats().token_code_bytes
         self.records += len(ids)
         self._hidden = set(ids).difference(record.id for record in memory.list(limit=None))
         self.superseded += len(self._hidden)

@@ -59,7 +59,7 @@ def measure(read: Callable[[], Iterator[Story]], open_memory: OpenMemory, on_pro
             with open_memory() as memory:
                 began = perf_counter()
                 ids = memory.remember_many(story.records, policy=way.policy)
-                memory.catch_up()
+                memory.store.catch_up()
                 written = perf_counter()
                 places = {id: place for place, id in enumerate(ids)}
                 for text, kind, options, former, current in story.questions:

@@ -36,12 +36,12 @@ def _weigh(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, An
     text, vector = data.questions[0], data.asked[0]
     with Memory(":memory:") as memory:
         memory.remember(text, vector=vector)
-        memory.warmup()
+        memory.store.warmup()
         memory.recall(text, vector=vector)
     gc.collect()
     before = anonymous_mb()
     opened = Memory(store / "memory.db", settings=Settings(**settings))
-    opened.warmup()
+    opened.store.warmup()
     for place in range(_WEIGHED):
         opened.recall(data.questions[place], vector=data.asked[place])
     gc.collect()
@@ -61,7 +61,7 @@ def _open(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, Any
 def _write(data: Dataset, store: Path) -> dict[str, Any]:
     """Durable writes of one record, its vector given, and the recall right after each."""
     with Memory(store / "memory.db", settings=Settings(query_cache_size=0)) as memory:
-        memory.warmup()
+        memory.store.warmup()
         writes, recalls = [], []
         for place in range(_WRITES):
             text, vector = data.questions[place], data.asked[place]

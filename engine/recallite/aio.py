@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from recallite.agents.working import AsyncWorking
     from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder
+    from recallite.namespaces.review import AsyncMemoryReview
+    from recallite.namespaces.store import AsyncMemoryStore
+    from recallite.namespaces.transfer import AsyncMemoryTransfer
     from recallite.remote.model_protocol import LanguageModel
 
 
@@ -76,16 +80,12 @@ class AsyncMemory(AsyncHandle[Memory]):
     supersede = awaited(Memory.supersede)
     restore = awaited(Memory.restore)
     forget = awaited(Memory.forget)
-    touch = awaited(Memory.touch)
-    purge_expired = awaited(Memory.purge_expired)
     link = awaited(Memory.link)
     unlink = awaited(Memory.unlink)
     recall = awaited(Memory.recall)
     recall_many = awaited(Memory.recall_many)
-    explain = awaited(Memory.explain)
     bootstrap = awaited(Memory.bootstrap)
     get = awaited(Memory.get)
-    get_many = awaited(Memory.get_many)
     vectors = awaited(Memory.vectors)
     embed = awaited(Memory.embed)
     list = awaited(Memory.list)
@@ -94,24 +94,27 @@ class AsyncMemory(AsyncHandle[Memory]):
     tags = awaited(Memory.tags)
     history = awaited(Memory.history)
     neighbors = awaited(Memory.neighbors)
-    backlinks = awaited(Memory.backlinks)
-    traverse = awaited(Memory.traverse)
-    stats = awaited(Memory.stats)
-    verify = awaited(Memory.verify)
-    rebuild = awaited(Memory.rebuild)
-    vacuum = awaited(Memory.vacuum)
-    backup = awaited(Memory.backup)
-    export = awaited(Memory.export)
-    import_ = awaited(Memory.import_)
-    export_folder = awaited(Memory.export_folder)
-    import_folder = awaited(Memory.import_folder)
-    audit = awaited(Memory.audit)
-    catch_up = awaited(Memory.catch_up)
-    judge_changes = awaited(Memory.judge_changes)
-    evaluate = awaited(Memory.evaluate)
-    reembed = awaited(Memory.reembed)
-    rekey = awaited(Memory.rekey)
-    warmup = awaited(Memory.warmup)
+
+    @cached_property
+    def store(self) -> AsyncMemoryStore:
+        """Figures, checks and upkeep of the store."""
+        from recallite.namespaces.store import AsyncMemoryStore
+
+        return AsyncMemoryStore(self, attrgetter("store"))
+
+    @cached_property
+    def review(self) -> AsyncMemoryReview:
+        """Audit, evaluation, judgement of changes, and why a memory is or is not recalled."""
+        from recallite.namespaces.review import AsyncMemoryReview
+
+        return AsyncMemoryReview(self, attrgetter("review"))
+
+    @cached_property
+    def transfer(self) -> AsyncMemoryTransfer:
+        """Export and import."""
+        from recallite.namespaces.transfer import AsyncMemoryTransfer
+
+        return AsyncMemoryTransfer(self, attrgetter("transfer"))
 
     @property
     def path(self) -> str:

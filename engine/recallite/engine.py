@@ -15,7 +15,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
-from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
+from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreAccessDenied, StoreError
 from recallite.index.fetched import SERVER_FROM, CorpusFigures
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
@@ -191,6 +191,16 @@ class Engine:
             return record
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 
+    def require_whole(self, verb: str, scope: str, *, owner: bool) -> None:
+        """Raise InvalidInput for a scoped handle and StoreAccessDenied for a tenant; `verb` names what needs more."""
+        if (confined := self.store.confined_to) is not None:
+            raise StoreAccessDenied(
+                f"{verb} works on the whole memory, of which the user of {self.store.path} has the scope {confined}: "
+                "ask its owner"
+            )
+        if not owner:
+            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {scope}")
+
     def rekey(self, key: str | None) -> None:
         """Encrypt the store with another key, or decrypt it."""
         if key is not None:
@@ -236,7 +246,7 @@ class Engine:
         """
         seconds = {}
         began = perf_counter()
-        # Without an embedder recall uses keywords, and stats() says why.
+        # Without an embedder recall uses keywords, and memory.store.stats() says why.
         with suppress(RecalliteError):
             if self.embedder.enabled:
                 self.embedder.queries(["warm up"])

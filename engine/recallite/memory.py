@@ -7,37 +7,35 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from types import EllipsisType, TracebackType
-from typing import IO, TYPE_CHECKING, Any, Unpack
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from msgspec import structs
 
 from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
-from recallite.model.checks import check_flag
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Explanation, Hits, Link, NewRecord, OnExisting, Reached, Record, Shown, as_seen
-from recallite.model.reports import (
-    Audit,
-    Evaluation,
-    Exported,
-    Forgotten,
-    Imported,
-    Judged,
-    Restored,
-    ScopeCount,
-    Stats,
-    TagCount,
-    Verification,
+from recallite.model.records import (
+    Changes,
+    Expiry,
+    Hits,
+    Link,
+    NewRecord,
+    OnExisting,
+    Reached,
+    Record,
+    Shown,
+    as_seen,
 )
+from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Settings
 from recallite.recall.request import RecallOptions, build_request
 from recallite.system import plugins
 from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,24 +52,23 @@ if TYPE_CHECKING:
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
-    from recallite.recall import explain as explaining
+    from recallite.namespaces.review import MemoryReview
+    from recallite.namespaces.store import MemoryStore
+    from recallite.namespaces.transfer import MemoryTransfer
     from recallite.recall import pipeline
-    from recallite.remember import catching_up, change, fields, model_judging, pending, write
+    from recallite.remember import catching_up, change, fields, write
     from recallite.remember import links as linking
     from recallite.remember import supersession as superseding
     from recallite.remember.pending import Progress
     from recallite.remote.model_protocol import LanguageModel
+    from recallite.store.values import Direction
     from recallite.system import numerics
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
-    explaining, pipeline = Deferred("recallite.recall.explain"), Deferred("recallite.recall.pipeline")
+    pipeline = Deferred("recallite.recall.pipeline")
     catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
     fields = Deferred("recallite.remember.fields")
-    linking, model_judging = Deferred("recallite.remember.links"), Deferred("recallite.remember.model_judging")
-    pending, write = Deferred("recallite.remember.pending"), Deferred("recallite.remember.write")
+    linking, write = Deferred("recallite.remember.links"), Deferred("recallite.remember.write")
     superseding, numerics = Deferred("recallite.remember.supersession"), Deferred("recallite.system.numerics")
-
-
-_REFUSED_SHOWN = 5
 
 
 # What users of mem0, Chroma and LangChain type first.
@@ -164,6 +161,27 @@ class Memory:
 
             return vars(self).setdefault(name, plugins.load("services", name)(engine_of(self)))
 
+    @cached_property
+    def store(self) -> MemoryStore:
+        """Figures, checks and upkeep of the store."""
+        from recallite.namespaces.store import MemoryStore
+
+        return MemoryStore(self)
+
+    @cached_property
+    def review(self) -> MemoryReview:
+        """Audit, evaluation, judgement of changes, and why a memory is or is not recalled."""
+        from recallite.namespaces.review import MemoryReview
+
+        return MemoryReview(self)
+
+    @cached_property
+    def transfer(self) -> MemoryTransfer:
+        """Export and import."""
+        from recallite.namespaces.transfer import MemoryTransfer
+
+        return MemoryTransfer(self)
+
     def __dir__(self) -> Iterable[str]:
         return {*super().__dir__(), *plugins.names("services")}
 
@@ -210,7 +228,7 @@ class Memory:
         its history; "version" does the same and keeps the old text in its history. Its `created_at` stays.
 
         With `indexed=False` the memory is stored, read by id and listed, but is in no recall. With `expires_after` it
-        expires so long after now, and as long after each `touch`.
+        expires so long after now, and as long after each `update(id, renew=True)`.
 
         The record's `outcome` is one of:
 
@@ -259,22 +277,31 @@ class Memory:
             on_existing=_check_on_existing(on_existing),
         )  # fmt: skip
 
-    def catch_up(self) -> int:
-        """Wait until what was written many at a time is compared with other memories; returns how many were left.
+    @overload
+    def update(self, id: str, /, **changes: Unpack[Changes]) -> Record: ...  # type: ignore[overload-overlap]
 
-        It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
-        how many wait, recall finds all of them, and may show a memory beside what it replaces.
-        """
-        return catching_up.catch_up(self._engine)
+    @overload
+    def update(self, ids: Iterable[str], /, **expiry: Unpack[Expiry]) -> int: ...
 
-    def update(self, /, id: str, **changes: Any) -> Record:
+    def update(self, id: str | Iterable[str], /, **changes: Any) -> Record | int:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
 
-        Raises InvalidInput for the text, context, metadata, scope or kind of a procedure: use `procedures.save`.
+        A change of the expiry alone leaves `updated_at` as it is: `expires_at` (None: never), `expires_after`, or
+        `renew=True`, by which a memory with `expires_after` expires that long after now. `expires_at` and `renew` take
+        several ids as well: an id that is not here is passed over, and the number of those that are is returned.
+
+        Raises NotFound for a single id that is not here, and InvalidInput for the text, context, metadata, scope or
+        kind of a procedure: use `procedures.save`.
         """
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
-        return self._seen(change.update(self._engine, id, changes, base=self._scope))
+        if not isinstance(id, str) and isinstance(id, Iterable):
+            return change.change_expiry(self._engine, checks.listed(id, "ids"), changes, base=self._scope)
+        if "renew" not in changes:
+            return self._seen(change.update(self._engine, id, changes, base=self._scope))
+        name = self.get(id).id
+        change.change_expiry(self._engine, [name], changes, base=self._scope)
+        return structs.replace(self.get(name), outcome="updated")
 
     def supersede(
         self,
@@ -328,23 +355,6 @@ class Memory:
         """
         return linking.unlink(self._engine, source, target, type, base=self._scope)
 
-    def touch(self, ids: str | Iterable[str], *, expires_at: datetime | str | EllipsisType | None = ...) -> int:
-        """Let memories live longer: those with `expires_after` expire so long after now.
-
-        With `expires_at` all of them expire then, or (None) never. Nothing else about them changes: `updated_at` stays,
-        and no version is made. An id that is not here is passed over; returns how many are here.
-        """
-        slide = isinstance(expires_at, EllipsisType)
-        moment = None if slide else checks.check_time(expires_at, "expires_at")
-        return change.touch(self._engine, checks.listed(ids, "ids"), moment, slide=slide, base=self._scope)
-
-    def purge_expired(self, *, scope: str | None = None) -> Forgotten:
-        """Purge expired memories, pinned ones too, with their versions and everything derived.
-
-        Until then they stay in the file: recall, list and count do not show them, `get` and `history` do.
-        """
-        return change.purge_expired(self._engine, scope=checks.join_scopes(self._scope, scope))
-
     def forget(
         self,
         id: str | Iterable[str] | None = None,
@@ -365,7 +375,7 @@ class Memory:
         handle that opened the file can do it.
         """
         if checks.check_flag(receipt, "receipt"):
-            self._whole("forget with a receipt")
+            self._engine.require_whole("forget with a receipt", self._scope, owner=self._owner)
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
@@ -437,25 +447,6 @@ class Memory:
         """
         return self._recall(checks.listed(queries, "queries", single=False), vectors, limit, options)
 
-    def explain(
-        self,
-        /,
-        query: str,
-        id: str,
-        *,
-        limit: int | None = None,
-        vector: object = None,
-        **options: Unpack[RecallOptions],
-    ) -> Explanation:
-        """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
-
-        If a language model finds sub-queries, it is asked again.
-        """
-        request = build_request(self._scope, self.settings.profile, limit=limit, **options)
-        with self._engine.store.read() as reader:
-            record_id = superseding.row_id(reader, id, self._scope)
-        return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
-
     def _recall(
         self, queries: list[str], vectors: Sequence[object] | None, limit: int | None, options: RecallOptions
     ) -> list[Hits]:
@@ -488,18 +479,23 @@ class Memory:
 
     # ── read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def get(self, id: str) -> Record:
-        """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
-        with self._engine.store.read() as reader:
-            return self._seen(reader.records.get(superseding.row_id(reader, id, self._scope)))
+    @overload
+    def get(self, id: str) -> Record: ...  # type: ignore[overload-overlap]
 
-    def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
-        """The memories with these ids, by id, in the order of the ids; those that are not visible here are absent."""
-        names = checks.listed(ids, "ids")
+    @overload
+    def get(self, ids: Iterable[str], /) -> dict[str, Record]: ...
+
+    def get(self, id: str | Iterable[str]) -> Record | dict[str, Record]:
+        """The memory with this id, or the memories with these ids, by id and in their order.
+
+        Raises NotFound if no memory with a single id is visible here; of several, those are absent.
+        """
         with self._engine.store.read() as reader:
-            found = superseding.row_ids(reader, names, self._scope)
-            records = reader.records.by_row_ids([*found.values()])
-            return {name: self._seen(records[found[name]]) for name in found}
+            if not isinstance(id, str) and isinstance(id, Iterable):
+                row_ids = superseding.row_ids(reader, checks.listed(id, "ids"), self._scope)
+                records = reader.records.by_row_ids([*row_ids.values()])
+                return {name: self._seen(records[row_id]) for name, row_id in row_ids.items()}
+            return self._seen(reader.records.get(superseding.row_id(reader, id, self._scope)))
 
     def list(
         self,
@@ -564,35 +560,47 @@ class Memory:
             superseding.row_id(reader, id, self._scope)
             return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
 
-    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
-        """The links of a memory, strongest first; direction "out", "in" or "both"."""
-        return linking.neighbors(self._engine, id, checks.listed(types, "types"), direction, base=self._scope)
+    @overload
+    def neighbors(
+        self, id: str, *, types: Sequence[str] = (), direction: Direction = "both", limit: int | None = 100
+    ) -> builtins.list[Link]: ...
 
-    def backlinks(self, id: str, *, types: Sequence[str] = ()) -> builtins.list[Link]:
-        """The links that lead to a memory, strongest first: `neighbors` with direction "in"."""
-        return linking.neighbors(self._engine, id, checks.listed(types, "types"), "in", base=self._scope)
-
-    def traverse(
+    @overload
+    def neighbors(
         self,
         id: str,
         *,
-        depth: int = 2,
+        types: Sequence[str] = (),
+        direction: Direction = "both",
+        depth: int,
+        limit: int | None = 100,
+    ) -> builtins.list[Reached]: ...
+
+    def neighbors(
+        self,
+        id: str,
+        *,
         types: Sequence[str] = (),
         direction: str = "both",
+        depth: int | None = None,
         limit: int | None = 100,
-    ) -> builtins.list[Reached]:
-        """The memories within `depth` links of one, breadth first: each once, nearest first, then strongest.
+    ) -> builtins.list[Link] | builtins.list[Reached]:
+        """The links of a memory, strongest first; with `depth`, the memories within that many links of it.
 
-        It follows links of `types` (none: of all) in `direction` "out", "in" or "both", and returns at most `limit`
-        (None: all). Each comes with its distance and its strength: the product of the strengths along the strongest
-        of the shortest paths. No path passes through expired memories or leaves the scope of this handle.
+        `types` are the types of links (none: all), `direction` is "out", "in" or "both", and at most `limit` (None:
+        all) are returned.
+
+        With `depth` each memory comes once, nearest first, then strongest, with its distance and its strength: the
+        product of the strengths along the strongest of the shortest paths. No path passes through expired memories or
+        leaves the scope of this handle.
 
         Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
         """
-        found = linking.traverse(
-            self._engine, id, depth, checks.listed(types, "types"), direction, limit, base=self._scope
-        )
-        return [structs.replace(each, record=self._seen(each.record)) for each in found]
+        chosen, most = checks.listed(types, "types"), None if limit is None else checks.check_count(limit, "limit")
+        if depth is None:
+            return linking.neighbors(self._engine, id, chosen, direction, base=self._scope)[:most]
+        reached = linking.traverse(self._engine, id, depth, chosen, direction, most, base=self._scope)
+        return [structs.replace(each, record=self._seen(each.record)) for each in reached]
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of memories by id, float32 (parts, dimension): one unit vector for each part of a long text.
@@ -627,176 +635,6 @@ class Memory:
         """A record or hit as this handle shows it."""
         return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
 
-    # ── review ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def audit(
-        self,
-        checks: Sequence[str] | None = None,
-        *,
-        filter: Filter | None = None,
-        mend: bool = False,
-        on_progress: Progress | None = None,
-        **fields: Unpack[FilterFields],
-    ) -> Audit:
-        """Find memories that should not be stored; nothing is changed unless `mend` is True.
-
-        `checks` (all but the last two): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
-        "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
-        year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`);
-        "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
-        the place of) and "unjudged" (pairs that wait for a language model). Checks of texts are for English.
-
-        Each finding names the method that `mend` calls, or none where a person has to decide: two memories that
-        contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one
-        that stays.
-
-        Raises InvalidInput for an unknown check, for "secrets" if its extra is not installed, and for `mend` without
-        `checks`.
-        """
-        if isinstance(checks, str):
-            checks = [checks]
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        from recallite.review.audit import audit
-
-        return audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
-
-    def judge_changes(self, *, limit: int | None = None) -> Judged:
-        """Ask the language model about pairs of statements of which the rules leave open how one stands to the other.
-
-        With a language model, each write does so in the background; this waits for it. At most `limit` pairs, all by
-        default. The model says whether the newer statement supersedes the older one, contradicts it, or neither; marks
-        have the reason "language model", and `restore` undoes them.
-
-        Raises InvalidInput without a language model and LanguageModelError where it fails; the rest still waits.
-        """
-        self._whole("judge_changes")
-        most = None if limit is None else checks.check_count(limit, "limit")
-        return model_judging.judge_waiting(self._engine, limit=most)
-
-    def evaluate(
-        self,
-        /,
-        questions: str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]],
-        *,
-        k: int = 10,
-        against: Mapping[str, Any] | Evaluation | None = None,
-        on_progress: Progress | None = None,
-        **options: Unpack[RecallOptions],
-    ) -> Evaluation:
-        """Ask questions whose answers are known, and report what the first `k` hits of each find and miss.
-
-        `questions` are dicts, or a file or text stream of JSON lines: `question`; `expected`, the memories to be found,
-        each by its text, a unique part of its text, its id or a unique start or end of that (none: the store has no
-        answer); and, if needed, `id` and the fields of a filter, such as `scope` or `as_of`. `options` are those of
-        `recall`. `against` are options that differ in a second run, which is compared with the first by question; or it
-        is an earlier report, as of another embedder, with which this one is compared.
-
-        An expected text that is not in the store is no miss: `Evaluation.not_stored` lists it. The store does not
-        change: hits are not counted as accesses. All questions are asked at one time; give `as_of` to have the same
-        ages in a later evaluation.
-
-        Raises InvalidInput for a bad option and a bad question, whose line it names, before any is asked.
-        """
-        from recallite.review.evaluation import evaluate
-
-        return evaluate(
-            self._engine, questions, base=self._scope, k=k, options=options, against=against, on_progress=on_progress
-        )
-
-    # ── transfer ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def export(
-        self,
-        target: str | os.PathLike[str] | IO[str],
-        *,
-        format: str | None = None,
-        filter: Filter | None = None,
-        vectors: bool = False,
-        on_progress: Progress | None = None,
-        **fields: Unpack[FilterFields],
-    ) -> int:
-        """Write memories to a file or a text stream; returns how many.
-
-        Format "jsonl" is complete (versions, links, times, access counts; vectors with `vectors`), "csv" has one row
-        per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
-        after the export has been written completely.
-        """
-        from recallite import transfer
-
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return transfer.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
-
-    def import_(
-        self,
-        source: str | os.PathLike[str] | IO[str],
-        *,
-        format: str | None = None,
-        scope: str = "/",
-        batch_size: int = 1024,
-        on_progress: Progress | None = None,
-    ) -> Imported:
-        """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
-
-        The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
-        the scopes of the file. InvalidItem names the line at which the import stopped; earlier batches stay.
-
-        A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
-        links; the result does not reveal it.
-        """
-        from recallite import transfer
-
-        return transfer.import_(
-            self._engine,
-            source,
-            base=checks.join_scopes(self._scope, scope) or "/",
-            sight=self._scope,
-            format=format,
-            batch_size=checks.check_count(batch_size, "batch_size"),
-            on_progress=on_progress,
-        )
-
-    def export_folder(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        filter: Filter | None = None,
-        overwrite: bool = False,
-        on_progress: Progress | None = None,
-        **fields: Unpack[FilterFields],
-    ) -> Exported:
-        """Write memories as Markdown files for reading and editing, one file per scope and month.
-
-        `import_folder` reads them back. They contain all fields, times and links, but no closed versions and access
-        counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
-        files of another origin are always kept. Files whose memories are all gone are removed.
-        """
-        from recallite.notes import editable
-
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        place = editable.Folder(folder, create=True)
-        return editable.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
-
-    def import_folder(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        overwrite: bool = False,
-        forget_missing: bool = False,
-        on_progress: Progress | None = None,
-    ) -> Restored:
-        """Read back the files of `export_folder`, with the edits, additions and deletions since.
-
-        Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
-        problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
-        missing, and forgotten only with `forget_missing`.
-        """
-        from recallite.notes import editable
-
-        return editable.import_folder(
-            self._engine, editable.Folder(folder), base=self._scope, overwrite=overwrite,
-            forget_missing=forget_missing, on_progress=on_progress,
-        )  # fmt: skip
-
     # ── the file ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -813,96 +651,6 @@ class Memory:
     def settings(self) -> Settings:
         """The settings this memory was opened with."""
         return self._engine.settings
-
-    def stats(self) -> Stats:
-        """Counts and versions, and the state of embedder, kernels and index; a scoped handle counts its own scope."""
-        engine = self._engine
-        figures = engine.store.stats(self._scope)
-        with engine.store.read() as reader:
-            refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
-            index = engine.describe_index(reader) if self._scope == "/" else {}
-        kernels = numerics.kernels.status()
-        notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
-        notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
-        if kernels.active != kernels.chosen or kernels.chosen == "python":
-            notes.append(f"kernels run in Python: {kernels.reason}")
-        if engine.background.failure is not None:
-            notes.append(f"changes are not judged by the language model: {engine.background.failure}")
-        if figures["vector_extension"] is None:
-            notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
-        encrypted = engine.store.encrypted
-        if encrypted and engine.settings.index_snapshot:
-            notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
-        if index.get("indexes") == {}:
-            notes.append(f"the server has no indexes to find candidates by: recallite --db {figures['path']} warmup")
-        searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
-        return Stats(
-            **figures,
-            encrypted=encrypted,
-            kernels=kernels.active,
-            mode="hybrid" if searchable else "keyword",
-            index=index,
-            notes=tuple(notes),
-        )
-
-    @traced("verify", lambda found: {"problems": len(found.problems)})
-    def verify(self, *, on_progress: Progress | None = None) -> Verification:
-        """Check the file, and compare everything derived with the records. Nothing is changed."""
-        self._whole("verify")
-        return self._engine.store.verify(on_progress)
-
-    @traced("rebuild", lambda found: {"problems": len(found.problems)})
-    def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
-        """Derive everything from the records again, embed records without vectors, and verify."""
-        self._whole("rebuild")
-        self._engine.store.rebuild(on_progress)
-        if self._engine.embedder.enabled:
-            pending.drain_pending(self._engine, limit=None)
-        return self.verify()
-
-    @traced("vacuum", lambda count: {"bytes": count})
-    def vacuum(self) -> int:
-        """Return unused space to the file system; returns how many bytes."""
-        self._whole("vacuum")
-        return self._engine.store.vacuum()
-
-    @traced("backup")
-    def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
-        """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
-        self._whole("backup")
-        return self._engine.store.backup(target, on_progress)
-
-    @traced("rekey")
-    def rekey(self, key: str | None) -> None:
-        """Encrypt the file with `key`, or (None) decrypt it; all of it or nothing.
-
-        `key` is as for `Memory`. Backups keep the key they were made with. Raises StoreLocked if another process, or a
-        recall in another thread, has the file open.
-        """
-        self._whole("rekey")
-        self._engine.rekey(key)
-
-    @traced("reembed", lambda count: {"memories": count})
-    def reembed(self, *, on_progress: Progress | None = None) -> int:
-        """Embed all records with the configured embedder, or those that wait or were refused; returns how many.
-
-        It can be interrupted and resumed.
-        """
-        self._whole("reembed")
-        return pending.reembed(self._engine, on_progress=on_progress)
-
-    def warmup(self, *, on_progress: Progress | None = None) -> dict[str, float]:
-        """Load the embedder and the index and load or compile the JIT kernels; returns the seconds each took.
-
-        `on_progress(done, total)` counts kernels.
-        """
-        return self._engine.warmup(on_progress)
-
-    def _whole(self, verb: str) -> None:
-        """Raise InvalidInput or StoreAccessDenied if this handle has a part of the file alone."""
-        from recallite.plugin import engine_of
-
-        engine_of(self).whole(verb)
 
     def close(self) -> None:
         """Close the file. A second call does nothing; a scoped handle leaves the file open."""

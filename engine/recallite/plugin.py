@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recallite.engine import Engine
-from recallite.errors import AlreadyExists, InvalidInput, StoreAccessDenied
+from recallite.errors import AlreadyExists
 from recallite.model.filters import Filter, bound_filter
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
@@ -70,13 +70,7 @@ class EngineHandle:
 
         Raises InvalidInput if the handle is scoped, StoreAccessDenied if the role that opened the memory is a tenant.
         """
-        if (confined := self.store.confined_to) is not None:
-            raise StoreAccessDenied(
-                f"{verb} works on the whole memory, of which the user of {self.store.path} has the scope {confined}: "
-                "ask its owner"
-            )
-        if not self._owner:
-            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self.scope}")
+        self.core.require_whole(verb, self.scope, owner=self._owner)
         return self
 
     def read(self) -> AbstractContextManager[Reader]:

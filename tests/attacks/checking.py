@@ -41,7 +41,7 @@ def check_folder(folder: Path, expected: Sequence[State], whole: Sequence[State]
     if at is None:
         kind = "lost" if any(state == found for state in whole) else "half done"
         problems.append((kind, difference(found, expected)))
-    checked = memory.verify()
+    checked = memory.store.verify()
     problems += [("half done", f"verify: {problem}") for problem in checked.problems]
     chance = random.Random(len(found["texts"]))
     current = sorted(found["texts"].keys() - {old for old, _ in found["superseded"]})
@@ -97,7 +97,7 @@ def _of_copies(hands: Hands, whole: Sequence[State]) -> list[tuple[str, str]]:
     problems = []
     for path in sorted(hands.copies.glob("backup-*.db")):
         with Memory(path, embedder=Embedder(), settings=Settings(index_snapshot=False)) as copy:
-            if snapshot(copy) not in whole or copy.verify().problems:
+            if snapshot(copy) not in whole or copy.store.verify().problems:
                 problems.append(("half done", f"the backup {path.name} is not a state of the store"))
         for each in hands.copies.glob(path.name + "*"):
             each.unlink()
@@ -141,9 +141,9 @@ def _of_debris(folder: Path) -> list[tuple[str, str]]:
     hands = Hands(folder)
     for name in {path.name.lstrip(".").partition(".db")[0] for path in _left_over(hands.copies)}:
         if name.startswith("backup-"):
-            hands.memory.backup(hands.copies / f"{name}.db")
-    hands.memory.export(hands.copies / "export.jsonl")
-    hands.memory.export_folder(hands.copies / "markdown")
+            hands.memory.store.backup(hands.copies / f"{name}.db")
+    hands.memory.transfer.export(hands.copies / "export.jsonl")
+    hands.memory.transfer.export_folder(hands.copies / "markdown")
     # A purge removes what was being written of a snapshot.
     hands.memory.forget(hands.memory.remember("one more", metadata={"key": "more"}).id)
     hands.close()

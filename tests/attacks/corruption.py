@@ -119,8 +119,8 @@ def _prepare(folder: Path) -> dict[str, Any]:
         memory.link(ids[0], ids[1])
         memory.update(ids[2], text="changed words of a second version")
         right["recalled"] = _recalled(memory)
-        memory.backup(folder / "backup" / "m.db")
-        memory.export(folder / "export" / "m.jsonl")
+        memory.store.backup(folder / "backup" / "m.db")
+        memory.transfer.export(folder / "export" / "m.jsonl")
     for name in ("m.db", "m.db-index"):
         shutil.move(folder / "store" / name, folder / "snapshot" / name)
     shutil.copy(folder / "snapshot" / "m.db", folder / "store")
@@ -213,17 +213,17 @@ def _use_store(folder: Path, spoil: Spoil, right: dict[str, Any], chance: random
             typed(lambda: _recalled(memory))
             spoil()
         for call in (
-            lambda: _recalled(memory), lambda: memory.stats(), lambda: memory.export(io.StringIO()),
+            lambda: _recalled(memory), lambda: memory.store.stats(), lambda: memory.transfer.export(io.StringIO()),
             lambda: memory.remember("one more apple"), lambda: memory.recall("tag1", mode="vector"),
         ):  # fmt: skip
             typed(call)
-        clean = typed(lambda: memory.verify().ok)
+        clean = typed(lambda: memory.store.verify().ok)
         if clean:
             for record in typed(lambda: memory.list(limit=None), []):
                 hits = typed(lambda text=record.text: memory.recall(text, mode="keyword", limit=20), [])
                 if tokenize(record.text) and not typed.count and record.id not in [hit.id for hit in hits]:
                     raise _Wrong(f"{record.text!r} is not found by its words, and verify is clean")
-        elif typed(lambda: memory.rebuild().ok) and not typed(lambda: memory.verify().ok):
+        elif typed(lambda: memory.store.rebuild().ok) and not typed(lambda: memory.store.verify().ok):
             raise _Wrong("rebuild says that all is well, and verify does not")
     finally:
         typed(memory.close)
@@ -239,7 +239,7 @@ def _use_journal(folder: Path, spoil: Spoil, right: dict[str, Any], chance: rand
         return typed.count
     with memory:
         texts = typed(lambda: [record.text for record in memory.list(limit=None, order="oldest")])
-        if texts is not None and (texts != right["commits"][: len(texts)] or not memory.verify().ok):
+        if texts is not None and (texts != right["commits"][: len(texts)] or not memory.store.verify().ok):
             raise _Wrong(f"{len(texts)} texts, which are not the first commits, or not whole")
     return typed.count
 
@@ -251,7 +251,7 @@ def _use_snapshot(folder: Path, spoil: Spoil, right: dict[str, Any], chance: ran
     with _opened(folder / "m.db", low_memory=chance.random() < 0.5) as memory:
         if not at_rest:
             memory.recall("warm up")
-            if memory.stats().index["origin"] != "snapshot":
+            if memory.store.stats().index["origin"] != "snapshot":
                 raise _Wrong("the snapshot is not used")
             spoil()
         if (recalled := _recalled(memory)) != right["recalled"]:
@@ -286,8 +286,8 @@ def _use_export(folder: Path, spoil: Spoil, right: dict[str, Any], chance: rando
     spoil()
     typed = _Typed()
     with Memory(":memory:", embedder=Embedder()) as memory:
-        typed(lambda: memory.import_(folder / "m.jsonl"))
-        if not memory.verify().ok:
+        typed(lambda: memory.transfer.import_(folder / "m.jsonl"))
+        if not memory.store.verify().ok:
             raise _Wrong("verify is not clean after the import")
         memory.recall(_QUERY)
     return typed.count

@@ -90,7 +90,7 @@ def _batch(seed: int, first: int, count: int, folder: Path, at: mmap.mmap) -> tu
                     f"seed {seed}, call {number} from {first}",
                 )
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            found = memory.verify()
+            found = memory.store.verify()
             if not found.ok:
                 outcome.fail("wrong", f"seed {seed}, after the calls from {first}: {found}")
     return outcome, counts

@@ -45,29 +45,28 @@ CALLS = (
     Call("update", ("id",), "text:text tags:tags importance:unit metadata:metadata scope:scope pinned:flag vector:vector "
          "topic:name position:count valid_from:time expires_at:time kind:name context:text", 20),
     Call("restore", ("id", "count"), "", 4),
-    Call("purge_expired", (), "scope:scope", 1),
+    Call("store.purge_expired", (), "scope:scope", 1),
     Call("forget", ("ids",), "", 8),
     Call("forget", (), _NARROW, 3),
     Call("link", ("id", "id"), "type:name strength:unit", 8),
     Call("unlink", ("id", "id"), "type:name", 3),
     Call("recall", ("query",), _RECALL, 30),
     Call("recall_many", ("names",), _RECALL, 5),
-    Call("explain", ("query", "id"), "limit:count where:where vector:vector", 4),
+    Call("review.explain", ("query", "id"), "limit:count where:where vector:vector", 4),
     Call("bootstrap", ("agent", "query"), "budget_tokens:count task_type:name", 1),
     Call("get", ("id",), "", 10),
     Call("list", (), f"{_FILTER} order:name limit:count offset:count", 10),
     Call("count", (), _FILTER, 12),
     Call("history", ("id",), "", 5),
     Call("neighbors", ("id",), "types:tags direction:name", 4),
-    Call("backlinks", ("id",), "types:tags", 2),
-    Call("traverse", ("id",), "depth:count types:tags direction:name limit:count", 4),
+    Call("neighbors", ("id",), "depth:count types:tags direction:name limit:count", 4),
     Call("scoped", ("scope",), "", 4),
-    Call("stats", (), "", 1),
-    Call("export", ("path",), f"{_NARROW} format:name vectors:flag", 3),
-    Call("import_", ("path",), "format:name scope:scope batch_size:count", 6),
-    Call("export_folder", ("path",), f"{_NARROW} overwrite:flag", 1),
-    Call("import_folder", ("path",), "overwrite:flag forget_missing:flag", 2),
-    Call("backup", ("path",), "", 1),
+    Call("store.stats", (), "", 1),
+    Call("transfer.export", ("path",), f"{_NARROW} format:name vectors:flag", 3),
+    Call("transfer.import_", ("path",), "format:name scope:scope batch_size:count", 6),
+    Call("transfer.export_folder", ("path",), f"{_NARROW} overwrite:flag", 1),
+    Call("transfer.import_folder", ("path",), "overwrite:flag forget_missing:flag", 2),
+    Call("store.backup", ("path",), "", 1),
     Call("semantic.add", ("text",), f"{_WRITE} summary:text verified:flag agent:agent vector:vector auto_link:flag", 6),
     Call("semantic.recent", ("count",), "agent:agent", 2),
     Call("semantic.search", ("query",), "limit:count agent:agent", 3),
@@ -189,5 +188,5 @@ def _other(memory: Memory, values: Values) -> Prepared:
         [str(value) if isinstance(value, str) else "a,b", '{"text": "x", "tags": 1}', "text\n\ud800\n"]
     )
     return Prepared(
-        "import_ stream", lambda: memory.import_(io.StringIO(said), format=format), (said,), {"format": format}
+        "import_ stream", lambda: memory.transfer.import_(io.StringIO(said), format=format), (said,), {"format": format}
     )

@@ -90,7 +90,7 @@ def _load_settings(path: Path, data: bytes) -> None:
 
 
 def _check_store(memory: Memory, held: str, what: str, outcome: Outcome) -> None:
-    checked = memory.verify()
+    checked = memory.store.verify()
     if not checked.ok:
         outcome.fail("wrong", f"verify after {what}: {checked.problems}")
     found = memory.knowledge.search("ships leave noon")

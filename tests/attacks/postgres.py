@@ -68,8 +68,8 @@ def _run(outcome: Outcome, server: PostgresServer, tries: int, seed: int, folder
     said = settled(logs)
     with opened(address) as memory:
         held = {record.id for record in memory.list(limit=1_000_000, include_superseded=True)}
-        if memory.verify().problems:
-            outcome.fail("half done", f"verify: {memory.verify().problems[:3]}")
+        if memory.store.verify().problems:
+            outcome.fail("half done", f"verify: {memory.store.verify().problems[:3]}")
     for key in sorted(said.there - held):
         outcome.fail("lost", f"{key} was acknowledged")
     for key in sorted(said.gone & held):

@@ -150,8 +150,8 @@ class _Round:
         said = settled(self._logs)
         with opened(self._server.address(schema="agents")) as memory:
             held = {record.id for record in memory.list(limit=None, include_superseded=True)}
-            if memory.verify().problems:
-                outcome.fail("half done", f"{where}: verify: {memory.verify().problems[:3]}")
+            if memory.store.verify().problems:
+                outcome.fail("half done", f"{where}: verify: {memory.store.verify().problems[:3]}")
         for key in sorted(said.there - held):
             outcome.fail("lost", f"{where}: {key} was acknowledged")
         for key in sorted(said.gone & held):

@@ -149,7 +149,7 @@ class _Life:
         first, second = self.one(), self.one()
         if first is not None and second is not None and first != second:
             self.memory.link(first, second, strength=self.random.random())
-            self.memory.traverse(first, depth=2)
+            self.memory.neighbors(first, depth=2)
 
     def session(self) -> None:
         agent = self.random.choice(_AGENTS)
@@ -192,13 +192,13 @@ class _Life:
 
     def explain(self) -> None:
         if (id := self.one()) is not None:
-            self.memory.explain(self.sentence(), id)
+            self.memory.review.explain(self.sentence(), id)
 
     def read(self) -> None:
         if (id := self.one()) is not None and self.memory.get(id).text != self.texts[id]:
             self.failures.append(("wrong", f"get({id!r})"))
         self.memory.list(limit=20)
-        self.memory.stats()
+        self.memory.store.stats()
 
     def note(self) -> None:
         name = f"note-{self.random.randrange(40)}.md"
@@ -213,14 +213,14 @@ class _Life:
 
     def transfer(self) -> None:
         file = self.folder / "all.jsonl"
-        self.memory.export(file, scope="/team")
+        self.memory.transfer.export(file, scope="/team")
         with Memory(":memory:", settings=Settings(embedder="none")) as other:
-            other.import_(file)
+            other.transfer.import_(file)
         file.unlink()
 
     def backup(self) -> None:
         copy = self.folder / "copy.db"
-        self.memory.backup(copy)
+        self.memory.store.backup(copy)
         with Memory(copy, settings=self.settings) as other:
             if {each.id: each.text for each in other.list(kinds=["memory"], limit=None)} != self.texts:
                 self.failures.append(("lost", f"a backup after {self.calls} calls differs"))
@@ -228,11 +228,11 @@ class _Life:
             each.unlink()
 
     def vacuum(self) -> None:
-        self.memory.vacuum()
+        self.memory.store.vacuum()
         self.vacuumed_bytes.append((self.folder / "life.db").stat().st_size)
 
     def check(self) -> None:
-        checked = self.memory.verify()
+        checked = self.memory.store.verify()
         if not checked.ok:
             self.failures.append(("wrong", f"verify after {self.calls} calls: {checked.problems}"))
         if {each.id: each.text for each in self.memory.list(kinds=["memory"], limit=None)} != self.texts:
@@ -243,7 +243,7 @@ class _Life:
         self.memory = self._open()
 
     def rebuild(self) -> None:
-        self.memory.rebuild()
+        self.memory.store.rebuild()
 
     def forget_agent(self) -> None:
         self.memory.forget(scope=f"/agents/{self.random.choice(_AGENTS)}")
@@ -275,7 +275,7 @@ def _live(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
             gc.collect()
             resident.append(((now - started) / 3600, _anonymous_mb()))
             held.append(_held())
-    life.vacuum()
+    life.store.vacuum()
     life.check()
     life.close()
     failures, left = life.failures, sorted(each.name for each in folder.iterdir())

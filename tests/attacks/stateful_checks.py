@@ -78,7 +78,7 @@ def check_links(handle: Memory, base: str, model: Model) -> None:
         expected = model.neighbors(public_id, base)
         found = {(each.source, each.target, each.type): each.strength for each in handle.neighbors(public_id)}
         assert found == expected, f"neighbors of {public_id} in {base}: {found} not {expected}"
-        back = {each.source for each in handle.backlinks(public_id)}
+        back = {each.source for each in handle.neighbors(public_id, direction="in")}
         assert back == {key[0] for key in expected if key[1] == public_id}, f"backlinks of {public_id} in {base}"
 
 
@@ -153,7 +153,7 @@ def check_services(
     assert tips == learnt, f"tips in {base}: {tips} not {learnt}"
     documents = {(joined(base, each.scope), each.source): each.id for each in handle.knowledge.list()}
     assert documents.keys() == {key for key in model.documents if inside(key[0], base)}, f"documents in {base}"
-    figures = handle.stats().services
+    figures = handle.store.stats().services
     counts = {
         "sessions": model.sessions, "tool_patterns": model.runs, "error_recoveries": model.recoveries,
         "documents": model.documents,

@@ -153,18 +153,18 @@ class StoreMachine(RuleBasedStateMachine):
         memory = self.memories[number]
         match verb:
             case "vacuum":
-                memory.vacuum()
+                memory.store.vacuum()
             case "rebuild":
-                assert memory.rebuild().ok
+                assert memory.store.rebuild().ok
             case "verify":
                 self._verify(number)
             case "reembed":
                 if self.embeds[number]:
-                    memory.reembed()
+                    memory.store.reembed()
                     for version in self.model.visible("/").values():
                         version |= {"waits": False, "embedding_state": "embedded"}
                 else:
-                    self._refused(memory.reembed)
+                    self._refused(memory.store.reembed)
             case _:
                 self._copy(memory, verb)
 
@@ -172,12 +172,12 @@ class StoreMachine(RuleBasedStateMachine):
         self.copies += 1
         path = self.folder / f"copy-{self.copies}.db"
         if verb == "backup":
-            memory.backup(path)
+            memory.store.backup(path)
         with Memory(path, embedder="none", settings=Settings(durability="normal", index_snapshot=False)) as copy:
             if verb == "export":
                 stream = io.StringIO()
-                assert memory.export(stream, format="jsonl", vectors=True) == len(self.model.records)
-                stored = copy.import_(io.StringIO(stream.getvalue()), format="jsonl")
+                assert memory.transfer.export(stream, format="jsonl", vectors=True) == len(self.model.records)
+                stored = copy.transfer.import_(io.StringIO(stream.getvalue()), format="jsonl")
                 assert (stored.records, stored.links) == (len(self.model.records), len(self.model.links)), stored
             check_versions(copy, "/", self.model, [])
             check_links(copy, "/", self.model)
@@ -185,7 +185,7 @@ class StoreMachine(RuleBasedStateMachine):
             if verb == "backup":
                 check_listed(copy, "/", self.model, self.now)
                 check_services(copy, copy, "/", self.model, self.now, WORDS)
-            checked = copy.verify()
+            checked = copy.store.verify()
             assert checked.ok, f"the {verb}: {checked.problems}"
         for each in self.folder.glob(path.name + "*"):
             each.unlink()
@@ -341,7 +341,7 @@ class StoreMachine(RuleBasedStateMachine):
             public_id for public_id, version in self.model.visible(joined(base, scope)).items()
             if version["expires_at"] is not None and version["expires_at"] <= self.now
         ]  # fmt: skip
-        done = handle.purge_expired(scope=scope)
+        done = handle.store.purge_expired(scope=scope)
         assert (done.records, done.versions) == self.model.forget(gone)
 
     @rule(number=handles, ends=st.tuples(places, places), kind=st.sampled_from(_KINDS), strength=unit)
@@ -533,7 +533,7 @@ class StoreMachine(RuleBasedStateMachine):
             lambda: handle.forget([public_id, "nobody"]),
             lambda: handle.forget(public_id, scope="/a"),
             lambda: handle.forget(where={"colour": {"eq": 1}}),
-            lambda: handle.import_(io.StringIO('{"text": "kiln", "importance": 7}\n'), format="jsonl"),
+            lambda: handle.transfer.import_(io.StringIO('{"text": "kiln", "importance": 7}\n'), format="jsonl"),
             lambda: handle.experience.record(task_type="kiln", tools=[], success=True),
         ]
         self._refused(bad[which])
@@ -563,7 +563,7 @@ class StoreMachine(RuleBasedStateMachine):
             check_recall(handle, base, model, now, WORDS, near / np.linalg.norm(near), chosen if turn % 2 else None)
 
     def _verify(self, number: int) -> None:
-        checked = self.memories[number].verify()
+        checked = self.memories[number].store.verify()
         assert checked.ok, checked.problems
         with sqlite3.connect(f"file:{self.path}?mode=ro", uri=True) as plain:
             assert plain.execute("PRAGMA quick_check").fetchone() == ("ok",)

@@ -217,7 +217,7 @@ def _forget(actor: Actor, random: Random) -> Act:
 
 
 def _purge_expired(actor: Actor, random: Random) -> Act:
-    return lambda handle, _, own: handle.purge_expired()
+    return lambda handle, _, own: handle.store.purge_expired()
 
 
 def _link(actor: Actor, random: Random) -> Act:
@@ -233,7 +233,8 @@ def _unlink(actor: Actor, random: Random) -> Act:
 def _walk(actor: Actor, random: Random) -> Act:
     start, depth = actor.id(), random.randrange(1, 4)
     return lambda handle, _, own: (
-        handle.neighbors(own(start)), handle.backlinks(own(start)), handle.traverse(own(start), depth=depth),
+        handle.neighbors(own(start)), handle.neighbors(own(start), direction="in"),
+        handle.neighbors(own(start), depth=depth),
     )  # fmt: skip
 
 
@@ -255,7 +256,7 @@ def _recall_within(actor: Actor, random: Random) -> Act:
 
 def _explain(actor: Actor, random: Random) -> Act:
     query, of, options = actor.query(), actor.id(), _options(actor, random) | _filters(actor, random)
-    return lambda handle, _, own: handle.explain(query, own(of), **options)
+    return lambda handle, _, own: handle.review.explain(query, own(of), **options)
 
 
 def _read(actor: Actor, random: Random) -> Act:
@@ -272,7 +273,7 @@ def _list(actor: Actor, random: Random) -> Act:
 
 
 def _stats(actor: Actor, random: Random) -> Act:
-    return lambda handle, _, own: msgspec.structs.replace(handle.stats(), path="")
+    return lambda handle, _, own: msgspec.structs.replace(handle.store.stats(), path="")
 
 
 def _semantic(actor: Actor, random: Random) -> Act:
@@ -365,7 +366,7 @@ def _export(actor: Actor, random: Random) -> Act:
 
     def act(handle: Memory, _: Memory, own: Own) -> Any:
         written = io.StringIO()
-        return handle.export(written, format="jsonl", vectors=vectors, **chosen), written.getvalue()
+        return handle.transfer.export(written, format="jsonl", vectors=vectors, **chosen), written.getvalue()
 
     return act
 
@@ -391,7 +392,7 @@ def _import(actor: Actor, random: Random) -> Act:
     given = list(dict.fromkeys(line["id"] for line in lines if "text" in line))
 
     def act(handle: Memory, file: Memory, own: Own) -> Any:
-        report = handle.import_(io.StringIO("\n".join(map(json.dumps, lines))))
+        report = handle.transfer.import_(io.StringIO("\n".join(map(json.dumps, lines))))
         texts = [line["text"] for line in lines if "text" in line and not line.get("recorded_until")]
         with file._engine.store.read() as reader:
             names = name_memories(reader, given, actor.scope)

@@ -167,7 +167,7 @@ class _Round:
         self.made = 5_000
         match random.randrange(8):
             case 0:
-                memory.vacuum()
+                memory.store.vacuum()
             case 1:
                 self._close()
                 self._open()
@@ -186,7 +186,7 @@ class _Round:
         for side, path in self.paths.items():
             self.files[side] = Memory(path, settings=settings, embedder=embedder)
             if first:  # the embedder is the file's, whoever wrote first
-                self.files[side].warmup()
+                self.files[side].store.warmup()
                 self.files[side].remember("first", scope="/setup", vector=HashEmbedder().embed(["first"])[0])
                 self.files[side].forget(scope="/setup")
         self.handles = {(side, scope): self.files[side].scoped(scope) for scope in TENANTS for side in ("", scope)}

@@ -264,7 +264,7 @@ class Hands:
                 memory.remember_many(_items(given["items"]), batch_size=given["batch_size"])
             case "import":
                 lines = "".join(json.dumps(each) + "\n" for each in _items(given["items"]))
-                memory.import_(io.StringIO(lines), format="jsonl", batch_size=given["batch_size"])
+                memory.transfer.import_(io.StringIO(lines), format="jsonl", batch_size=given["batch_size"])
             case "update":
                 memory.update(self._id(given["key"]), text=given["text"])
             case "revise":
@@ -297,15 +297,15 @@ class Hands:
             case "note":
                 self.workspace.index()
             case "backup":
-                memory.backup(self.copies / given["name"])
+                memory.store.backup(self.copies / given["name"])
             case "export":
-                memory.export(self.copies / "export.jsonl")
+                memory.transfer.export(self.copies / "export.jsonl")
             case "folder":
-                memory.export_folder(self.copies / "markdown")
+                memory.transfer.export_folder(self.copies / "markdown")
             case "vacuum":
-                memory.vacuum()
+                memory.store.vacuum()
             case "rebuild":
-                memory.rebuild()
+                memory.store.rebuild()
             case "reopen":
                 self.reopen()
 
@@ -322,7 +322,7 @@ def snapshot(memory: Memory, exported: str | None = None) -> State:
     """What is in a store, or in what was exported from it, as the model says it."""
     if exported is None:
         stream = io.StringIO()
-        memory.export(stream)
+        memory.transfer.export(stream)
         exported = stream.getvalue()
     state = copy.deepcopy(NOTHING)
     keys: dict[str, str] = {}

@@ -62,7 +62,7 @@ def _attack(tries: int, seed: int, folder: Path) -> Outcome:
         figures.update(end.value["figures"])
     with Memory(path, embedder=Embedder()) as memory:
         found = snapshot(memory)
-        for problem in memory.verify().problems:
+        for problem in memory.store.verify().problems:
             outcome.fail("half done", f"verify at the end: {problem}")
     held = {key: each["versions"][-1] for key, each in found["texts"].items()}
     if all(end.value is not None for end in ended):
@@ -164,22 +164,22 @@ class _Writer:
                 self.fail("wrong", f"recall of {key} finds {[hit.text[:30] for hit in hits]}")
 
     def vacuum(self) -> None:
-        self.memory.vacuum()
+        self.memory.store.vacuum()
 
     def rebuild(self) -> None:
-        self.verified(self.memory.rebuild().problems)
+        self.verified(self.memory.store.rebuild().problems)
 
     def verify(self) -> None:
-        self.verified(self.memory.verify().problems)
+        self.verified(self.memory.store.verify().problems)
 
     def verified(self, problems: tuple[Any, ...]) -> None:
         for problem in problems:
             self.fail("half done", f"verify: {problem}")
 
     def backup(self) -> None:
-        copy = Path(self.memory.backup(self.path.with_name(f"{self.name}-copy.db")))
+        copy = Path(self.memory.store.backup(self.path.with_name(f"{self.name}-copy.db")))
         with Memory(copy, embedder=Embedder(), settings=Settings(index_snapshot=False)) as held:
-            self.verified(held.verify().problems)
+            self.verified(held.store.verify().problems)
             texts = snapshot(held)["texts"]
             wrong = [
                 key for key, text in self.texts.items() if texts.get(key, {"versions": [""]})["versions"][-1] != text
@@ -190,7 +190,7 @@ class _Writer:
             path.unlink()
 
     def reembed(self) -> None:
-        self.memory.reembed()
+        self.memory.store.reembed()
 
     def reopen(self) -> None:
         self.memory.close()

@@ -49,7 +49,7 @@ class Recallite:
         }
 
     def warm(self) -> None:
-        self._opened.warmup()
+        self._opened.store.warmup()
 
     def close(self) -> None:
         self._opened.close()

@@ -97,7 +97,7 @@ class Recall:
         self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
         self._memory = self._opened if base == "/" else self._opened.scoped(base)
         # Kernels that are not loaded yet would be stood in for, with the same hits to the last bits but a few.
-        self._opened.warmup()
+        self._opened.store.warmup()
         self._asked: dict[str, Any] = {"limit": limit, "now": now, **(options or {})}
 
     def __call__(self, batch: object) -> Table:

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from types import EllipsisType
 from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -23,11 +24,12 @@ from recallite.errors import InvalidInput, InvalidItem
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Explanation, Hits, Link, OnExisting, Plain, Reached, Record
+from recallite.model.records import Changes, Explanation, Hits, Link, OnExisting, Plain, Reached, Record
 from recallite.model.reports import Audit, Forgotten, ScopeCount, Stats, TagCount
 from recallite.recall.request import RecallOptions
 from recallite.review.timeline import TimelineBucket, timeline
 from recallite.review.version_diffs import VersionDiff, version_diffs
+from recallite.store.values import Direction
 from recallite.system.messages import shown
 
 PREFIX = "/v1"
@@ -98,8 +100,6 @@ class Operation:
                 found[parameter.name] = hint, parameter.default
             elif get_origin(hint) is Unpack:
                 found |= {name: (each, None) for name, each in get_type_hints(get_args(hint)[0]).items()}
-            else:
-                found |= {name: (each, None) for name, each in _CHANGES.items()}
         return {name: field for name, field in found.items() if name not in _LEFT_OUT}
 
     @cached_property
@@ -126,16 +126,6 @@ class Operation:
                 why = "cannot be sent to a server" if name in _LEFT_OUT else f"is no argument of {self.name}"
                 raise InvalidInput(f"{name} {why}{f': use {known}' if known else ''}")
         return found
-
-
-# The fields of `update`, whose signature has none.
-_CHANGES: dict[str, Any] = {
-    "text": str, "scope": str, "kind": str, "tags": Sequence[str], "importance": float,
-    "metadata": dict[str, Any] | None, "context": str | None, "topic": str | None, "source": str | None,
-    "position": int | None, "created_at": datetime | str, "valid_from": datetime | str | None,
-    "valid_until": datetime | str | None, "expires_at": datetime | str | None, "pinned": bool, "indexed": bool,
-    "expires_after": timedelta | None,
-}  # fmt: skip
 
 
 # ── what is not a method of Memory ─────────────────────────────────────────────────────────────────────────────
@@ -167,7 +157,73 @@ def _item(place: int, item: object) -> object:
 
 def get_many(memory: Memory, ids: Sequence[str]) -> list[Record]:
     """The memories with these ids, in their order; those that are not visible here are absent."""
-    return [*memory.get_many(ids).values()]
+    return [*memory.get(ids).values()]
+
+
+def update(memory: Memory, id: str, /, **changes: Unpack[Changes]) -> Record:
+    """Change fields of a memory; a new text or context closes the old version. See `Memory.update`."""
+    return memory.update(id, **changes)
+
+
+def touch(memory: Memory, ids: Sequence[str], *, expires_at: datetime | str | EllipsisType | None = ...) -> int:
+    """Let memories expire at another time (null: never), or without one as long after now as each lives."""
+    if isinstance(expires_at, EllipsisType):
+        return memory.update(ids, renew=True)
+    return memory.update(ids, expires_at=expires_at)
+
+
+def get_one(memory: Memory, id: str) -> Record:
+    """The memory with this id."""
+    return memory.get(id)
+
+
+def neighbors(
+    memory: Memory, id: str, *, types: Sequence[str] = (), direction: Direction = "both", limit: int | None = 100
+) -> list[Link]:
+    """The links of a memory, strongest first."""
+    return memory.neighbors(id, types=types, direction=direction, limit=limit)
+
+
+def backlinks(memory: Memory, id: str, *, types: Sequence[str] = (), limit: int | None = 100) -> list[Link]:
+    """The links that lead to a memory, strongest first."""
+    return memory.neighbors(id, types=types, direction="in", limit=limit)
+
+
+def traverse(
+    memory: Memory,
+    id: str,
+    *,
+    depth: int = 2,
+    types: Sequence[str] = (),
+    direction: Direction = "both",
+    limit: int | None = 100,
+) -> list[Reached]:
+    """The memories within `depth` links of one, nearest first, then strongest."""
+    return memory.neighbors(id, types=types, direction=direction, depth=depth, limit=limit)
+
+
+def purge_expired(memory: Memory, *, scope: str | None = None) -> Forgotten:
+    """Purge expired memories, pinned ones too, with their versions and everything derived."""
+    return memory.store.purge_expired(scope=scope)
+
+
+def stats(memory: Memory) -> Stats:
+    """Counts and versions, and the state of embedder, kernels and index, within the scope."""
+    return memory.store.stats()
+
+
+def explain(
+    memory: Memory,
+    query: str,
+    id: str,
+    /,
+    *,
+    limit: int | None = None,
+    vector: object = None,
+    **options: Unpack[RecallOptions],
+) -> Explanation:
+    """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
+    return memory.review.explain(query, id, limit=limit, vector=vector, **options)
 
 
 def forget_one(memory: Memory, id: str) -> Forgotten:
@@ -185,12 +241,12 @@ def bootstrap(
 
 def audit(memory: Memory, checks: Sequence[str] | None = None, **fields: Unpack[FilterFields]) -> Audit:
     """Find memories that should not be stored; nothing is changed."""
-    return memory.audit(checks, **fields)
+    return memory.review.audit(checks, **fields)
 
 
 def mend(memory: Memory, checks: Sequence[str] | None = None, **fields: Unpack[FilterFields]) -> Audit:
     """Find memories that should not be stored, and fix what needs no decision."""
-    return memory.audit(checks, mend=True, **fields)
+    return memory.review.audit(checks, mend=True, **fields)
 
 
 def diffs(memory: Memory, id: str) -> list[VersionDiff]:
@@ -313,29 +369,29 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("POST", "/memories/get", get_many, list[Record], tag="memories", reads=True),
     Operation("POST", "/memories/vectors", Memory.vectors, dict[str, list[list[float]]], tag="memories", reads=True),
     Operation("POST", "/memories/forget", Memory.forget, Forgotten, tag="memories"),
-    Operation("POST", "/memories/touch", Memory.touch, int, tag="memories"),
-    Operation("POST", "/memories/purge-expired", Memory.purge_expired, Forgotten, tag="memories"),
+    Operation("POST", "/memories/touch", touch, int, tag="memories"),
+    Operation("POST", "/memories/purge-expired", purge_expired, Forgotten, tag="memories"),
     Operation("POST", "/memories/supersede", Memory.supersede, None, tag="memories"),
     Operation("GET", "/count", Memory.count, int, tag="memories", reads=True),
-    Operation("GET", "/memories/{id}", Memory.get, Record, tag="memories", reads=True),
-    Operation("PATCH", "/memories/{id}", Memory.update, Record, tag="memories"),
+    Operation("GET", "/memories/{id}", get_one, Record, tag="memories", reads=True, name="get"),
+    Operation("PATCH", "/memories/{id}", update, Record, tag="memories"),
     Operation("DELETE", "/memories/{id}", forget_one, Forgotten, tag="memories"),
     Operation("GET", "/memories/{id}/history", Memory.history, list[Record], tag="memories", reads=True),
     Operation("GET", "/memories/{id}/diffs", diffs, list[VersionDiff], tag="memories", reads=True),
-    Operation("GET", "/memories/{id}/neighbors", Memory.neighbors, list[Link], tag="memories", reads=True),
-    Operation("GET", "/memories/{id}/backlinks", Memory.backlinks, list[Link], tag="memories", reads=True),
-    Operation("GET", "/memories/{id}/traverse", Memory.traverse, list[Reached], tag="memories", reads=True),
+    Operation("GET", "/memories/{id}/neighbors", neighbors, list[Link], tag="memories", reads=True),
+    Operation("GET", "/memories/{id}/backlinks", backlinks, list[Link], tag="memories", reads=True),
+    Operation("GET", "/memories/{id}/traverse", traverse, list[Reached], tag="memories", reads=True),
     Operation("POST", "/memories/{id}/restore", Memory.restore, Record, tag="memories"),
     Operation("POST", "/links", Memory.link, None, tag="memories"),
     Operation("DELETE", "/links", Memory.unlink, int, tag="memories"),
     Operation("POST", "/recall", Memory.recall, Hits, tag="recall", reads=True),
     Operation("POST", "/recall/batch", Memory.recall_many, list[Hits], tag="recall", reads=True),
-    Operation("POST", "/explain", Memory.explain, Explanation, tag="recall", reads=True),
+    Operation("POST", "/explain", explain, Explanation, tag="recall", reads=True),
     Operation("POST", "/bootstrap", bootstrap, BootstrapText, tag="recall", reads=True),
     Operation("GET", "/scopes", Memory.scopes, list[ScopeCount], tag="store", reads=True),
     Operation("GET", "/tags", Memory.tags, list[TagCount], tag="store", reads=True),
     Operation("GET", "/timeline", timeline, list[TimelineBucket], tag="store", reads=True),
-    Operation("GET", "/stats", Memory.stats, Stats, tag="store", reads=True),
+    Operation("GET", "/stats", stats, Stats, tag="store", reads=True),
     Operation("POST", "/audit", audit, Audit, tag="store", reads=True),
     Operation("POST", "/audit/mend", mend, Audit, tag="store"),
     Operation("GET", "/sessions", list_sessions, list[SessionInfo], tag="sessions", reads=True),

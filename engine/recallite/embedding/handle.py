@@ -100,7 +100,7 @@ class EmbedderHandle:
         """Warn once, until it works again, that embedding failed, and of the effect of that."""
         tell = _log.debug if self._fails else _log.warning
         self._fails = True
-        tell("embedder failed with %s: %s; stats() says why", type(reason).__name__, effect)
+        tell("embedder failed with %s: %s; memory.store.stats() says why", type(reason).__name__, effect)
 
     def worked(self) -> None:
         """Texts were embedded, by the embedder or from the cache."""

@@ -115,7 +115,7 @@ class RecalliteStorage(OnMemory):
         """Note that records were recalled now."""
         now = _naive(datetime.now(UTC)).isoformat()
         with self.memory.transaction():
-            for found in self._records.get_many(record_ids).values():
+            for found in self._records.get(record_ids).values():
                 beside = {**found.metadata.get(_BESIDE, {}), "last_accessed": now}
                 self._records.update(found.id, metadata={**found.metadata, _BESIDE: beside})
 
@@ -229,7 +229,7 @@ class RecalliteStorage(OnMemory):
     def _mismatch(self, given: Iterable[Sequence[float]]) -> EmbeddingDimensionMismatchError | None:
         """The error of CrewAI for vectors of another dimension than the stored ones, or than each other."""
         sizes = [len(vector) for vector in given]
-        stored = self.memory.stats().dimension or sizes[0]
+        stored = self.memory.store.stats().dimension or sizes[0]
         return next((EmbeddingDimensionMismatchError(stored, size) for size in sizes if size != stored), None)
 
 

@@ -133,7 +133,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents with these ids, in their order; those that are not there are absent."""
-        return [*map(_document, self._documents.get_many(map(self._id, ids)).values())]
+        return [*map(_document, self._documents.get(map(self._id, ids)).values())]
 
     def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
         """The k best documents; `filter` compares their metadata, other options are those of `Memory.recall`.

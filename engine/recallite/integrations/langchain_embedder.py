@@ -64,7 +64,7 @@ class LangChainEmbedder:
 
     def check(self, memory: Memory) -> None:
         """Raise EmbedderMismatch if a memory has vectors of another embedder."""
-        stored = memory.stats()
+        stored = memory.store.stats()
         if stored.embedder is not None and (stored.embedder, stored.dimension) != (self.name, self.dimension):
             raise EmbedderMismatch(
                 f"{memory.path} holds vectors of {stored.embedder} ({stored.dimension}); this embedder is {self.name} "

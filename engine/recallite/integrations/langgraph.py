@@ -205,7 +205,7 @@ class RecalliteStore(OnMemory, BaseStore):
                 if records and op.refresh_ttl and renews:
                     read += [record.id for record in records]
             if read:
-                self._items.touch(read)
+                self._items.update(read, renew=True)
             self._put(plan, vectors)
         return results
 
@@ -216,7 +216,7 @@ class RecalliteStore(OnMemory, BaseStore):
         if not ops:
             return {}
         now = datetime.now(UTC)
-        found = self._items.get_many(map(self._id, ops))
+        found = self._items.get(map(self._id, ops))
         return {id: each for id, each in found.items() if each.expires_at is None or each.expires_at > now}
 
     def _put(self, plan: _Plan, vectors: _Vectors | None) -> None:
@@ -288,7 +288,7 @@ class RecalliteStore(OnMemory, BaseStore):
 
     def sweep_ttl(self) -> int:
         """Purge what has expired in the scope of the store; returns how many items that were."""
-        return self._items.purge_expired().records
+        return self._items.store.purge_expired().records
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep in a thread, by default as often as the `TTLConfig` says, else every 5 minutes.

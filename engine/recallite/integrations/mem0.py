@@ -115,7 +115,7 @@ class Memory(OnMemory):
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """The memory with this id, or None."""
-        found = self._scoped.get_many([memory_id])
+        found = self._scoped.get([memory_id])
         return item_of(found[memory_id]) if memory_id in found else None
 
     def get_all(
@@ -215,7 +215,7 @@ class Memory(OnMemory):
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """The texts that a memory has had, oldest first; of one that was deleted nothing is left."""
-        if memory_id not in self._scoped.get_many([memory_id]):
+        if memory_id not in self._scoped.get([memory_id]):
             return []
         return history_of(self._scoped.history(memory_id, chain=False))
 
@@ -228,7 +228,7 @@ class Memory(OnMemory):
         raise NotImplementedError("Chat function not implemented yet.")
 
     def _existing(self, memory_id: str) -> Record:
-        found = self._scoped.get_many([memory_id])
+        found = self._scoped.get([memory_id])
         if memory_id not in found:
             raise InvalidInput(f"Memory with id {memory_id} not found. Please provide a valid 'memory_id'")
         return found[memory_id]

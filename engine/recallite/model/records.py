@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from msgspec import Struct, field, json, structs
 
 __all__ = [
+    "Changes",
     "Contradiction",
+    "Expiry",
     "Explanation",
     "Former",
     "Hit",
@@ -75,6 +77,33 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     expires_after: timedelta | None = None
 
 
+class Expiry(TypedDict, total=False):
+    """A change of when memories expire: a time (None: never), or as long after now as each lives."""
+
+    expires_at: datetime | str | None
+    renew: bool
+
+
+class Changes(Expiry, total=False):
+    """The fields that `update` changes."""
+
+    text: str
+    context: str | None
+    vector: Any
+    kind: str
+    scope: str
+    tags: Sequence[str]
+    importance: float
+    metadata: dict[str, Any] | None
+    topic: str | None
+    source: str | None
+    position: int | None
+    valid_from: datetime | str | None
+    valid_until: datetime | str | None
+    expires_after: timedelta | None
+    pinned: bool
+
+
 class Link(Plain, frozen=True, kw_only=True):
     """A directed edge between two records; `strength` in [0, 1], `reason` in words where one was given."""
 
@@ -111,7 +140,7 @@ class Record(Plain, frozen=True, kw_only=True):
 
     `standing` says that the text is a standing instruction or preference, as rules for English have it.
 
-    `expires_after` is how long it lives from when it was stored or touched last; None: `expires_at` stays. One that is
+    `expires_after` is how long it lives from when it was stored or renewed last; None: `expires_at` stays. One that is
     not `indexed` is in no recall.
 
     `base_importance` is the importance that recall ranks by, if consolidation has lowered `importance` since.

@@ -215,7 +215,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
     `superseded` records are among the `records`, and others stand in their place. `to_compare` ones were written many
-    at a time and are compared in the background (`Memory.catch_up`). `pending` ones have no vector yet;
+    at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
     `refused` ones have a text that the embedder does not accept. `behind_ms` is how far a standby is behind.
     """
 
@@ -273,7 +273,8 @@ class ExpectedMemory(Plain, frozen=True, kw_only=True):
     - expected: how the question names it; id, text: the memory
     - rank: its place among the first k hits, from 1; None if it is lost; candidate_rank: its place by score among all
       candidates, where a lost one is a candidate
-    - stage, reason: the stage of recall that dropped it and why, as `Memory.explain` says; "returned" if it is found
+    - stage, reason: the stage of recall that dropped it and why, as `memory.review.explain` says; "returned" if it
+      is found
     - confidence: its confidence, whether found or lost; None if a filter hides it
     """
 
@@ -368,7 +369,7 @@ class Comparison(Plain, frozen=True, kw_only=True):
 
 
 class Evaluation(Plain, frozen=True, kw_only=True):
-    """The result of `Memory.evaluate`.
+    """The result of `memory.review.evaluate`.
 
     - k: how many hits of a question count; options: the options of recall that were given
     - figures: means over the `counted` questions, which have an expected memory that is stored; None if there are none

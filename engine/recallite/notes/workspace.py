@@ -237,10 +237,13 @@ class Workspace:
     ) -> Exported:
         """Write the memories of a Memory, or of its file, as Markdown below `memory/`, and index them.
 
-        There is a file for each scope and month; `restore` reads them back. Otherwise as `Memory.export_folder`.
+        There is a file for each scope and month; `restore` reads them back. Otherwise as
+        `memory.transfer.export_folder`.
         """
         with memory_and_folder(self._config, memory, must_exist=True) as (source, folder):
-            done = source.export_folder(folder, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields)
+            done = source.transfer.export_folder(
+                folder, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields
+            )
         self.index()
         return done
 
@@ -253,10 +256,10 @@ class Workspace:
         on_progress: Progress | None = None,
     ) -> Restored:
         """Read what `export` wrote below `memory/`, with its later edits, into a Memory or its file: as
-        `Memory.import_folder`.
+        `memory.transfer.import_folder`.
         """
         with memory_and_folder(self._config, memory, must_exist=False) as (target, folder):
-            return target.import_folder(
+            return target.transfer.import_folder(
                 folder, overwrite=overwrite, forget_missing=forget_missing, on_progress=on_progress
             )
 

@@ -15,7 +15,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Record
+from recallite.model.records import Changes, Record
 from recallite.model.reports import Forgotten
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
@@ -29,10 +29,6 @@ from recallite.system.tracing import traced
 from recallite.text.normalise import content_hash
 from recallite.text.record_words import written_words
 
-_CHANGEABLE = (
-    "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
-    "valid_from", "valid_until", "expires_at", "expires_after", "pinned",
-)  # fmt: skip
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
 _PROCEDURE = "procedure"
@@ -84,7 +80,8 @@ def update(
                     columns |= _times_of(row, now, policy)
             if tags is not None or columns:
                 settle_change(writer, record_id, now, columns)
-                columns["updated_at"] = checks.now_us()
+                if tags is not None or columns.keys() - {"expires_at", "expires_after"}:
+                    columns["updated_at"] = checks.now_us()
                 writer.records.change_columns(record_id, columns, tags)
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
@@ -244,19 +241,22 @@ def _put_version(
     engine.may_have_pending |= row.pending
 
 
-@traced("touch", lambda count: {"memories": count})
-def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, slide: bool, base: str) -> int:
-    """Let records expire at another time (None: never), or `slide` to as long after now as each lives.
-
-    Returns how many of the ids are here.
-    """
+@traced("update_expiry", lambda count: {"memories": count})
+def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any], *, base: str) -> int:
+    """Set `expires_at` of records (None: never), or `renew` their lives; returns how many of the ids are here."""
+    renewed = checks.check_flag(changes.get("renew", False), "renew")
+    if set(changes) - {"expires_at", "renew"} or renewed == ("expires_at" in changes):
+        raise InvalidInput(
+            "several ids, and renew, go with a change of the expiry alone: give expires_at or renew=True"
+        )
+    moment = checks.check_time(changes.get("expires_at"), "expires_at")
     with engine.atomic() as writer:
-        found = [*row_ids(writer, ids, base).values()]
-        if slide:
-            writer.records.slide_expiry(found, checks.now_us())
+        row_ids_here = [*row_ids(writer, ids, base).values()]
+        if renewed:
+            writer.records.slide_expiry(row_ids_here, checks.now_us())
         else:
-            writer.records.set_expiry(found, expires_at)
-    return len(found)
+            writer.records.set_expiry(row_ids_here, moment)
+    return len(row_ids_here)
 
 
 @traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
@@ -308,7 +308,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "pinned":
                 columns[name] = checks.check_flag(value, name)
             case _:
-                raise InvalidInput(f"update has no field {shown(name)}: use {', '.join(_CHANGEABLE)}")
+                raise InvalidInput(f"update has no field {shown(name)}: use {', '.join(Changes.__annotations__)}")
     return columns, tags
 
 

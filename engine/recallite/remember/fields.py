@@ -24,7 +24,7 @@ def check_created(created: int, now: int) -> None:
 
 
 def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[int | None, int | None]:
-    """Return when a record expires and how long it lives after each touch, in microseconds, from one of the two."""
+    """Return when a record expires and how long it lives after each renewal, in microseconds, from one of the two."""
     if expires_after is None:
         return check_time(expires_at, "expires_at"), None
     if expires_at is not None:

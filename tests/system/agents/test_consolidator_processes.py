@@ -63,4 +63,4 @@ def test_two_processes_that_log_run_each_cycle_once(path):
         assert sum(cycle.replayed for cycle in cycles) > 90
         oldest = memory.episodes.list(agent="ada", limit=1)[0]
         assert oldest.importance == pytest.approx(0.95 ** len(cycles), abs=1e-9)
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

@@ -23,4 +23,4 @@ def test_two_processes_count_every_outcome_and_save_one_procedure(path):
     with Memory(path, settings=PLAIN) as memory:
         (shared,) = memory.procedures.list()
         assert (shared.use_count, shared.success_count) == (200, 50)
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

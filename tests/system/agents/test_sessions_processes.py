@@ -45,7 +45,7 @@ def test_two_processes_on_one_session_lose_no_message(path):
         said = [message["content"] for message in memory.sessions.open("shared", agent="ada").messages()]
         for name in "ab":
             assert [text for text in said if text.startswith(name)] == [f"{name} {number}" for number in range(200)]
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 _POPS = """
@@ -71,7 +71,7 @@ def test_two_processes_that_pop_get_every_message_once(path):
         assert sorted(popped[0] + popped[1], key=said.index) == said
         for each in popped:
             assert each == sorted(each, key=said.index, reverse=True)
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 _KILLED = """
@@ -95,4 +95,4 @@ def test_every_message_whose_append_returned_survives_a_kill(path):
     with Memory(path, settings=PLAIN) as memory:
         kept = [message["content"] for message in memory.sessions.open("s").messages()]
         assert kept[: said[-1] + 1] == [f"message {number}" for number in range(said[-1] + 1)]
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

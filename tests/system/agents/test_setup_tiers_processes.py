@@ -25,8 +25,8 @@ with Memory(sys.argv[1], settings=Settings(tier="standard")) as memory:
     print(memory.consolidator.run("ada").compressed)
     ready = memory.bootstrap("ada", "orders", 500)
     print(len(ready.records), len(ready.episodes), len(ready.procedures), len(ready.tips), ready.snapshot is not None)
-    print(memory.recall("orders")[0].text, memory.stats().mode, memory.stats().vectors)
-    print(memory.verify().ok, "recallite.embedding.onnx" in sys.modules)
+    print(memory.recall("orders")[0].text, memory.store.stats().mode, memory.store.stats().vectors)
+    print(memory.store.verify().ok, "recallite.embedding.onnx" in sys.modules)
 """
 
 

@@ -178,7 +178,7 @@ def test_what_an_embedder_made_elsewhere_is_stored_as_if_made_here():
         with other._engine.store.read() as reader:
             rows = reader.records.find_ids(["Ada", "wor"], "/")
             assert {id: reader.vectors.of_record(row) for id, row in rows.items()} == made
-        assert other.verify().ok
+        assert other.store.verify().ok
 
 
 def test_what_another_embedder_made_or_what_is_damaged_is_refused():

@@ -85,7 +85,7 @@ def test_workers_store_what_one_process_stores_and_a_second_run_nothing(tmp_path
             assert remember_many(memory, lines(160), workers=workers, batch_size=64) == Remembered(
                 records=10, known=150
             )
-            assert memory.verify().ok
+            assert memory.store.verify().ok
     assert found[0] == found[1]
     assert all(each.values and each.codes for each in found[0][1].values())
 
@@ -126,7 +126,7 @@ def test_a_killed_worker_is_named_and_the_same_run_does_the_rest(tmp_path):
         assert stored % 16 == 0
         assert remember_many(memory, lines(300), workers=2, batch_size=16).records == 300 - stored
         after = state(memory)
-        assert memory.verify().ok
+        assert memory.store.verify().ok
     with Memory(tmp_path / "b.db", embedder=Killing(str(allowed))) as memory:
         remember_many(memory, lines(300), batch_size=16)
         assert state(memory) == after
@@ -208,7 +208,7 @@ def test_files_are_read_by_their_endings_and_bad_lines_are_named(memory, tmp_pat
 
 def test_an_export_is_read_as_new_memories(memory, tmp_path):
     memory.remember_many([{"text": "one", "id": "1", "tags": ("t",)}, {"text": "two", "id": "2"}])
-    memory.export(tmp_path / "a.jsonl")
+    memory.transfer.export(tmp_path / "a.jsonl")
     with Memory(":memory:", settings=PLAIN) as other:
         assert remember_files(other, tmp_path / "a.jsonl") == Remembered(records=2)
         assert other.get("1").tags == ("t",)
@@ -291,4 +291,4 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path):
         assert time.monotonic() < last
     with Memory(store, settings=PLAIN) as memory:
         assert memory.count(include_superseded=True) % 512 == 0
-        assert memory.verify().ok
+        assert memory.store.verify().ok

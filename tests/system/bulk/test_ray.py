@@ -78,7 +78,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, corpus, tmp_path
         expected = state(memory)
     with Memory(tmp_path / "ray.db", embedder=embedder) as memory:
         assert state(memory) == expected
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_workers_of_two_nodes_write_to_a_server_themselves(cluster, corpus, expected, postgres_address):
@@ -103,7 +103,7 @@ def test_hits_are_those_of_one_process_byte_for_byte(cluster, ready_kernels, tmp
         "answer": ["is passed over"] * 90,
     })  # fmt: skip
     with Memory(store, settings=INSTANT) as memory:
-        memory.warmup()
+        memory.store.warmup()
         wanted = pa.concat_tables(
             recall_here(batch, memory, limit=3, now=NOW) for batch in table.to_batches(max_chunksize=32)
         )

@@ -209,7 +209,7 @@ def test_tokens_are_kept_as_hashes(on_disk):
         "laptop",
         None,
     )
-    on_disk.backup(on_disk.path + ".copy")
+    on_disk.store.backup(on_disk.path + ".copy")
     with open(on_disk.path + ".copy", "rb") as file:
         assert made.secret.encode() not in file.read()
     with pytest.raises(NotFound, match="token list"):

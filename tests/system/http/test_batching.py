@@ -29,7 +29,7 @@ def filled(tmp_path_factory):
         memory.remember_many(
             [{"text": f"Note {n}: the {word} of week {n}", "scope": f"/{word}"} for n in range(30) for word in WORDS]
         )
-        memory.warmup()
+        memory.store.warmup()
         yield memory
 
 

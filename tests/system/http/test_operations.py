@@ -186,7 +186,7 @@ def test_an_export_comes_back_by_an_import(http, on_disk, tmp_path):
             assert there.json()["records"] == 3_000
             broken = exported.content.replace(b'"text"', b'"txet"', 1)
             assert http.post(f"{address}/v1/import", content=broken).status_code == 422
-        assert other.get_many(ids).keys() == set(ids)
+        assert other.get(ids).keys() == set(ids)
     assert http.get("/v1/export", params={"format": "xml"}).json()["error"]["field"] == "format"
     assert http.get("/v1/export", params={"format": "csv", "kinds": "none"}).text.count("\n") <= 1
 

@@ -37,7 +37,7 @@ def site(tmp_path_factory):
     """The address of a server of the example memories, the memory and some ids."""
     with Memory(tmp_path_factory.mktemp("page") / "mira.db") as memory:
         ids = fill(memory)
-        memory.warmup()
+        memory.store.warmup()
         grants = {FULL: Grant(), READER: Grant(read_only=True), WORKER: Grant(scope="/mira/work")}
         tokens = Tokens(memory, temporary=grants)
         with serving(memory, tokens=tokens, tokens_required=True) as address:
@@ -154,7 +154,7 @@ def test_why_a_memory_is_no_hit_is_explained(open_at, site):
     page.get_by_label("Id of the memory, or words of its text").fill("allergic peanuts")
     page.get_by_role("button", name="Explain").click()
     page.get_by_role("button", name="Mira is allergic to peanuts.").click()
-    told = site.memory.explain("tomatoes in the greenhouse", site.ids["peanuts"], limit=10)
+    told = site.memory.review.explain("tomatoes in the greenhouse", site.ids["peanuts"], limit=10)
     assert not told.returned
     expect(page.locator(".verdict")).to_contain_text(told.reason)
     expect(page.locator(".explanation .bar-row").first).to_contain_text(f"rank {told.ranks['cosine']}")
@@ -208,7 +208,7 @@ def test_forgetting_asks_first_and_gives_a_receipt(open_at, site):
     expect(page.locator(".receipt .verdict")).to_have_text("Nothing of it is left in the files.")
     expect(page.locator(".receipt table").first).to_contain_text("record")
     expect(page.locator(".receipt table").nth(1)).to_contain_text("mira.db")
-    assert site.memory.get_many([id]) == {}
+    assert site.memory.get([id]) == {}
 
 
 def test_a_memory_shows_its_links_versions_and_session(open_at, site):
@@ -286,7 +286,7 @@ def test_a_review_merges_edits_and_skips(open_at, site):
 
 def test_the_state_names_what_the_store_holds_and_what_recall_costs(open_at, site):
     page = open_at("/state")
-    stats = site.memory.stats()
+    stats = site.memory.store.stats()
     expect(page.locator(".tiles")).to_contain_text(f"{stats.records}")
     expect(page.locator(".facts").nth(1)).to_contain_text(str(stats.embedder))
     page.get_by_role("button", name="Ask once").click()

@@ -51,7 +51,7 @@ def test_it_serves_until_it_is_told_to_end(path, by):
         assert "Traceback" not in process.stderr.read()
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 1
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_what_was_acknowledged_survives_kill_9(path):
@@ -61,7 +61,7 @@ def test_what_was_acknowledged_survives_kill_9(path):
         process.kill()
         process.wait(LAST_RESORT_SECONDS)
     with Memory(path, settings=PLAIN) as memory:
-        assert memory.get_many(ids).keys() == set(ids)
+        assert memory.get(ids).keys() == set(ids)
 
 
 def test_a_store_is_inspected_with_a_token_of_its_own(path):

@@ -18,7 +18,7 @@ from recallite import Memory, Settings
 settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
 with Memory(sys.argv[1], settings=settings) as memory:
     memory.recall("apple")
-    assert memory.stats().index["origin"] == "snapshot"
+    assert memory.store.stats().index["origin"] == "snapshot"
     print("ready", flush=True)
     sys.stdin.readline()
     print([(hit.id, round(hit.score, 5)) for hit in memory.recall("unique7 apple berry", decay="none", limit=30)])

@@ -227,7 +227,7 @@ def test_a_store_is_made_from_texts(path):
     made = RecalliteVectorStore.from_texts(["abc"], Letters(), [{"n": 1}], ids=["x"], memory=path, scope="/a")
     with made:
         assert made.get_by_ids(["x", "y"]) == [Document("abc", metadata={"n": 1}, id="x")]
-        assert (made.embeddings.model, made.memory.stats().embedder) == ("letters-1", "Letters:letters-1")
+        assert (made.embeddings.model, made.memory.store.stats().embedder) == ("letters-1", "Letters:letters-1")
     with asyncio.run(RecalliteVectorStore.afrom_texts(["tea"], None)) as own:
         assert texts(own.similarity_search("What do they drink?")) == ["tea"]
 

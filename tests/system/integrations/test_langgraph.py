@@ -384,7 +384,7 @@ def test_what_has_expired_is_not_shown_and_swept(memory):
     store.put(("a",), "stays", {"n": 1}, ttl=None)
     store.put(("a",), "goes", {"n": 2})
     assert sorted(expires_after(store), key=str) == [timedelta(minutes=60), None]
-    memory.touch([record.id for record in memory.list(where={"metadata.key": "goes"})], expires_at="2020-01-01")
+    memory.update([record.id for record in memory.list(where={"metadata.key": "goes"})], expires_at="2020-01-01")
     assert store.get(("a",), "goes") is None
     assert keys(store.search(("a",))) == ["stays"]
     assert (store.sweep_ttl(), store.sweep_ttl()) == (1, 0)
@@ -407,10 +407,10 @@ def test_a_sweeper_sweeps_until_it_is_stopped(memory):
     swept = []
     ended = store.start_ttl_sweeper()
     store.put(("a",), "k", {"n": 1})
-    memory.touch([memory.list()[0].id], expires_at="2020-01-01")
+    memory.update([memory.list()[0].id], expires_at="2020-01-01")
     limit = time.monotonic() + 60
     while not swept and time.monotonic() < limit:
-        swept = [] if memory.stats().records else ["k"]
+        swept = [] if memory.store.stats().records else ["k"]
     assert swept == ["k"]
     assert store.stop_ttl_sweeper()
     assert ended.result(60) is None

@@ -77,12 +77,12 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
         for each in range(20):
             memory.remember(f"note {each} about tea", scope="/a")
         found["recalled"] = memory.recall("note 7", limit=1)[0].text
-        memory.backup(folder / "b.db")
-        memory.export_folder(folder / "notes")
+        memory.store.backup(folder / "b.db")
+        memory.transfer.export_folder(folder / "notes")
     (note,) = (folder / "notes").rglob("*.md")
     note.write_text(note.read_text().replace("note 7 about tea", "note 7 about coffee"))
     with Memory(folder / "b.db", settings=settings) as memory:
-        found["imported"] = memory.import_folder(folder / "notes").updated
+        found["imported"] = memory.transfer.import_folder(folder / "notes").updated
         found["edited"] = memory.recall("coffee", limit=1)[0].text
 
     header = snapshot.Header(token="t", commit=Commit("1"), lexicon_epoch="e", fingerprint="f", dimension=0)

@@ -232,7 +232,7 @@ def test_a_map_of_another_embedder_is_none(path):
         grouped(memory)
         computed(memory)
     with Memory(path, embedder=WordEmbedder("others")) as memory:
-        memory.reembed()
+        memory.store.reembed()
         found = MemoryMap(memory)
         assert found.state().status == "absent"
         assert len(found.points()) == 0
@@ -284,7 +284,7 @@ def test_encrypting_a_store_removes_its_map(store):
     found = computed(memory)
     file = Path(memory.path + "-map")
     assert file.exists()
-    memory.rekey("a passphrase")
+    memory.store.rekey("a passphrase")
     assert not file.exists()
     memory.remember("a newcomer", vector=near(2, 77))
     assert len(found.points()) == len(ids) + 1

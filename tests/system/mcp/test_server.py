@@ -333,7 +333,7 @@ def test_a_host_starts_it_over_stdio_and_two_share_a_file(path, era):
     (hit,) = ask(main())
     assert (hit["content"], hit["scope"]) == ("The office is in Oslo", "/")
     with Memory(path, settings=PLAIN) as memory:
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_it_ends_when_standard_input_does(path):

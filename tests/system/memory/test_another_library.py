@@ -47,7 +47,7 @@ def test_acknowledged_writes_survive_a_kill(path):
     assert len(told) == 40
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 40
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_readers_and_writers_go_on(path):
@@ -56,7 +56,7 @@ def test_readers_and_writers_go_on(path):
             memory.remember(f"Note {number} about plums")
             assert read_with_sqlite3(path) == number + 1
             assert len(memory.recall("plums")) == number + 1
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 5
 
@@ -69,6 +69,6 @@ def test_a_write_that_it_takes_away_is_not_acknowledged(path):
             read_with_sqlite3(path)
         assert [each.text for each in memory.list()] == ["Before"]
         memory.remember("After")
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 2

@@ -22,7 +22,7 @@ memory = Memory(sys.argv[1], settings=PLAIN)
 for round in range(int(sys.argv[2])):
     memory.remember_many(items(round), batch_size=100)
     print("written", flush=True)
-memory.catch_up()
+memory.store.catch_up()
 print("compared", flush=True)
 """
 
@@ -42,7 +42,7 @@ def test_kills_lose_and_double_nothing(tmp_path):
     with Memory(tmp_path / "whole.db", settings=PLAIN) as memory:
         for round in range(ROUNDS):
             paused(memory).remember_many(items(round))
-        memory.catch_up()
+        memory.store.catch_up()
         expected, count = relations(memory), memory.count(include_superseded=True)
     assert len(expected[0]) >= 4
     began = time.monotonic()
@@ -55,16 +55,16 @@ def test_kills_lose_and_double_nothing(tmp_path):
         killed += ended
         with Memory(path, settings=PLAIN) as memory:
             paused(memory)
-            assert memory.verify().problems == ()
+            assert memory.store.verify().problems == ()
             stored = memory.count(include_superseded=True)
             assert stored >= sum(len(items(round)) for round in range(min(told, ROUNDS)))
             texts = [each.text for each in memory.list(limit=1000, include_superseded=True)]
             assert len(set(texts)) == len(texts) == stored
             if told < ROUNDS:  # the batch that was under way is there whole or not at all
                 continue
-            memory.catch_up()
+            memory.store.catch_up()
             assert relations(memory) == expected
-            assert (memory.count(include_superseded=True), memory.verify().problems) == (count, ())
+            assert (memory.count(include_superseded=True), memory.store.verify().problems) == (count, ())
     assert killed
 
 

@@ -16,7 +16,7 @@ with Memory(sys.argv[1], embedder=WordEmbedder("other", 24)) as memory:
         print(done, flush=True)
         if done >= 512:
             sys.stdin.readline()
-    memory.reembed(on_progress=told)
+    memory.store.reembed(on_progress=told)
 """
 
 
@@ -28,7 +28,7 @@ def test_a_killed_reembed_is_resumed_and_the_old_vectors_serve_meanwhile(path):
             pass
         assert line, process.stderr.read()
         before = memory.recall("word7 common", limit=1)[0]
-        assert (before.id, memory.stats().embedder) == (ids[7], "words")
+        assert (before.id, memory.store.stats().embedder) == (ids[7], "words")
         new = memory.remember("written meanwhile")
         memory.update(ids[3], text="changed meanwhile")
         memory.forget(ids[4])
@@ -36,14 +36,14 @@ def test_a_killed_reembed_is_resumed_and_the_old_vectors_serve_meanwhile(path):
         process.kill()
         process.communicate()
         assert memory.recall("word8", mode="vector", limit=1)[0].id == ids[8]
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     other = WordEmbedder("other", 24)
     with Memory(path, embedder=other) as memory:
-        done = memory.reembed()
+        done = memory.store.reembed()
         assert not [text for text in other.texts if text.startswith("word7 ")], "made before the kill"
         assert 0 < done <= 1002 - 512 + 1
-        assert (memory.stats().embedder, memory.stats().pending) == ("other", 0)
-        assert memory.verify().problems == ()
+        assert (memory.store.stats().embedder, memory.store.stats().pending) == ("other", 0)
+        assert memory.store.verify().problems == ()
         for query, wanted in (("word7 common", ids[7]), ("written meanwhile", new.id), ("changed meanwhile", ids[3])):
             assert memory.recall(query, mode="vector", limit=1)[0].id == wanted
 
@@ -59,9 +59,9 @@ with Memory(sys.argv[1]) as memory:
     memory.link(stored.id, other)
     memory.update(other, text="Lunch is at one")
     print([hit.id == stored.id for hit in memory.recall("MySQL", limit=1)])
-    print(memory.verify().ok, memory.rebuild().ok, memory.verify().ok, memory.vacuum() >= 0)
+    print(memory.store.verify().ok, memory.store.rebuild().ok, memory.store.verify().ok, memory.store.vacuum() >= 0)
     memory.forget(other)
-    figures = memory.stats()
+    figures = memory.store.stats()
     print(figures.mode, figures.kernels, figures.vector_extension is None, memory.get(stored.id).embedding_state)
     print(" | ".join(figures.notes))
 """
@@ -87,7 +87,7 @@ def test_without_an_optional_part_the_engine_works_and_says_so(path, missing, mo
     assert embedding == ("embedded" if mode == "hybrid" else "pending")
     assert noted.lower() in said[3].lower()
     with Memory(path) as memory:  # everything is installed here: what waited is embedded
-        assert memory.verify().problems == ()
-        memory.rebuild()
-        assert memory.stats().pending == 0
+        assert memory.store.verify().problems == ()
+        memory.store.rebuild()
+        assert memory.store.stats().pending == 0
         assert memory.recall("database migration", mode="vector", limit=1)[0].text == "We migrated to MySQL"

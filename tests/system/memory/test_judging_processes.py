@@ -24,4 +24,4 @@ def test_closing_does_not_wait_for_the_model(open_with, path):
     release.set()
     with Other(path) as other:
         assert other("memory.count()") == 2
-    assert open_with(Scripted("supersedes")).judge_changes().superseded == 1
+    assert open_with(Scripted("supersedes")).review.judge().superseded == 1

@@ -24,4 +24,4 @@ def test_two_processes_put_the_same_ids(path):
         for number in range(10):
             texts = [each.text for each in memory.history(f"k{number}")]
             assert sorted(texts) == sorted(f"{name} {n}" for name in "ab" for n in range(number, 100, 10))
-        assert memory.verify().ok
+        assert memory.store.verify().ok

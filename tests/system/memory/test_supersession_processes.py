@@ -44,4 +44,4 @@ def test_of_processes_that_supersede_one_memory_one_does(tmp_path):
         # Of what was to supersede at once with being written nothing stayed where it was refused.
         assert memory.count(include_superseded=True) == 40 + 3 + 20
         assert memory.count() == len(memory.recall("decided written statement", limit=100)) == 23
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

@@ -27,10 +27,10 @@ if child == 0:
         lambda: memory.recall_many(["x"]), lambda: memory.get(stored.id), lambda: memory.list(),
         lambda: memory.count(),
         lambda: memory.update(stored.id, text="x"), lambda: memory.forget(stored.id), lambda: memory.history(stored.id),
-        lambda: memory.explain("x", stored.id), lambda: memory.stats(), lambda: memory.verify(),
-        lambda: memory.rebuild(),
-        lambda: memory.vacuum(), lambda: memory.backup(sys.argv[1] + ".copy"), lambda: handle.recall("x"),
-        lambda: memory.neighbors(stored.id), lambda: memory.warmup(),
+        lambda: memory.review.explain("x", stored.id), lambda: memory.store.stats(), lambda: memory.store.verify(),
+        lambda: memory.store.rebuild(),
+        lambda: memory.store.vacuum(), lambda: memory.store.backup(sys.argv[1] + ".copy"), lambda: handle.recall("x"),
+        lambda: memory.neighbors(stored.id), lambda: memory.store.warmup(),
     ):
         try:
             use()
@@ -46,7 +46,7 @@ if child == 0:
     sys.exit(0)
 os.waitpid(child, 0)
 memory.remember("after the fork")
-print(sorted(record.text for record in memory.list()), memory.verify().problems, flush=True)
+print(sorted(record.text for record in memory.list()), memory.store.verify().problems, flush=True)
 print([hit.text for hit in memory.recall("child")])
 memory.close()
 """
@@ -71,7 +71,7 @@ for number in range(20):
     if child == 0:
         sys.exit(0)  # the interpreter's exit drops the inherited connections
     os.waitpid(child, 0)
-print(memory.count(), memory.verify().problems, flush=True)  # os._exit flushes nothing
+print(memory.count(), memory.store.verify().problems, flush=True)  # os._exit flushes nothing
 os._exit(1 - 1)  # no close: what was acknowledged is in the file
 """
 
@@ -81,4 +81,4 @@ def test_children_that_end_take_no_locks_or_pages_with_them(path):
     assert run(_PARENT_WRITES, path) == "20 ()\n"
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 20
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

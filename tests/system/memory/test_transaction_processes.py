@@ -27,4 +27,4 @@ def test_a_process_killed_inside_leaves_nothing(path):
     other.communicate()
     with Memory(path, settings=PLAIN) as memory:
         assert [record.text for record in memory.list()] == ["kept"]
-        assert memory.verify().ok
+        assert memory.store.verify().ok

@@ -16,10 +16,10 @@ from recallite import Memory, Settings
 from recallite.notes.editable import safe_folder
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     if sys.argv[3] == "file":
-        memory.export(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
+        memory.transfer.export(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
     else:
         safe_folder.os.link = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-        memory.export_folder(sys.argv[2])
+        memory.transfer.export_folder(sys.argv[2])
 """
 
 
@@ -38,8 +38,8 @@ def test_what_a_killed_export_left_goes_with_the_next(on_disk, tmp_path, kind):
     mine = target.parent / "draft.part"
     mine.write_text("my own")
     if kind == "file":
-        assert on_disk.export(target) == 1
+        assert on_disk.transfer.export(target) == 1
     else:
         on_disk.forget([record.id for record in on_disk.list()])  # another file is written, or none
-        on_disk.export_folder(target)
+        on_disk.transfer.export_folder(target)
     assert parts(target.parent) == [mine]

@@ -42,15 +42,15 @@ def library() -> None:
         memory.sessions.open("s1").append("user", "hello")
         memory.bootstrap(None, "deploy the database")
         for name in ("all.jsonl", "all.csv", "all.txt"):
-            memory.export(name)
-        memory.export_folder("months")
-        memory.backup("copy.db")
-        assert memory.rebuild().ok
+            memory.transfer.export(name)
+        memory.transfer.export_folder("months")
+        memory.store.backup("copy.db")
+        assert memory.store.rebuild().ok
         memory.forget(ids[1])
-        memory.vacuum()
-        assert memory.stats().embedder
+        memory.store.vacuum()
+        assert memory.store.stats().embedder
     with Memory("other.db", settings=Settings(embedder="instant", compile_kernels=False, low_memory=True)) as other:
-        assert other.import_("all.jsonl").records
+        assert other.transfer.import_("all.jsonl").records
         assert other.recall("database")
 
 
@@ -58,7 +58,7 @@ def auditing() -> None:
     """What looks for secrets, by a library that can ask services whether a secret is in use."""
     with Memory("agent.db", settings=SETTINGS) as memory:
         memory.remember("the key is AKIAIOSFODNN7EXAMPLQ")
-        memory.audit()
+        memory.review.audit()
 
 
 def routing() -> None:

@@ -109,4 +109,4 @@ def test_many_threads_write_with_few_connections(postgres_address):
             thread.join()
         assert problems == []
         assert memory.count() == 30
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

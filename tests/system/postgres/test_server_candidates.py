@@ -60,7 +60,7 @@ def filled(postgres_address):
             memory.supersede(ids[number], ids[number + 70])
         for number in range(60, 90, 3):
             memory.link(ids[number], ids[number + 100])
-        assert memory.stats().index["candidates"] == "memory"
+        assert memory.store.stats().index["candidates"] == "memory"
     return postgres_address
 
 
@@ -108,13 +108,13 @@ def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(bo
 
 def test_vectors_kept_as_float16_are_searched_alike(filled):
     with Memory(filled, settings=settings("server", vectors="float16")) as memory:
-        assert memory.rebuild().ok
-        assert memory.stats().vector_type == "float16"
+        assert memory.store.rebuild().ok
+        assert memory.store.stats().vector_type == "float16"
         expected = memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5)
     with Memory(filled, settings=settings("memory", vectors="float16")) as memory:
         assert_same(memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5), expected)
         memory.remember("another", vector=unit(301, DIMENSION))
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 @pytest.mark.parametrize("type", ["<f4", "<f2"])
@@ -196,7 +196,7 @@ def test_words_weigh_what_they_weigh_in_the_handles_scope(indexed):
 def test_explain_says_what_answered(both, monkeypatch):
     memory, server = both
     hit = memory.recall("word1 rare", vector=unit(3, DIMENSION))[0]
-    by_memory = memory.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
+    by_memory = memory.review.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
     all_admitted = server.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
     assert by_memory.index == "store"
     assert all_admitted.index == "server: every record that the filter admits"
@@ -216,7 +216,7 @@ def test_similar_records_are_linked_where_the_server_finds_them(postgres_address
     policy = WritePolicy(link_cosine=0.9, duplicates="store", supersede_confidence=None, contradict_confidence=None)
     with Memory(postgres_address, settings=settings("server", write=policy)) as memory:
         others = memory.remember_many([{"text": f"text {seed}", "vector": unit(seed)} for seed in range(20)])
-        memory.warmup()
+        memory.store.warmup()
         assert [link.target for link in memory.remember("one more", vector=unit(5)).links] == [others[5]]
 
 
@@ -224,7 +224,7 @@ def test_a_file_is_searched_in_memory():
     with Memory(":memory:", settings=settings("server")) as memory:
         memory.remember("Ada lives in Bergen", vector=unit(1))
         assert len(memory.recall("Ada", vector=unit(1))) == 1
-        assert memory.stats().index["candidates"] == "memory"
+        assert memory.store.stats().index["candidates"] == "memory"
 
 
 def test_where_nothing_is_admitted_nothing_is_found(postgres_address):

@@ -108,7 +108,8 @@ def test_what_a_tenant_reads_is_what_the_owner_reads_in_its_scope(owner, ada):
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-4)
     figures = {"path", "index", "notes", "candidates"}
     told, expected = (
-        {key: value for key, value in vars_of(memory.stats()).items() if key not in figures} for memory in (ada, scoped)
+        {key: value for key, value in vars_of(memory.store.stats()).items() if key not in figures}
+        for memory in (ada, scoped)
     )
     assert told == expected
     assert [info.messages for info in ada.sessions.list()] == [info.messages for info in scoped.sessions.list()]
@@ -139,7 +140,7 @@ def test_what_a_tenant_writes_is_in_its_scope(owner, ada):
     ada.forget(scope="/")
     assert ada.count() == 0
     assert owner.count(scope="/users/bob") == before
-    assert owner.verify().problems == ()
+    assert owner.store.verify().problems == ()
 
 
 def test_what_the_owner_changes_a_tenant_sees(owner, ada):
@@ -152,8 +153,8 @@ def test_what_the_owner_changes_a_tenant_sees(owner, ada):
     assert ada.recall("harmonium")[0].tags == ("bellows",)
     owner.forget([record.id, moved.id])
     assert {hit.id for hit in ada.recall("accordion harmonium")}.isdisjoint({record.id, moved.id})
-    assert owner.verify().problems == ()
-    assert owner.rebuild().problems == ()
+    assert owner.store.verify().problems == ()
+    assert owner.store.rebuild().problems == ()
     assert ada.recall("violin or tea")[:1] != []
 
 
@@ -162,7 +163,7 @@ def test_what_is_of_the_whole_memory_is_refused(ada, tmp_path):
         with pytest.raises(StoreAccessDenied, match=f"{verb} works on the whole memory.*/users/ada.*ask its owner"):
             getattr(ada, verb)()
     with pytest.raises(StoreAccessDenied, match="whole memory"):
-        ada.backup(tmp_path / "copy.db")
+        ada.store.backup(tmp_path / "copy.db")
     with pytest.raises(StoreAccessDenied, match="whole memory"):
         ada.forget(ada.list()[0].id, receipt=True)
     with pytest.raises(StoreAccessDenied, match="tenants works on the whole memory"):
@@ -210,7 +211,7 @@ def test_two_tenants_write_at_the_same_time(owner, opened, roles):
     assert [memory.count() for memory in memories] == [10, 10]
     assert len(memories[0].tags()) == 11
     assert len(owner.tags()) == 21
-    assert owner.verify().problems == ()
+    assert owner.store.verify().problems == ()
 
 
 def test_a_tenant_within_the_scope_of_another(owner, opened, roles):
@@ -224,7 +225,7 @@ def test_a_tenant_within_the_scope_of_another(owner, opened, roles):
     assert {each.tag for each in team.tags()} == {"ours", "mine"}
     team.remember("above", tags=["hidden"])
     assert {each.tag for each in ada.tags()} == {"ours", "mine"}
-    assert owner.verify().problems == ()
+    assert owner.store.verify().problems == ()
 
 
 def test_a_tenant_of_everything_is_still_no_owner(owner, opened, roles):
@@ -235,16 +236,16 @@ def test_a_tenant_of_everything_is_still_no_owner(owner, opened, roles):
     assert everything.list()[0].scope == "/deep/below"
     assert plain(everything.list()) == plain(owner.list())
     with pytest.raises(StoreAccessDenied):
-        everything.verify()
+        everything.store.verify()
 
 
 def test_the_first_to_store_a_vector_names_the_embedder(owner, opened, roles):
     role = roles()
     Tenants(owner).grant(role, "/ada")
     opened(role).remember("the first memory")
-    assert owner.stats().embedder == "words"
+    assert owner.store.stats().embedder == "words"
     opened(role, embedder=WordEmbedder()).remember("the second memory")
-    assert owner.stats().vectors == 2
+    assert owner.store.stats().vectors == 2
 
 
 def test_a_tenant_loses_what_is_revoked_also_where_it_is_open(owner, ada):

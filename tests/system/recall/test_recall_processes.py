@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
-    assert memory.stats().kernels == sys.argv[2], memory.stats()
+    assert memory.store.stats().kernels == sys.argv[2], memory.store.stats()
     for seed in range(3):
         vector = np.random.default_rng(seed).normal(size=16)
         for options in ({}, {"fusion": "rrf"}, {"mmr_lambda": 0.5}, {"group_by": "source"}, {"mode": "keyword"}):

@@ -15,7 +15,7 @@ _KILLED = """
 import os, signal, sys
 from recallite import Memory, Settings
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
-    memory.backup(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
+    memory.store.backup(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 
@@ -28,9 +28,9 @@ def test_what_a_killed_backup_left_goes_with_the_next(on_disk, tmp_path):
     subprocess.run([sys.executable, "-c", _KILLED, on_disk.path, str(target)], check=False, timeout=120)
     (part,) = parts(place)
     assert stat.S_IMODE((place / part).stat().st_mode) == 0o600
-    on_disk.backup(place / "other.db")
+    on_disk.store.backup(place / "other.db")
     assert parts(place) == [part]  # it may be a running backup's, as far as its name goes
-    on_disk.backup(target)
+    on_disk.store.backup(target)
     assert parts(place) == []
     assert texts(target) == ["one"]
 
@@ -47,7 +47,7 @@ def test_a_full_disk_is_named_by_the_target(on_disk, tmp_path):
         "memory.recall('fact', limit=1)\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
-        "try:\n    memory.backup(sys.argv[2])\n"
+        "try:\n    memory.store.backup(sys.argv[2])\n"
         "except Exception as fault:\n    print(type(fault).__name__, fault)\n"
     )
     target = tmp_path / "target" / "copy.db"

@@ -24,8 +24,8 @@ def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):
             lambda: memory.remember_many(["y", "z"]),
             lambda: memory.update(kept.id, text="w"),
             lambda: memory.forget(kept.id),
-            memory.rebuild,
-            memory.vacuum,
+            memory.store.rebuild,
+            memory.store.vacuum,
         ):
             with pytest.raises(StoreLocked, match=r"agent\.db is locked.*busy_timeout_ms"):
                 write()
@@ -77,7 +77,7 @@ def test_no_writer_is_refused_while_others_write(path):
     assert ends == [("", 0)] * 4
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 4 * 41
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_a_deferred_transaction_would_fail_at_once(path):
@@ -119,7 +119,7 @@ def test_a_recall_sees_every_commit_of_another_process(path):
         assert same("pear") == []
         memory.remember("a pear again")
         assert same("pear") == ["a pear again"]
-        other("memory.rebuild().ok")
+        other("memory.store.rebuild().ok")
         assert same("red") == ["red berry"]
 
 
@@ -130,12 +130,12 @@ def test_numbers_of_words_agree_after_another_process_vacuumed(path):
         other("memory.remember('zebra quagga okapi').id")
         memory.forget(scope="/")
         assert gone.id not in {record.id for record in memory.list()}
-        memory.vacuum()
+        memory.store.vacuum()
         memory.remember("lion tiger leopard")
         other("memory.remember('zebra quagga okapi').id")
         assert [hit.text for hit in memory.recall("quagga")] == ["zebra quagga okapi"]
         assert [hit.text for hit in memory.recall("tiger")] == ["lion tiger leopard"]
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 _ENDLESS = """
@@ -163,7 +163,7 @@ def test_what_was_acknowledged_survives_a_kill(path, seed):
         stored = {record.id for record in memory.list(limit=None)}
         assert set(acknowledged) <= stored
         assert len(stored) % 20 == 0, "a batch is stored whole or not at all"
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
         memory.remember("after the kill", vector=unit(1, 8))
         assert [hit.text for hit in memory.recall("kill", limit=1)] == ["after the kill"]
 
@@ -173,14 +173,14 @@ def test_a_backup_holds_one_commit_while_another_process_writes(path, tmp_path):
         memory.remember_many([f"before {number}" for number in range(50)])
         process = spawn(_ENDLESS.replace('"vector": [1.0 + place, 1, 2, 3, 4, 5, 6, 7]', '"kind": "busy"'), path)
         process.stdout.readline()
-        copies = [memory.backup(tmp_path / f"copy{number}.db") for number in range(3)]
+        copies = [memory.store.backup(tmp_path / f"copy{number}.db") for number in range(3)]
         process.kill()
         process.communicate()
     for copy in copies:
         with Memory(copy, settings=PLAIN) as restored:
             assert restored.count(kinds=["memory"]) == 50
             assert restored.count(kinds=["busy"]) % 20 == 0
-            assert restored.verify().problems == ()
+            assert restored.store.verify().problems == ()
             assert restored.recall("before 7", kinds=["memory"], limit=1)[0].text == "before 7"
 
 

@@ -40,7 +40,7 @@ def exported(place, scope=None):
     """What `export` says of a store, line by line."""
     lines = io.StringIO()
     with Memory(place, settings=PLAIN) as memory:
-        memory.export(lines, vectors=True, scope=scope)
+        memory.transfer.export(lines, vectors=True, scope=scope)
     return lines.getvalue().splitlines()
 
 
@@ -97,7 +97,7 @@ def test_a_copy_has_everything_and_goes_on(full, target):
     assert exported(target) == exported(full)
     with Memory(full, settings=PLAIN) as one, Memory(target, settings=PLAIN) as two:
         one._engine.comparing.stop()  # what waits to be compared is copied in the next case too
-        assert two.verify().ok
+        assert two.store.verify().ok
         assert two.sessions.search("rack", agent="ada") == one.sessions.search("rack", agent="ada")
         assert two.sessions.get("chat", agent="ada").messages() == one.sessions.get("chat", agent="ada").messages()
         assert two.episodes.snapshots(agent="ada") == one.episodes.snapshots(agent="ada")
@@ -111,7 +111,7 @@ def test_a_copy_has_everything_and_goes_on(full, target):
         two.update(made.id, text="Linus lives in Portland", scope="/team")
         two.sessions.open("chat", agent="ada").append({"role": "user", "content": "and the archive?"})
         assert two.recall("Where does Linus live?", limit=1)[0].id == made.id
-        assert two.verify().ok
+        assert two.store.verify().ok
 
 
 def test_a_server_is_copied_to_a_file_and_to_another_server(full, postgres_address, postgres_server, tmp_path):
@@ -151,7 +151,7 @@ def test_a_part_has_its_scope_and_nothing_of_others(full, target):
     assert done.recalls > 0
     assert exported(target, "/team/ada") == exported(full, "/team/ada")
     with Memory(target, settings=PLAIN) as part, Memory(full, settings=PLAIN) as whole:
-        assert part.verify().ok
+        assert part.store.verify().ok
         assert [each.scope for each in part.scopes()] == ["/team/ada"]
         assert part.count() == whole.count(scope="/team/ada") == 43
         assert part.recall("Where does Ada live?", scope="/team/ada")[0].text == "Ada lives in Oslo"
@@ -166,7 +166,7 @@ def test_a_copy_of_an_encrypted_file_has_its_key_or_another(full, tmp_path):
     first, second = tmp_path / "first.db", tmp_path / "second.db"
     copy_store(full, tmp_path / "plain.db")
     with Memory(tmp_path / "plain.db", settings=PLAIN) as memory:
-        memory.rekey("a passphrase")
+        memory.store.rekey("a passphrase")
     assert copy_store(tmp_path / "plain.db", first, key="a passphrase").ok
     assert copy_store(first, second, key="a passphrase", target_key="another").ok
     with Memory(first, settings=PLAIN, key="a passphrase") as one, Memory(second, settings=PLAIN, key="another") as two:
@@ -237,7 +237,7 @@ def test_a_copy_that_was_killed_is_finished_by_the_same_call(full, target, share
     assert done.resumed > 0
     assert exported(target) == exported(full)
     with Memory(target, settings=PLAIN) as memory:
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_a_source_that_changed_meanwhile_is_copied_anew(tmp_path, target):

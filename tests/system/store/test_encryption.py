@@ -37,7 +37,7 @@ def locked(path):
 
 def texts(path, key=None):
     with Memory(path, settings=PLAIN, key=key) as memory:
-        assert memory.verify().ok
+        assert memory.store.verify().ok
         return [record.text for record in memory.list(limit=None)]
 
 
@@ -55,13 +55,13 @@ def test_nothing_is_on_the_disk_in_the_clear(path, tmp_path):
     with Memory(path, settings=PLAIN, key=KEY) as memory:
         ids = memory.remember_many([f"{SECRET}, said guest {number}" for number in range(400)])
         memory.forget(ids[:100])
-        memory.backup(tmp_path / "copy.db")
+        memory.store.backup(tmp_path / "copy.db")
         assert len(memory.recall("Zanzibar midnight", limit=5)) == 5
         assert Path(path + "-wal").stat().st_size > 0
         assert holds(tmp_path, "Zanzibar", "zanzibar", "SQLite format", "CREATE TABLE") == []
-        assert memory.vacuum() >= 0
-        assert memory.rebuild().ok
-        assert memory.stats().encrypted
+        assert memory.store.vacuum() >= 0
+        assert memory.store.rebuild().ok
+        assert memory.store.stats().encrypted
     assert holds(tmp_path, "Zanzibar", "zanzibar", "SQLite format", "CREATE TABLE") == []
     assert len(texts(str(tmp_path / "copy.db"), KEY)) == 300
 
@@ -74,9 +74,9 @@ def test_a_large_store_has_no_index_beside_it(path, monkeypatch):
         memory.recall("Zanzibar")
     assert Path(path + "-index").exists()
     with Memory(path, settings=PLAIN) as memory:
-        memory.rekey(KEY)
+        memory.store.rekey(KEY)
         memory.recall("Zanzibar")
-        assert any("no index is kept beside it" in note for note in memory.stats().notes)
+        assert any("no index is kept beside it" in note for note in memory.store.stats().notes)
     assert holds(Path(path).parent, "Zanzibar", "zanzibar") == []
     assert not Path(path + "-index").exists()
 
@@ -118,10 +118,10 @@ def test_rekeying_there_and_back(on_disk):
     for old, new, note in steps:
         with Memory(path, settings=PLAIN, key=old) as memory:
             memory.recall("Zanzibar")
-            memory.rekey(new)
+            memory.store.rekey(new)
             memory.remember(note)
             assert memory.recall("Zanzibar")[0].text == SECRET
-            assert memory.stats().encrypted == (new is not None)
+            assert memory.store.stats().encrypted == (new is not None)
         if new is not None:
             assert holds(Path(path).parent, "Zanzibar", "zanzibar") == []
             with pytest.raises(WrongKey):
@@ -136,7 +136,7 @@ def test_rekeying_waits_for_nobody_and_changes_nothing_where_another_has_the_fil
         other.recall("Zanzibar")
         with Memory(locked, settings=quick, key=KEY) as memory:
             with pytest.raises(StoreLocked):
-                memory.rekey(OTHER)
+                memory.store.rekey(OTHER)
             memory.remember("still there")
         assert len(other.list()) == 2
     assert len(texts(locked, KEY)) == 2
@@ -150,7 +150,7 @@ def test_a_process_killed_while_rekeying_leaves_the_old_key_or_the_new(path):
         "import sys\nfrom recallite import Memory, Settings\n"
         "memory = Memory(sys.argv[1], settings=Settings(embedder='none'), key=sys.argv[2])\n"
         "keys = [sys.argv[2], *sys.argv[3:]]\nprint('ready', flush=True)\n"
-        "while True:\n    keys.append(keys.pop(0)); memory.rekey(keys[0] or None)\n"
+        "while True:\n    keys.append(keys.pop(0)); memory.store.rekey(keys[0] or None)\n"
     )
     key, found = KEY, set()
     for after_ms in (5, 30, 60, 90, 130, 210):
@@ -210,7 +210,7 @@ def test_a_key_shows_nowhere(locked, capfd):
     with pytest.raises(TypeError):
         pickle.dumps(key)
     memory = Memory(locked, settings=PLAIN, key=KEY)
-    assert KEY not in repr(memory) + repr(vars(memory._engine.store)) + repr(memory.stats())
+    assert KEY not in repr(memory) + repr(vars(memory._engine.store)) + repr(memory.store.stats())
     memory.close()
     for wrong in ("raw:12", "nul\x00" + KEY, "\ud800" + KEY, 7):
         with pytest.raises((InvalidInput, WrongKey)) as refused:
@@ -224,7 +224,7 @@ def test_a_key_shows_nowhere(locked, capfd):
 def test_asynchronous(locked):
     async def use():
         async with AsyncMemory(locked, settings=PLAIN, key=KEY) as memory:
-            await memory.rekey(OTHER)
+            await memory.store.rekey(OTHER)
             return [record.text for record in await memory.list()]
 
     assert asyncio.run(use()) == [SECRET]
@@ -273,9 +273,9 @@ def test_what_would_lie_beside_it_in_the_clear_is_refused(path):
     with pytest.raises(InvalidInput, match="low_memory"):
         Memory(path, settings=Settings(embedder="none", low_memory=True), key=KEY)
     with Memory(":memory:", settings=PLAIN) as memory, pytest.raises(InvalidInput, match="no file"):
-        memory.rekey(KEY)
+        memory.store.rekey(KEY)
     with Memory(path, settings=PLAIN, key=KEY) as memory, pytest.raises(InvalidInput, match="whole file"):
-        memory.scoped("/a").rekey(OTHER)
+        memory.scoped("/a").store.rekey(OTHER)
 
 
 @plain

@@ -26,14 +26,14 @@ for number, (verb, error, kind) in enumerate(json.loads(sys.argv[2])):
     held = Memory(path, settings=plain)
     held.remember_many(f"text number {place} " + "word " * 50 for place in range(40))
     if verb == "list the checkpointed":
-        held.vacuum()
+        held.store.vacuum()
         held.close()
     calls = {
         "remember": lambda: held.remember("one more"),
         "list": lambda: Memory(path, settings=plain).list(),
         "list the checkpointed": lambda: Memory(path, settings=plain).list(),
         "open": lambda: Memory(path, settings=plain),
-        "backup": lambda: held.backup(folder / f"{number}-copy.db"),
+        "backup": lambda: held.store.backup(folder / f"{number}-copy.db"),
     }
     told.arm("fail", kinds=[kind], error=error, for_good=True)
     try:
@@ -43,7 +43,7 @@ for number, (verb, error, kind) in enumerate(json.loads(sys.argv[2])):
         answers.append([type(fault).__name__, str(fault)])
     told.disarm()
     with Memory(path, settings=plain) as after:
-        assert after.count() == 40 and after.verify().ok
+        assert after.count() == 40 and after.store.verify().ok
 print(json.dumps(answers))
 """
 _EXPECTED = {

@@ -43,7 +43,7 @@ def test_compress_agrees_with_a_table_worked_out_by_hand(memory):
             row, abs=1e-9
         )
         memory.episodes.log("next", importance=0.0)
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_a_cycle_is_idempotent_per_trigger_and_decay_never_compounds(memory):
@@ -71,9 +71,9 @@ def test_a_cycle_whose_trigger_was_pruned_is_still_run_only_once(memory):
 
 
 def test_without_episodes_nothing_is_written(memory):
-    before = state(memory), memory.stats().services
+    before = state(memory), memory.store.stats().services
     assert memory.consolidator.run("ada") == Cycle(agent="ada", scope="/agents/ada")
-    assert (state(memory), memory.stats().services) == before
+    assert (state(memory), memory.store.stats().services) == before
 
 
 @pytest.mark.parametrize(("worth", "recalls", "cycles"), [(0, 2, 0), (1, 2, 2), (10, 1, 10), (2.5, 2, 5)])
@@ -144,7 +144,7 @@ def test_recall_sees_what_a_cycle_did(either):
     either.consolidator.run()
     (hit,) = either.recall("sat on")
     assert hit.importance == pytest.approx(0.19)
-    assert either.verify().problems == ()
+    assert either.store.verify().problems == ()
 
 
 def test_what_recall_ranks_by_does_not_fade(either):
@@ -195,7 +195,7 @@ def test_facts_of_an_extractor_become_semantic_memories_linked_to_their_episodes
     either.episodes.log("more", agent="ada")
     assert either.consolidator.run("ada", extract=lambda _: ["Ada prefers tea"]).promoted == 0
     assert len(either.neighbors(tea.id)) == 2
-    assert either.verify().problems == ()
+    assert either.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_whatever_an_extractor_or_a_model_raises_can_be_stored(fault, error):
         assert [cycle.error for cycle in memory.consolidator.cycles()] == [error]
         memory.episodes.log("news")
         assert memory.consolidator.run(extract=extract).error == error
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(

@@ -134,5 +134,5 @@ def test_a_session_that_cannot_be_read_can_be_removed(edited, column):
 
 @pytest.mark.parametrize("column", ["text", "context"])
 def test_verify_counts_a_text_that_is_none(edited, column):
-    problems = [problem.name for problem in edited("record", column, "x'ff'").verify().problems]
+    problems = [problem.name for problem in edited("record", column, "x'ff'").store.verify().problems]
     assert "record whose text was changed outside Recallite" in problems

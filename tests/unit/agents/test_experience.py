@@ -130,14 +130,14 @@ def test_other_errors_are_not_similar(one, other):
     ],
 )
 def test_bad_experience_is_refused(memory, changes, message):
-    before = memory.stats().services
+    before = memory.store.stats().services
     with pytest.raises(InvalidInput, match=message):
         memory.experience.record(**{"task_type": "query", "tools": ["a"], "success": True, **changes})
-    assert memory.stats().services == before
+    assert memory.store.stats().services == before
 
 
 def test_bad_recoveries_and_questions_are_refused(memory):
-    before = state(memory), memory.stats().services
+    before = state(memory), memory.store.stats().services
     for call, message in (
         (lambda e: e.record_recovery(tool="", error="x", recovery="y"), "tool is ''"),
         (lambda e: e.record_recovery(tool="t", error=" ", recovery="y"), "error is ' '"),
@@ -148,7 +148,7 @@ def test_bad_recoveries_and_questions_are_refused(memory):
     ):
         with pytest.raises(InvalidInput, match=message):
             call(memory.experience)
-    assert (state(memory), memory.stats().services) == before
+    assert (state(memory), memory.store.stats().services) == before
 
 
 def test_small_words_do_not_make_errors_alike():

@@ -42,7 +42,7 @@ def test_a_name_is_unique_in_its_scope_and_saving_again_updates(either):
     assert bobs.id != first.id
     assert [each.description for each in either.procedures.list(agent="bob")] == ["Ask ada"]
     assert len(either.procedures.list()) == 2
-    assert either.verify().problems == ()
+    assert either.store.verify().problems == ()
 
 
 def test_procedures_are_found_by_what_they_say(either):

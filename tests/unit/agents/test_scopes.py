@@ -36,16 +36,16 @@ FULL = dict.fromkeys(NOTHING, 1)
 def test_forgetting_an_agents_scope_removes_all_that_services_keep_of_it(memory):
     fill(memory, "ada")
     fill(memory, "ad")
-    before = memory.scoped("/agents/ad").stats().services
+    before = memory.scoped("/agents/ad").store.stats().services
     gone = memory.forget(scope="/agents/ada")
     assert (gone.records, gone.services) == (4, 7)
-    assert memory.scoped("/agents/ada").stats().services == NOTHING
-    assert memory.scoped("/agents/ad").stats().services == before == FULL
+    assert memory.scoped("/agents/ada").store.stats().services == NOTHING
+    assert memory.scoped("/agents/ad").store.stats().services == before == FULL
     assert memory.sessions.search("secret", agent="ada") == []
     assert len(memory.sessions.search("secret")) == 1
     assert memory.procedures.list(agent="ada") == []
     assert memory.consolidator.cycles("ada") == []
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_forgetting_everything_leaves_nothing_and_a_filter_leaves_the_services(memory):
@@ -53,9 +53,9 @@ def test_forgetting_everything_leaves_nothing_and_a_filter_leaves_the_services(m
     fill(memory, None)
     memory.forget(scope="/", kinds=["episode"])
     memory.forget(kinds=["memory", "procedure"])
-    assert memory.stats().services["sessions"] == 2
+    assert memory.store.stats().services["sessions"] == 2
     assert memory.forget(scope="/").services == 14
-    assert memory.stats().services == NOTHING
+    assert memory.store.stats().services == NOTHING
     assert memory.count() == 0
 
 
@@ -63,8 +63,8 @@ def test_a_scoped_handle_forgets_its_own_only(memory):
     fill(memory, "ada")
     fill(memory, "bob")
     memory.scoped("/agents/ada").forget(scope="/")
-    assert memory.scoped("/agents/ada").stats().services == NOTHING
-    assert memory.scoped("/agents/bob").stats().services == FULL
+    assert memory.scoped("/agents/ada").store.stats().services == NOTHING
+    assert memory.scoped("/agents/bob").store.stats().services == FULL
 
 
 def test_a_scoped_handle_sees_nothing_outside_it(memory):
@@ -89,9 +89,9 @@ def test_a_scoped_handle_sees_nothing_outside_it(memory):
 def test_a_backup_carries_the_services(path, tmp_path):
     with Memory(path, settings=PLAIN) as memory:
         fill(memory, "ada")
-        services = memory.stats().services
-        copy = memory.backup(tmp_path / "copy.db")
+        services = memory.store.stats().services
+        copy = memory.store.backup(tmp_path / "copy.db")
     with Memory(copy, settings=PLAIN) as memory:
-        assert memory.stats().services == services == FULL
+        assert memory.store.stats().services == services == FULL
         assert memory.sessions.open("s", agent="ada").messages() == [{"role": "user", "content": "secret words"}]
         assert memory.procedures.get("a way", agent="ada").use_count == 1

@@ -63,7 +63,7 @@ def test_end_removes_the_session_and_may_leave_a_snapshot(memory):
     with pytest.raises(NotFound):
         session.messages()
     assert memory.sessions.open("s", agent="ada").messages() == []
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_sessions_are_listed_by_last_use_and_cleaned_up_by_age(memory):
@@ -126,7 +126,7 @@ def test_the_last_message_is_popped_and_all_are_cleared(memory):
     assert session.clear() == 0
     assert memory.sessions.search("architecture") == []
     assert session.append("user", "again") == 0
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
     session.end()
     for gone in (session.pop, session.clear):
         with pytest.raises(NotFound, match="no session 's' here"):
@@ -163,7 +163,7 @@ def test_limits_count_intact_messages(path):
         assert session.pop(skip_damaged=True) == MESSAGES[2]
         assert session.pop(skip_damaged=True) == MESSAGES[0]
         assert session.pop(skip_damaged=True) is None
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_a_session_ended_by_another_process_says_so(path):
@@ -269,9 +269,9 @@ def test_rebuild_makes_the_words_of_messages_again(path):
     other.execute("INSERT INTO session_fts (session_fts) VALUES ('delete-all')")
     other.close()
     with Memory(path, settings=PLAIN) as memory:
-        (problem,) = memory.verify().problems
+        (problem,) = memory.store.verify().problems
         assert (problem.name, problem.count) == ("message without words, or words without message", 5)
-        assert memory.rebuild().problems == ()
+        assert memory.store.rebuild().problems == ()
         assert [hit.position for hit in memory.sessions.search("risks")] == [3, 1]
-        memory.vacuum()
-        assert memory.verify().problems == ()
+        memory.store.vacuum()
+        assert memory.store.verify().problems == ()

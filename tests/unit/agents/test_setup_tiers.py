@@ -12,8 +12,8 @@ def test_enhanced_is_the_default_and_has_vectors():
     assert Settings().tier == "enhanced"
     with Memory(":memory:", settings=Settings(tier="enhanced")) as memory:
         memory.semantic.add("The film was wonderful")
-        assert memory.stats().vectors == 1
-        assert memory.stats().mode == "hybrid"
+        assert memory.store.stats().vectors == 1
+        assert memory.store.stats().mode == "hybrid"
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,20 @@ def test_every_verb_answers_as_the_sync_one(path, tmp_path):
                     scored(sync.recall(query, decay="none")) for query in ("red", "green")
                 ]
                 assert (await memory.get(changed.id)).text == sync.get(changed.id).text == "green berry"
-            assert (await memory.explain("green", changed.id)).returned
+            assert (await memory.review.explain("green", changed.id)).returned
             assert await memory.count() == 5
             assert len(await memory.list(limit=2)) == 2
             assert len(await memory.history(changed.id)) == 2
             assert [link.target for link in await memory.neighbors(stored.id)] == [ids[0]]
-            assert (await memory.stats()).records == 5
+            assert (await memory.store.stats()).records == 5
             assert (await memory.forget(ids[0])).records == 1
-            assert (await memory.verify()).ok
-            assert (await memory.rebuild()).ok
-            assert await memory.vacuum() >= 0
-            assert await memory.backup(tmp_path / "copy.db") == str(tmp_path / "copy.db")
-            assert set(await memory.warmup()) >= {"embedder", "index", "kernels"}
-            assert await memory.export(tmp_path / "out.jsonl") == 4
-            assert (await memory.import_(tmp_path / "out.jsonl")).skipped == 4
+            assert (await memory.store.verify()).ok
+            assert (await memory.store.rebuild()).ok
+            assert await memory.store.vacuum() >= 0
+            assert await memory.store.backup(tmp_path / "copy.db") == str(tmp_path / "copy.db")
+            assert set(await memory.store.warmup()) >= {"embedder", "index", "kernels"}
+            assert await memory.transfer.export(tmp_path / "out.jsonl") == 4
+            assert (await memory.transfer.import_(tmp_path / "out.jsonl")).skipped == 4
 
     run(main)
 
@@ -205,7 +205,7 @@ def test_a_cancelled_await_frees_the_caller_and_the_verb_ends_whole(path):
             await memory.remember("another")
             while await memory.count() < 2:
                 await asyncio.sleep(0)
-            assert (await memory.verify()).ok
+            assert (await memory.store.verify()).ok
 
     run(main)
 

@@ -259,7 +259,7 @@ def test_reeve_the_same_bytes_elsewhere_are_a_duplicate(memory, folder):
     assert len(memory.knowledge.list()) == 1
     again = memory.knowledge.ingest(folder, metadata={"team": "a"})
     assert outcomes(again) == [("copy.md", "updated"), ("guide.md", "duplicate")]
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_changed_document_replaces_its_chunks_and_keeps_those_it_still_has(memory, folder, embedder):
@@ -270,7 +270,7 @@ def test_a_changed_document_replaces_its_chunks_and_keeps_those_it_still_has(mem
     assert (again.outcome, again.id, again.chunks_created, again.chunks_deleted) == ("updated", first.id, 1, 1)
     assert len(embedder.embedded) == 1
     assert not any("penguins" in text for text in texts(memory))
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_moved_file_keeps_its_document(memory, folder, embedder):
@@ -314,7 +314,7 @@ def test_two_files_that_change_places_are_both_there(memory, folder):
     for query, name in (("penguins", "b.md"), ("volcanoes", "guide.md")):
         assert os.path.basename(memory.knowledge.search(query)[0].source.path) == name
     assert len(memory.knowledge.list()) == 2
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_copy_outlives_the_change_of_the_first(memory, folder):
@@ -345,9 +345,9 @@ def test_delete_leaves_nothing(memory, folder, by, monkeypatch):
     assert memory.knowledge.list() == []
     assert memory.count(kinds=["chunk"]) == 0
     assert memory.knowledge.search("penguins") == []
-    stats = memory.stats()
+    stats = memory.store.stats()
     assert (stats.vectors, stats.sources, stats.services["documents"]) == (0, 0, 0)
-    assert memory.verify().ok
+    assert memory.store.verify().ok
     with pytest.raises(NotFound, match="no document has the id or the source"):
         memory.knowledge.delete(document.id)
 
@@ -415,7 +415,7 @@ def test_without_an_embedder_keywords_find_and_vectors_come_later(memory, folder
     assert memory.knowledge.search("penguins")[0].metadata["headings"] == ["Use"]
     embedder.down = False
     memory.remember("a write embeds what waits")
-    assert memory.stats().pending == 0
+    assert memory.store.stats().pending == 0
 
 
 def test_the_bundled_model_finds_a_passage_by_meaning(embedded, folder):
@@ -443,12 +443,12 @@ def test_documents_survive_an_export(memory, folder, tmp_path):
     with open(folder / "notes.txt", "w") as file:
         file.write("notes of penguins")
     memory.scoped("/team").knowledge.ingest(folder, metadata={"version": "2.0"})
-    memory.export(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
     before = [(each.id, each.source, each.scope, each.metadata, each.chunks, each.created_at)
               for each in memory.knowledge.list()]  # fmt: skip
     with Memory(":memory:", embedder="none") as other:
         for _ in range(2):
-            other.import_(tmp_path / "all.jsonl")
+            other.transfer.import_(tmp_path / "all.jsonl")
             after = [(each.id, each.source, each.scope, each.metadata, each.chunks, each.created_at)
                      for each in other.knowledge.list()]  # fmt: skip
             assert after == before
@@ -458,29 +458,29 @@ def test_documents_survive_an_export(memory, folder, tmp_path):
         ]  # fmt: skip
         other.knowledge.delete(before[0][0])
         assert len(other.knowledge.list()) == 1
-        assert other.verify().ok
+        assert other.store.verify().ok
 
 
 def test_an_export_of_a_choice_has_no_documents_without_their_chunks(memory, folder, tmp_path):
     memory.knowledge.ingest(folder)
     memory.remember("a memory")
-    memory.export(tmp_path / "some.jsonl", kinds=["memory"])
-    memory.export(tmp_path / "chosen.jsonl", where={"importance": {"gte": 0.9}})
+    memory.transfer.export(tmp_path / "some.jsonl", kinds=["memory"])
+    memory.transfer.export(tmp_path / "chosen.jsonl", where={"importance": {"gte": 0.9}})
     for name in ("some", "chosen"):
         assert '"document"' not in (tmp_path / f"{name}.jsonl").read_text()
     for fields in ({}, {"where": {}}, {"kinds": ["chunk"]}, {"where": {"kind": "chunk"}}):
-        memory.export(tmp_path / "whole.jsonl", **fields)
+        memory.transfer.export(tmp_path / "whole.jsonl", **fields)
         assert (tmp_path / "whole.jsonl").read_text().count('{"document":') == len(memory.knowledge.list())
     (tmp_path / "alone.jsonl").write_text(
         '{"document": {"id": "d", "source": "a", "content_hash": "' + "00" * 32 + '", "media_type": "m", '
         '"size_bytes": 1}}\n'
     )
     with Memory(":memory:", embedder="none") as other:
-        other.import_(tmp_path / "alone.jsonl")
+        other.transfer.import_(tmp_path / "alone.jsonl")
         assert other.knowledge.list() == []
         (tmp_path / "alone.jsonl").write_text((tmp_path / "alone.jsonl").read_text().replace("00" * 32, "zz"))
         with pytest.raises(InvalidInput, match="line 1: content_hash"):
-            other.import_(tmp_path / "alone.jsonl")
+            other.transfer.import_(tmp_path / "alone.jsonl")
 
 
 def test_long_values_of_front_matter_are_not_copied_to_every_chunk(memory):
@@ -517,4 +517,4 @@ def test_a_file_of_any_time_is_ingested(memory, folder, moment_s):
     os.utime(folder / "far.md", (moment_s, moment_s))
     report = memory.knowledge.ingest(folder)
     assert any(each.source.endswith("far.md") and each.outcome == "created" for each in report.documents)
-    assert memory.verify().ok
+    assert memory.store.verify().ok

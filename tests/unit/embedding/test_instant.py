@@ -215,13 +215,13 @@ def test_a_store_moves_from_the_default_to_instant_and_back(tmp_path: Path, monk
     with Memory(path) as memory:
         with pytest.raises(EmbedderMismatch, match="instant"):
             memory.recall("a kitten")
-        assert memory.reembed() == 2
+        assert memory.store.reembed() == 2
         assert memory.recall("a kitten", mode="vector", limit=1)[0].id == cat.id
-        assert memory.stats().embedder == "instant"
+        assert memory.store.stats().embedder == "instant"
     with Memory(path, embedder="instant") as memory:
         assert memory.recall("a kitten", mode="vector", limit=1)[0].id == cat.id
     with Memory(path, settings=Settings(embedder="default")) as memory:
-        assert memory.reembed() == 2
+        assert memory.store.reembed() == 2
         assert memory.recall("a kitten", mode="vector", limit=1)[0].id == cat.id
 
 
@@ -266,4 +266,4 @@ def test_reranking_by_words_of_their_own() -> None:
         hits = memory.recall("striped zebra")
         assert hits[0].id == ids[0]
         assert hits[0].signals["rerank"] > 0
-        assert memory.stats().token_codes == 4
+        assert memory.store.stats().token_codes == 4

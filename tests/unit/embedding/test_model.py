@@ -193,5 +193,5 @@ def test_a_store_of_the_original_model_says_how_to_open_or_move_it(tmp_path: Pat
     with Memory(store, settings=original) as memory:
         assert len(memory.recall("Who has the key?", mode="vector")) == 1
     with Memory(store) as memory:
-        assert memory.reembed() == 1
+        assert memory.store.reembed() == 1
         assert len(memory.recall("Who has the key?", mode="vector")) == 1

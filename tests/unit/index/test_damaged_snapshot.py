@@ -96,7 +96,7 @@ def test_wrong_counts_in_a_header_with_the_right_checksum_are_seen(stored, path,
         wanted = answers(memory)
     with Memory(path, settings=FAST) as memory:
         assert answers(memory) == wanted
-        assert memory.stats().index["origin"] == "store"
+        assert memory.store.stats().index["origin"] == "store"
 
 
 def _first(value):
@@ -157,4 +157,4 @@ def _written(stored, header, arrays, path):
         wanted = answers(memory)
     with Memory(path, settings=FAST) as memory:
         assert answers(memory) == wanted
-        assert memory.stats().index["origin"] == "store"
+        assert memory.store.stats().index["origin"] == "store"

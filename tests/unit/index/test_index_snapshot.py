@@ -58,7 +58,7 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
 
 
 def origin(memory: Memory) -> str:
-    return memory.stats().index["origin"]
+    return memory.store.stats().index["origin"]
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_a_restored_backup_that_went_another_way_ignores_the_snapshot(stored, tm
     """Sequences alone agree again after as many commits; what they say does not."""
     copy = str(tmp_path / "copy.db")
     with Memory(stored, settings=FAST) as memory:
-        memory.backup(copy)
+        memory.store.backup(copy)
         memory.recall("apple")
         memory.remember_many([item(number) for number in range(100, 140)])
         memory.recall("apple")
@@ -256,11 +256,11 @@ def test_numbers_of_words_that_changed_make_it_useless(stored, verb):
     with Memory(stored, settings=FAST) as memory:
         memory.recall("apple")
     with Memory(stored, settings=PLAIN) as memory:
-        getattr(memory, verb)()
+        getattr(memory.store, verb)()
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "store"
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_forget_removes_it_before_it_returns(stored):
@@ -395,15 +395,15 @@ def test_columns_follow_what_others_write(stored):
     connection.execute("UPDATE record SET kind = 'own', position = 77 WHERE id = 4")
     connection.close()
     with Memory(stored, settings=PLAIN) as memory:
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
         assert [hit.kind for hit in memory.recall("apple berry cherry", kinds=["own"])] == ["own"]
     connection = raw(stored)
     connection.execute("DELETE FROM kind WHERE name = 'own'")
     connection.close()
     with Memory(stored, settings=PLAIN) as memory:
-        assert {problem.name for problem in memory.verify().problems} == {"record whose kind has no number"}
+        assert {problem.name for problem in memory.store.verify().problems} == {"record whose kind has no number"}
         assert memory.recall("apple berry cherry")
-        assert memory.rebuild().problems == ()
+        assert memory.store.rebuild().problems == ()
         assert [hit.kind for hit in memory.recall("apple berry cherry", kinds=["own"])] == ["own"]
 
 
@@ -461,4 +461,4 @@ def test_what_was_being_written_when_the_store_got_a_key_goes(path, monkeypatch)
 
 def test_files_of_large_arrays_and_a_key_exclude_each_other(path):
     with Memory(path, settings=LOW) as memory, pytest.raises(InvalidInput, match="low_memory"):
-        memory.rekey("a passphrase")
+        memory.store.rekey("a passphrase")

@@ -96,7 +96,7 @@ def test_any_sequence_of_changes(tmp_path_factory, sequence):
         for seed, change in enumerate(sequence):
             apply(memory, ids, seed, change)
         followed = answers(memory), told(memory)
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     with Memory(path, settings=fast) as reopened:
         assert (answers(reopened), told(reopened)) == followed
         assert {record.id for record in reopened.list(limit=None)} == set(ids)
@@ -193,7 +193,7 @@ def test_sources_of_one_name_in_two_scopes_are_two_sources(on_disk):
     on_disk.recall("apple")
     assert chain(on_disk) == {1: (-1, -1), 2: (-1, -1)}
     assert len(on_disk.recall("apple", group_by="source")) == 2
-    assert on_disk.stats().sources == 2
+    assert on_disk.store.stats().sources == 2
 
 
 def item(number: int) -> dict:
@@ -239,15 +239,15 @@ def test_a_long_text_is_found_by_any_of_its_parts(embedded):
     filler = "The committee met again and discussed the minutes of the previous meeting at length. " * 30
     long = embedded.remember(filler + "The astronaut repaired the telescope in orbit. " + filler)
     embedded.remember_many(["A recipe for onion soup.", "The dog sleeps in the garden."])
-    assert embedded.stats().vectors > 3
+    assert embedded.store.stats().vectors > 3
     best = embedded.recall("Who fixed the space telescope?", mode="vector", limit=1)[0]
     assert best.id == long.id
     assert len(embedded.recall("committee meeting", mode="vector", limit=10)) == 3, "one hit a record, not a part"
     embedded.update(long.id, text="Nothing of that is left.")
-    assert embedded.stats().vectors - embedded.stats().versions > 0
+    assert embedded.store.stats().vectors - embedded.store.stats().versions > 0
     assert embedded.recall("space telescope", mode="vector", limit=1)[0].signals["cosine"] < 0.5
     embedded.forget(long.id)
-    assert embedded.stats().vectors == 2
+    assert embedded.store.stats().vectors == 2
 
 
 def test_many_parts_of_one_record_do_not_crowd_others_out(memory):
@@ -261,7 +261,7 @@ def test_many_parts_of_one_record_do_not_crowd_others_out(memory):
             "FROM vector WHERE record_id = 1 AND part = 0",
             [(part,) for part in range(1, 3000)],
         )
-    memory.rebuild()
+    memory.store.rebuild()
     found = memory.recall("", vector=near, mode="vector", limit=31)
     assert found[0].id == crowd.id
     assert {hit.id for hit in found} == {crowd.id, *others}

@@ -63,9 +63,9 @@ def test_another_process_sees_codes_that_reembed_adds_and_removes(path):
         memory.remember_many(TEXTS)
         assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
         with Memory(path, embedder=TokenWords()) as other:
-            assert other.reembed() == 4
+            assert other.store.reembed() == 4
         assert memory.recall("striped zebra")[0].signals["rerank"] > 0
-        memory.reembed()
+        memory.store.reembed()
         assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
 
 

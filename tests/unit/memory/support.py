@@ -37,7 +37,7 @@ def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
 
 def state(memory: Memory) -> tuple[int, int]:
     """What any write would change: how many memories, and the feed's sequence."""
-    return memory.count(), memory.stats().sequence
+    return memory.count(), memory.store.stats().sequence
 
 
 def scored(hits: list[Hit], digits: int = 5) -> list[tuple[str, float]]:

@@ -30,7 +30,7 @@ def on_disk(path):
 
 def found(memory, *checks):
     """Findings as (check, text, verb)."""
-    return [(each.check, each.text, each.verb) for each in memory.audit(checks or None).findings]
+    return [(each.check, each.text, each.verb) for each in memory.review.audit(checks or None).findings]
 
 
 def test_a_clean_memory_has_no_findings(memory):
@@ -51,7 +51,7 @@ def test_duplicates_leave_the_first_or_the_pinned_one(memory):
     memory.remember("Ada likes tea")
     pinned = memory.remember("Ada likes tea", pinned=True)
     assert [text for _, text, _ in found(memory, "duplicates")] == ["We use MySQL", "Ada likes tea"]
-    assert all(each.mended for each in memory.audit(["duplicates"], mend=True).findings)
+    assert all(each.mended for each in memory.review.audit(["duplicates"], mend=True).findings)
     left = memory.list(limit=None)
     assert {kept.id, pinned.id} <= {each.id for each in left}
     assert len(left) == 3
@@ -70,7 +70,7 @@ def test_what_others_change_meanwhile_is_left_alone(on_disk, meanwhile):
             else:
                 on_disk.update((spare if "spare" in meanwhile else first).id, text="We use PostgreSQL")
 
-    (finding,) = on_disk.audit(["duplicates"], mend=True, on_progress=change).findings
+    (finding,) = on_disk.review.audit(["duplicates"], mend=True, on_progress=change).findings
     assert done
     assert (finding.id, finding.mended) == (spare.id, False)
     assert on_disk.get(spare.id).text == ("We use PostgreSQL" if "spare" in meanwhile else "We use MySQL")
@@ -80,7 +80,7 @@ def test_the_times_of_a_duplicate_go_to_the_one_that_stays(memory):
     memory.remember("We use MySQL", created_at="2026-01-01T00:00:00Z")
     memory.remember("We use MySQL", created_at="2026-02-01T00:00:00Z")
     memory.remember("We use MySQL", created_at="2026-03-01T00:00:00Z")
-    memory.audit(["duplicates"], mend=True)
+    memory.review.audit(["duplicates"], mend=True)
     (left,) = memory.list()
     assert (left.occurrences, [each.month for each in left.occurred_at]) == (3, [1, 2, 3])
 
@@ -89,7 +89,7 @@ def test_a_duplicate_in_whose_place_nothing_may_stand_again_is_kept(memory):
     old = memory.remember("We use PostgreSQL")
     memory.remember("We use MySQL")
     spare = memory.remember("We use MySQL", supersedes=old.id)
-    (finding,) = memory.audit(["duplicates"], mend=True).findings
+    (finding,) = memory.review.audit(["duplicates"], mend=True).findings
     assert (finding.other, finding.mended) == (spare.id, True)
     assert [each.id for each in memory.list()] == [spare.id]
 
@@ -98,9 +98,9 @@ def test_near_duplicates_are_found_by_their_words(memory):
     kept = memory.remember("We use MySQL in production")
     spare = memory.remember("we're using MySQL in production")
     memory.remember("The plants are watered on Fridays")
-    (finding,) = memory.audit(["near-duplicates"]).findings
+    (finding,) = memory.review.audit(["near-duplicates"]).findings
     assert (finding.id, finding.other, finding.other_text, finding.verb) == (spare.id, kept.id, kept.text, "forget")
-    memory.audit(["near-duplicates"], mend=True)
+    memory.review.audit(["near-duplicates"], mend=True)
     assert (memory.count(), memory.get(kept.id).occurrences) == (2, 2)
     assert found(memory, "near-duplicates", "duplicates") == []
 
@@ -110,14 +110,14 @@ def test_what_is_out_of_date_is_superseded(memory):
     new = memory.remember("Dana lives in Bergen now")
     memory.remember("Dana speaks Norwegian")
     memory.remember("Dana speaks Dutch")
-    (finding,) = memory.audit(["contradictions"]).findings
+    (finding,) = memory.review.audit(["contradictions"]).findings
     assert (finding.id, finding.other, finding.verb) == (old.id, new.id, "supersede")
     assert finding.reason.startswith("is out of date by a later one (0.")
-    (done,) = memory.audit(["contradictions"], mend=True).findings
+    (done,) = memory.review.audit(["contradictions"], mend=True).findings
     assert done.mended
     assert memory.get(old.id).superseded_by == (new.id,)
     assert found(memory, "contradictions") == []
-    report = memory.audit(["junk"])
+    report = memory.review.audit(["junk"])
     assert (report.records, report.superseded) == (4, 1)
 
 
@@ -125,7 +125,7 @@ def test_contradictions_of_the_links_are_for_a_person(memory):
     one = memory.remember("The roof is flat", created_at=LONG_AGO)
     two = memory.remember("It has a ridge and gables")
     memory.link(two.id, one.id, type="contradicts", strength=0.7)
-    (finding,) = memory.audit(["contradictions"], mend=True).findings
+    (finding,) = memory.review.audit(["contradictions"], mend=True).findings
     assert (finding.id, finding.other, finding.verb, finding.mended) == (one.id, two.id, None, False)
     assert "contradict each other (0.70)" in finding.reason
     memory.link(one.id, two.id, type="elaborates")
@@ -140,7 +140,7 @@ def test_what_is_superseded_is_reviewed_by_name(memory):
     new = memory.remember("Dana lives in Bergen now", created_at="2026-06-10T00:00:00Z")
     assert found(memory, "superseded") == []
     memory.supersede(old.id, new.id, reason="she said so", strength=0.9)
-    (finding,) = memory.audit(["superseded"], mend=True).findings
+    (finding,) = memory.review.audit(["superseded"], mend=True).findings
     assert (finding.id, finding.other, finding.other_text) == (old.id, new.id, new.text)
     assert finding.reason == "is superseded since 2026-06-10 (0.90, she said so); restore undoes it"
     assert (finding.verb, finding.mended) == (None, False)
@@ -152,8 +152,8 @@ def test_secrets_in_superseded_memories_are_found(memory):
     secret = "The key is AKIAIOSFODNN7EXAMPLE"
     old = memory.remember(secret)
     memory.remember("The key is in the vault", supersedes=old.id)
-    assert [each.id for each in memory.audit(["secrets"]).findings] == [old.id]
-    memory.audit(["secrets"], mend=True)
+    assert [each.id for each in memory.review.audit(["secrets"]).findings] == [old.id]
+    memory.review.audit(["secrets"], mend=True)
     assert "AKIA" not in memory.get(old.id).text
 
 
@@ -170,7 +170,7 @@ def test_stale_and_expired(memory):
         ("stale", "Ada meets Bob next week", "expire"),
         ("stale", "Pinned until tomorrow", None),
     ]
-    memory.audit(["stale", "expired"], mend=True)
+    memory.review.audit(["stale", "expired"], mend=True)
     assert sorted(each.text for each in memory.list(limit=None)) == [
         "A thought of some weight", "Ada meets Carol next week", "Pinned until tomorrow",
     ]  # fmt: skip
@@ -207,29 +207,29 @@ def test_short_facts_are_not(memory, text):
 def test_a_scoped_handle_audits_what_it_may_see(memory):
     memory.remember("hello", scope="/a")
     memory.remember("hello", scope="/b")
-    assert len(memory.scoped("/a").audit().findings) == 1
-    memory.scoped("/a").audit(["junk"], mend=True)
+    assert len(memory.scoped("/a").review.audit().findings) == 1
+    memory.scoped("/a").review.audit(["junk"], mend=True)
     assert [each.scope for each in memory.list()] == ["/b"]
 
 
 def test_bad_calls_change_nothing(memory):
     memory.remember("hello")
     with pytest.raises(InvalidInput, match="there is no check 'dust': use duplicates"):
-        memory.audit(["dust"])
+        memory.review.audit(["dust"])
     with pytest.raises(InvalidInput, match="mend needs the names"):
-        memory.audit(mend=True)
+        memory.review.audit(mend=True)
     with pytest.raises(InvalidInput, match="mend is 1"):
-        memory.audit(["junk"], mend=1)
+        memory.review.audit(["junk"], mend=1)
     assert memory.count() == 1
 
 
 def test_every_check_has_its_verb(memory):
-    assert memory.audit(list(CHECKS)).records == 0
+    assert memory.review.audit(list(CHECKS)).records == 0
 
 
 def test_documents_and_procedures_are_not_changed_by_it(path):
     with Memory(path, settings=Settings(embedder="none")) as memory:
         memory.knowledge.ingest(b"hello\n", name="hello.md")
         memory.procedures.save("greet", "hello")
-        memory.audit(["junk", "duplicates"], mend=True)
+        memory.review.audit(["junk", "duplicates"], mend=True)
         assert len(memory.knowledge.list()) == 1

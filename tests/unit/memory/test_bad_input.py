@@ -134,7 +134,7 @@ def test_remember_refuses(kept, arguments, error, said):
     with pytest.raises(RecalliteError):
         kept.remember_many(["good", {"text": "a text", **arguments}])
     assert state(kept) == before
-    assert kept.verify().problems == ()
+    assert kept.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_unusual_but_good_input_is_stored_as_it_is(memory):
         "\x01 control", "x" * 999_999, "\ufffe noncharacter", "  spaces around  ",
     ):  # fmt: skip
         assert memory.get(memory.remember(text).id).text == text
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_any_finite_vector_is_stored_at_unit_length(memory, vector):
         values = [np.frombuffer(value, "<f4") for (value,) in reader.connection.execute("SELECT value FROM vector")]
     assert [float(np.linalg.norm(value)) for value in values] == pytest.approx([1.0] * 3, abs=1e-5)
     assert np.ptp(np.stack(values), axis=0).max() < 1e-6
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_read_only_arrays_and_later_changes_of_a_given_vector_do_no_harm(memory):
@@ -294,7 +294,7 @@ def test_members_of_a_str_enum_are_their_values(memory):
     memory.sessions.open(Label.SESSION).append(Label.SESSION, Label.TOPIC)
     assert type(memory.sessions.get(Label.SESSION).id) is str
     assert memory.sessions.get("s").messages() == [{"role": "s", "content": "plans"}]
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_metadata_is_a_copy_as_json_keeps_it(memory):
@@ -328,7 +328,7 @@ def test_a_query_has_at_most_100_000_characters(memory):
     assert [hit.text for hit in memory.recall(longest)] == ["The harbour is closed."]
     id = memory.list()[0].id
     for ask in (
-        memory.recall, lambda query: memory.recall_many(["a", query]), lambda query: memory.explain(query, id),
+        memory.recall, lambda query: memory.recall_many(["a", query]), lambda query: memory.review.explain(query, id),
         memory.knowledge.search, memory.knowledge.context, memory.sessions.search, memory.semantic.search,
         memory.procedures.search, lambda query: memory.bootstrap(None, query),
         lambda query: memory.recall(query, long_query_chars=200),

@@ -58,9 +58,9 @@ def test_the_same_relations_as_at_once():
         with Memory(":memory:", settings=PLAIN) as memory:
             paused(memory).remember_many(texts, policy=policy)
             waiting = len(texts) if policy.compare == "later" else 0
-            assert memory.stats().to_compare == waiting
-            assert memory.catch_up() == waiting
-            assert (memory.stats().to_compare, memory.verify().problems) == (0, ())
+            assert memory.store.stats().to_compare == waiting
+            assert memory.store.catch_up() == waiting
+            assert (memory.store.stats().to_compare, memory.store.verify().problems) == (0, ())
             found.append(relations(memory))
     assert found[0] == found[1]
     assert len(found[0][0]) >= 4
@@ -68,7 +68,7 @@ def test_the_same_relations_as_at_once():
 
 def test_few_are_compared_at_once(memory):
     memory.remember_many(dated([PAIRS[0][0], *unrelated(MANY - 3), PAIRS[0][1]]))
-    assert memory.stats().to_compare == 0
+    assert memory.store.stats().to_compare == 0
     assert relations(memory)[0] == {PAIRS[0]}
 
 
@@ -77,13 +77,13 @@ def test_a_repeated_text_is_counted_at_once(memory):
     ids = memory.remember_many([*unrelated(), "shelf 5 of the cellar holds 35 jars of plum jam."])
     assert ids[-1] == ids[5]
     assert [memory.get(ids[place]).occurrences for place in (3, 4, 5)] == [2, 1, 2]
-    assert memory.stats().records == MANY
+    assert memory.store.stats().records == MANY
 
 
 def test_what_was_said_again_is_the_last_word(memory):
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, new, *unrelated(), old]))
-    memory.catch_up()
+    memory.store.catch_up()
     assert relations(memory)[0] == {(new, old)}
 
 
@@ -91,10 +91,10 @@ def test_what_is_written_meanwhile_stands_after_what_waits(memory):
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated()]))
     memory.remember(new)
-    assert memory.stats().superseded == 0
-    memory.catch_up()
+    assert memory.store.stats().superseded == 0
+    memory.store.catch_up()
     assert relations(memory)[0] == {(old, new)}
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_recall_puts_first_what_holds_now_while_it_waits(memory):
@@ -112,10 +112,10 @@ def test_another_process_goes_on(path):
     with Memory(path, settings=PLAIN) as memory:
         paused(memory).remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
     with Memory(path, settings=PLAIN) as memory:
-        assert memory.stats().to_compare == MANY + 2
+        assert memory.store.stats().to_compare == MANY + 2
         memory.recall("plum jam")
         memory._engine.comparing.wait(30)
-        assert memory.stats().to_compare == 0
+        assert memory.store.stats().to_compare == 0
         assert relations(memory)[0] == {PAIRS[0]}
 
 
@@ -133,10 +133,14 @@ def test_a_step_that_fails_is_done_again(memory, monkeypatch):
 
     monkeypatch.setattr(catching_up, "_compare_next", fails_at_the_third)
     with pytest.raises(OSError, match="gone"):
-        memory.catch_up()
-    assert memory.stats().to_compare == MANY + 2 - 32
-    memory.catch_up()
-    assert (memory.stats().to_compare, memory.stats().superseded, memory.verify().problems) == (0, 1, ())
+        memory.store.catch_up()
+    assert memory.store.stats().to_compare == MANY + 2 - 32
+    memory.store.catch_up()
+    assert (memory.store.stats().to_compare, memory.store.stats().superseded, memory.store.verify().problems) == (
+        0,
+        1,
+        (),
+    )
 
 
 def test_what_waits_may_be_changed_and_forgotten(memory):
@@ -144,23 +148,23 @@ def test_what_waits_may_be_changed_and_forgotten(memory):
     ids = paused(memory).remember_many(dated([old, *unrelated(), "Nothing yet"]))
     memory.update(ids[-1], text=new)
     memory.forget(ids[1:10])
-    assert memory.verify().problems == ()
-    memory.catch_up()
-    assert (memory.stats().to_compare, memory.verify().problems) == (0, ())
+    assert memory.store.verify().problems == ()
+    memory.store.catch_up()
+    assert (memory.store.stats().to_compare, memory.store.verify().problems) == (0, ())
     assert memory.get(ids[0]).superseded_by in ((), (ids[-1],))
 
 
 def test_a_copy_and_a_rebuild_keep_what_waits(path, tmp_path):
     with Memory(path, settings=PLAIN) as memory:
         paused(memory).remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
-        assert memory.rebuild().problems == ()
+        assert memory.store.rebuild().problems == ()
     other = str(tmp_path / "copy.db")
     copy_store(path, other)
     with Memory(other, settings=PLAIN) as memory:
-        assert paused(memory).stats().to_compare == MANY + 2
-        memory.catch_up()
+        assert paused(memory).store.stats().to_compare == MANY + 2
+        memory.store.catch_up()
         assert relations(memory)[0] == {PAIRS[0]}
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_inside_a_transaction_it_waits_for_a_later_write(memory):
@@ -168,7 +172,7 @@ def test_inside_a_transaction_it_waits_for_a_later_write(memory):
         memory.remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
     memory.remember("One more")
     memory._engine.comparing.wait(30)
-    assert (memory.stats().to_compare, memory.stats().superseded) == (0, 1)
+    assert (memory.store.stats().to_compare, memory.store.stats().superseded) == (0, 1)
 
 
 def test_a_record_with_an_id_of_its_own_repeats_no_other():
@@ -176,5 +180,5 @@ def test_a_record_with_an_id_of_its_own_repeats_no_other():
     for policy in (NOW, WritePolicy()):
         with Memory(":memory:", settings=PLAIN) as memory:
             paused(memory).remember_many([*items, *unrelated()], policy=policy)
-            memory.catch_up()
+            memory.store.catch_up()
             assert (memory.get("a").superseded_by, memory.get("b").occurrences) == ((), 1)

@@ -34,7 +34,7 @@ def test_another_value_of_the_same_thing_supersedes_the_old(memory):
     (link,) = memory.neighbors(new.id, types=["supersedes"])
     assert (link.target, link.reason) == (old.id, "another value")
     assert 0 < link.strength <= 1
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_a_supersession_that_was_detected_can_be_undone(memory):
@@ -85,7 +85,7 @@ def test_a_batch_does_what_single_writes_do(memory, path):
             }
 
         assert told(memory, bulk_ids) == told(single, ones)
-        assert memory.verify().problems == single.verify().problems == ()
+        assert memory.store.verify().problems == single.store.verify().problems == ()
 
 
 def test_candidates_read_ahead_are_those_of_the_moment(tmp_path, monkeypatch):
@@ -271,7 +271,7 @@ def test_a_date_in_a_text_is_not_the_time_of_saying_it(memory):
     old = memory.remember("The exam is on 4 May 2031")
     new = memory.remember("The exam is on 3 May 2031 now")
     assert new.supersedes == (old.id,)
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 # ── where it looks ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -296,9 +296,9 @@ def test_of_many_about_one_thing_the_current_one_is_found(memory):
 def test_an_import_restores_what_was_exported(memory, path, tmp_path):
     memory.remember_many([OSLO, OSLO], policy=ONLY_STORES)
     memory.remember_many(["Eve works at Acme", "Eve works at Globex"], policy=ONLY_STORES)
-    memory.export(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
     with Memory(path, settings=PLAIN) as other:
-        other.import_(tmp_path / "all.jsonl")
+        other.transfer.import_(tmp_path / "all.jsonl")
         assert sorted(texts(other)) == sorted(texts(memory))
         assert other.count() == 4
 

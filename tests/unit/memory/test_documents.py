@@ -90,7 +90,7 @@ def test_unchanged_chunks_keep_their_records_and_are_not_embedded_again(memory, 
     assert stored(memory) == {"a.md": [(0, "four birds"), (1, "two dogs"), (2, "one cat")]}
     (hit,) = memory.recall("cat", limit=1)
     assert (hit.source.path, hit.source.lines, hit.source.position) == ("a.md", (3, 3), 2)
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_equal_chunks_of_one_document_are_all_kept(memory):
@@ -138,8 +138,8 @@ def test_chunks_wait_for_an_embedder_that_is_down(memory, embedder):
     assert written.pending == 1
     assert [hit.text for hit in memory.recall("cat", mode="keyword")] == ["one cat"]
     embedder.failing = False
-    assert memory.reembed() == 1
-    assert memory.stats().pending == 0
+    assert memory.store.reembed() == 1
+    assert memory.store.stats().pending == 0
 
 
 def test_delete_leaves_nothing_behind(memory):
@@ -151,7 +151,7 @@ def test_delete_leaves_nothing_behind(memory):
             "(SELECT count(*) FROM source), (SELECT count(*) FROM document)"
         ).fetchone()
     assert left == (1, 1, 1, 1, 1)
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_forgetting_a_scope_takes_its_documents_along(memory):
@@ -169,7 +169,7 @@ def test_a_document_whose_chunks_are_forgotten_goes_with_the_last(memory):
     assert (row.chunks, row.chunking) == (1, "")  # cut anew when it is next read
     memory.forget(second.id)
     assert stored(memory) == {"e.md": []}
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_the_cache_is_truly_least_recently_used(memory, embedder):
@@ -193,7 +193,7 @@ def test_another_embedder_uses_no_vectors_of_the_first(tmp_path, embedder):
     other = Letters()
     other.fingerprint = "letters:2"
     with Memory(path, embedder=other) as memory:
-        memory.reembed()
+        memory.store.reembed()
         other.embedded.clear()
         (written,) = write(memory, document("b.md", "aaa"), cache=CachePolicy())
         assert (written.embeddings_cached, written.embeddings_computed, len(other.embedded)) == (0, 1, 1)
@@ -233,7 +233,7 @@ def test_two_writers_of_one_document_leave_one_of_the_two(tmp_path, embedder):
         (written,) = write(one, document("a.md", "one", "two", "three"))
         assert written.chunks_created == 3
         assert stored(two) == {"a.md": [(0, "one"), (1, "two"), (2, "three")]}
-        assert one.verify().ok
+        assert one.store.verify().ok
 
 
 def test_that_a_file_was_read_and_found_the_same_is_noted_alone(memory):
@@ -257,8 +257,8 @@ def test_vectors_are_kept_where_a_commit_is_tried_again(memory, monkeypatch):
     monkeypatch.setattr(writing, "_commit", late)
     write(memory, document("a.md", "one cat"), document("b.md", "two dogs"))
     assert len(tried) == 3
-    assert memory.stats().vectors == 2
-    assert memory.verify().ok
+    assert memory.store.stats().vectors == 2
+    assert memory.store.verify().ok
 
 
 def test_a_chunk_is_changed_through_its_document_alone(memory):

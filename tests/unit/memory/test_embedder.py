@@ -23,13 +23,13 @@ def test_a_memory_whose_embedding_failed_is_kept_found_by_keyword_and_embedded_l
         stored = memory.remember("the striped zebra")
         many = memory.remember_many(["a tall giraffe", "a grey elephant"])
         assert stored.embedding_state == "pending"
-        assert memory.stats().pending == 3
+        assert memory.store.stats().pending == 3
         hits = memory.recall("zebra")
         assert [hit.id for hit in hits] == [stored.id]
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
         embedder.fail = None
         memory.remember("the embedder is back")
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0
         assert {memory.get(each).embedding_state for each in [stored.id, *many]} == {"embedded"}
         found = memory.recall("tall giraffe", mode="vector", limit=1)[0]
         assert (found.id, found.signals["cosine"] > 0.7) == (many[0], True)
@@ -59,7 +59,7 @@ def test_an_update_whose_embedding_failed_is_kept(fail):
         assert (changed.text, changed.embedding_state) == ("the second wording", "pending")
         assert [hit.text for hit in memory.recall("wording")] == ["the second wording"]
         embedder.fail = None
-        memory.rebuild()
+        memory.store.rebuild()
         assert memory.get(stored.id).embedding_state == "embedded"
         assert [version.text for version in memory.history(stored.id)] == ["the first text", "the second wording"]
 
@@ -72,7 +72,7 @@ def test_what_waits_is_embedded_when_the_file_is_opened_with_a_working_embedder(
         memory.remember_many([f"waiting number{number}" for number in range(10)])
     with Memory(path, embedder=WordEmbedder()) as memory:
         memory.remember("one more")
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0
         assert memory.recall("waiting number7", mode="vector", limit=1)[0].text == "waiting number7"
 
 
@@ -112,16 +112,16 @@ class Misfit(WordEmbedder):
 def test_what_an_embedder_returns_is_checked_before_it_is_stored(path, wrong):
     with Memory(path, embedder=Misfit(wrong)) as memory:
         ids = memory.remember_many(["the zebra", "the giraffe"])
-        assert memory.stats().vectors == 0
-        assert memory.verify().problems == ()
+        assert memory.store.stats().vectors == 0
+        assert memory.store.verify().problems == ()
         assert [hit.id for hit in memory.recall("giraffe", mode="keyword")] == [ids[1]]
 
 
 def test_float64_from_an_embedder_is_taken(path):
     with Memory(path, embedder=Misfit("dtype")) as memory:
         memory.remember("the zebra")
-        assert memory.verify().problems == ()
-        assert memory.stats().vectors == 1
+        assert memory.store.verify().problems == ()
+        assert memory.store.stats().vectors == 1
 
 
 def test_a_base_exception_of_the_embedder_stores_nothing(path):
@@ -198,13 +198,13 @@ def test_reembed_moves_to_another_embedder(path):
         memory.link(ids[0], ids[1])
     told = []
     with Memory(path, embedder=WordEmbedder("other", 24)) as memory:
-        assert memory.reembed(on_progress=lambda done, total: told.append((done, total))) == 21
+        assert memory.store.reembed(on_progress=lambda done, total: told.append((done, total))) == 21
         assert told[-1] == (21, 21)
-        figures = memory.stats()
+        figures = memory.store.stats()
         assert (figures.embedder, figures.dimension, figures.vectors, figures.pending) == ("other", 24, 21, 0)
         assert memory.recall("word7", mode="vector", limit=1)[0].id == ids[7]
-        assert memory.verify().problems == ()
-        assert memory.reembed() == 0
+        assert memory.store.verify().problems == ()
+        assert memory.store.reembed() == 0
         memory.remember("written after")
         assert len(memory.history(ids[0])) == 2
 
@@ -213,14 +213,14 @@ def test_reembed_gives_vectors_to_what_was_stored_without(path):
     with Memory(path, settings=PLAIN) as memory:
         ids = memory.remember_many(["the zebra", "the giraffe"])
     with Memory(path, embedder=WordEmbedder()) as memory:
-        assert memory.reembed() == 2
+        assert memory.store.reembed() == 2
         assert memory.recall("the zebra", mode="vector", limit=1)[0].id == ids[0]
 
 
 def test_reembed_without_an_embedder_is_refused(memory):
     memory.remember("x")
     with pytest.raises(EmbedderMissing):
-        memory.reembed()
+        memory.store.reembed()
 
 
 @pytest.mark.parametrize("dimension", [16, 24])
@@ -234,7 +234,7 @@ def test_a_recall_that_a_reembed_overtakes_never_mixes_two_models(path, dimensio
             if self.armed:
                 self.armed = False
                 with Memory(path, embedder=WordEmbedder("other", dimension)) as mover:
-                    mover.reembed()
+                    mover.store.reembed()
             return super().embed(texts)
 
     embedder = Overtaken()
@@ -244,7 +244,7 @@ def test_a_recall_that_a_reembed_overtakes_never_mixes_two_models(path, dimensio
         with pytest.raises(EmbedderMismatch, match="other"):
             memory.recall("zebra")
     with Memory(path, embedder=WordEmbedder("other", dimension)) as memory:
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 @pytest.mark.parametrize("dimension", [16, 24])
@@ -256,7 +256,7 @@ def test_a_write_that_a_reembed_overtakes_is_refused_whole(path, dimension):
             if self.armed:
                 self.armed = False
                 with Memory(path, embedder=WordEmbedder("other", dimension)) as mover:
-                    mover.reembed()
+                    mover.store.reembed()
             return super().embed(texts)
 
     embedder = Overtaken()
@@ -272,7 +272,7 @@ def test_a_write_that_a_reembed_overtakes_is_refused_whole(path, dimension):
             assert (memory.count(), memory.get(stored.id).text) == (1, "the zebra")
             with Memory(path, embedder=embedder) as back:
                 embedder.armed = False
-                back.reembed()
+                back.store.reembed()
 
 
 @pytest.mark.parametrize(

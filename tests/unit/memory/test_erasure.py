@@ -61,7 +61,7 @@ def test_nothing_is_left_in_any_byte_of_the_files(path):
         counted = {"record": 2, "link": 1, "tag": 1, "record_tag": 2, "scope": 1, "source": 1, "vector": 2}
         assert {table: receipt.removed[table] for table in counted} == counted
         assert receipt.files == {file.name: file.stat().st_size for file in files_of(path)}
-        assert memory.verify().ok
+        assert memory.store.verify().ok
         assert memory.recall("Which ship left the harbour?")
         assert memory.count() == 200
 
@@ -87,7 +87,7 @@ def test_a_reader_of_an_older_state_makes_it_incomplete(path):
         assert "its WAL could not be emptied" in receipt.problems[0]
         assert "are left in" in receipt.problems[1]
         reader.close()
-        memory.vacuum()
+        memory.store.vacuum()
         assert [secret for file in files_of(path) for secret in SECRETS if secret in file.read_bytes()] == []
 
 
@@ -107,7 +107,7 @@ def test_a_scope_goes_with_its_services_and_its_name(path):
         assert [word for word in (b"oathouse", b"agents/ada", b"blue drawer") if word in held] == []
         assert memory.remember("A new scope takes a number again", scope="/agents/grace").scope == "/agents/grace"
         assert [hit.text for hit in memory.recall("ship harbour")][:1] == ["The ship left the harbour"]
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_another_handle_finds_what_is_left(path):

@@ -20,7 +20,7 @@ def opened(path=":memory:", embedder=None):
 
 def exported(memory, **options):
     stream = io.StringIO()
-    memory.export(stream, **options)
+    memory.transfer.export(stream, **options)
     return stream.getvalue()
 
 
@@ -59,12 +59,12 @@ def test_jsonl_comes_back_byte_for_byte(batch_size):
         first, *_ = fill(memory)
         touched(memory, first.id)
         text = exported(memory)
-        receipt = other.import_(io.StringIO(text), batch_size=batch_size)
+        receipt = other.transfer.import_(io.StringIO(text), batch_size=batch_size)
         assert (receipt.records, receipt.skipped, receipt.links) == (4, 0, 2)
         assert exported(other) == text
         assert [each.text for each in other.history(first.id)] == [each.text for each in memory.history(first.id)]
         assert other.get(first.id).access_count == 2
-        assert other.verify().ok
+        assert other.store.verify().ok
 
 
 def test_vectors_come_back_byte_for_byte_and_are_not_made_again():
@@ -74,44 +74,44 @@ def test_vectors_come_back_byte_for_byte_and_are_not_made_again():
         text = exported(memory, vectors=True)
         assert '"vectors":["' in text
         embedded = len(embedder.texts)
-        other.import_(io.StringIO(text))
+        other.transfer.import_(io.StringIO(text))
         assert len(embedder.texts) == embedded
         assert exported(other, vectors=True) == text
-        assert other.verify().ok
+        assert other.store.verify().ok
 
 
 def test_vectors_of_another_embedder_are_made_anew():
     with opened(embedder=WordEmbedder()) as memory, opened(embedder=WordEmbedder("others")) as other:
         fill(memory)
-        other.import_(io.StringIO(exported(memory, vectors=True)))
+        other.transfer.import_(io.StringIO(exported(memory, vectors=True)))
         assert json.loads(exported(other).splitlines()[0])["embedder"]["fingerprint"] == "others:16"
-        assert other.stats().vectors == memory.stats().vectors
-        assert other.verify().ok
+        assert other.store.stats().vectors == memory.store.stats().vectors
+        assert other.store.verify().ok
 
 
 def test_vectors_survive_a_store_without_an_embedder():
     with opened(embedder=WordEmbedder()) as memory, opened() as other:
         fill(memory)
         text = exported(memory, vectors=True)
-        other.import_(io.StringIO(text))
+        other.transfer.import_(io.StringIO(text))
         assert exported(other, vectors=True) == text
 
 
 def test_vectors_are_embedded_where_the_file_has_none():
     with opened() as memory, opened(embedder=WordEmbedder()) as other:
         fill(memory)
-        other.import_(io.StringIO(exported(memory)))
-        assert other.stats().pending == 0
-        assert other.stats().vectors == 6
-        assert other.verify().ok
+        other.transfer.import_(io.StringIO(exported(memory)))
+        assert other.store.stats().pending == 0
+        assert other.store.stats().vectors == 6
+        assert other.store.verify().ok
 
 
 def test_given_vectors_are_taken():
     with opened() as memory:
-        memory.import_(lines({"text": "a", "vector": [3, 4]}))
-        assert memory.stats().dimension == 2
+        memory.transfer.import_(lines({"text": "a", "vector": [3, 4]}))
+        assert memory.store.stats().dimension == 2
         with pytest.raises(InvalidItem, match=r"line 2: vector has shape \(3,\)"):
-            memory.import_(lines({"text": "b", "vector": [1, 0]}, {"text": "c", "vector": [1, 2, 3]}))
+            memory.transfer.import_(lines({"text": "b", "vector": [1, 0]}, {"text": "c", "vector": [1, 2, 3]}))
         assert memory.count() == 1
 
 
@@ -122,7 +122,7 @@ def test_a_scoped_handle_reads_back_what_it_wrote():
         assert first.id in text
         assert "outside" not in text
         assert "expired" not in text
-        other.scoped("/a").import_(io.StringIO(text))
+        other.scoped("/a").transfer.import_(io.StringIO(text))
         assert {each.id: each.scope for each in other.list()}.keys() == {first.id, second.id}
         assert other.neighbors(second.id)[0].target == first.id
 
@@ -136,7 +136,7 @@ def test_scopes_are_written_as_the_handle_sees_them():
         assert [json.loads(line).get("scope") for line in stream.getvalue().splitlines()] == [
             None, "/b", "/b", "/b", "/", None,
         ]  # fmt: skip
-        other.scoped("/elsewhere").import_(io.StringIO(stream.getvalue()))
+        other.scoped("/elsewhere").transfer.import_(io.StringIO(stream.getvalue()))
         assert sorted(each.scope for each in other.list()) == ["/elsewhere", "/elsewhere/b"]
 
 
@@ -147,8 +147,8 @@ def test_filters_choose_what_is_exported():
             first.id
         ] * 3
         assert second.id in exported(memory, tags=["q"])
-        assert memory.export(io.StringIO(), scope="/a") == 2
-        assert memory.export(io.StringIO(), where={"importance": {"eq": 1.0}}) == 1
+        assert memory.transfer.export(io.StringIO(), scope="/a") == 2
+        assert memory.transfer.export(io.StringIO(), where={"importance": {"eq": 1.0}}) == 1
 
 
 def test_what_is_here_already_is_skipped_and_kept():
@@ -156,17 +156,17 @@ def test_what_is_here_already_is_skipped_and_kept():
         first, *_ = fill(memory)
         text = exported(memory)
         memory.update(first.id, text="newer than the file")
-        again = memory.import_(io.StringIO(text))
+        again = memory.transfer.import_(io.StringIO(text))
         assert (again.records, again.skipped, again.links) == (0, 4, 0)
         assert memory.get(first.id).text == "newer than the file"
-        twice = memory.import_(lines({"id": "n", "text": "once"}, {"id": "n", "text": "twice"}))
+        twice = memory.transfer.import_(lines({"id": "n", "text": "once"}, {"id": "n", "text": "twice"}))
         assert (twice.records, twice.skipped) == (1, 1)
         assert memory.get("n").text == "once"
 
 
 def test_lines_of_plain_arguments_are_accepted_below_a_scope():
     with opened() as memory:
-        receipt = memory.import_(
+        receipt = memory.transfer.import_(
             lines(
                 {"text": "one"},
                 {"text": "two", "scope": "/x", "tags": ["t"], "created_at": "2020-01-01T01:00:00+01:00"},
@@ -223,7 +223,7 @@ def test_lines_of_plain_arguments_are_accepted_below_a_scope():
 def test_a_bad_line_is_named_and_nothing_of_its_batch_stays(line, reason):
     with opened() as memory:
         with pytest.raises(InvalidItem) as refused:
-            memory.import_(io.StringIO('{"text": "good"}\n\n' + line + "\n"))
+            memory.transfer.import_(io.StringIO('{"text": "good"}\n\n' + line + "\n"))
         assert "line 3: " in str(refused.value) or "line 4: " in str(refused.value)
         assert reason in str(refused.value)
         assert refused.value.stored == 0
@@ -237,10 +237,10 @@ def test_vectors_that_were_changed_are_refused():
         changed = json.loads(line)
         changed["vectors"] = ["AAAA" + changed["vectors"][0][4:8]]
         with pytest.raises(InvalidItem, match="line 2: a vector has 6 bytes: 16 float32 are 64"):
-            other.import_(io.StringIO(head + "\n" + json.dumps(changed)))
+            other.transfer.import_(io.StringIO(head + "\n" + json.dumps(changed)))
         changed["vectors"] = ["A" * 86 + "=="]
         with pytest.raises(InvalidItem, match="line 2: a vector is not of length 1"):
-            other.import_(io.StringIO(head + "\n" + json.dumps(changed)))
+            other.transfer.import_(io.StringIO(head + "\n" + json.dumps(changed)))
         assert other.count() == 0
 
 
@@ -248,7 +248,7 @@ def test_the_batches_before_a_bad_line_stay():
     with opened() as memory:
         source = io.StringIO("".join(f'{{"text": "memory {n}"}}\n' for n in range(5)) + "oops\n")
         with pytest.raises(InvalidItem, match=r"^line 6: .* \(4 memories before it are stored") as refused:
-            memory.import_(source, batch_size=2)
+            memory.transfer.import_(source, batch_size=2)
         assert (refused.value.stored, refused.value.position, memory.count()) == (4, 5, 4)
 
 
@@ -256,7 +256,7 @@ def test_csv_keeps_what_remember_takes():
     with opened() as memory, opened() as other:
         first, *_ = fill(memory)
         text = exported(memory, format="csv")
-        assert other.import_(io.StringIO(text), format="csv").records == 4
+        assert other.transfer.import_(io.StringIO(text), format="csv").records == 4
         assert exported(other, format="csv") == text
         kept, was = other.get(first.id), memory.get(first.id)
         for name in (
@@ -279,7 +279,7 @@ def test_csv_with_a_byte_order_mark_and_quoted_line_breaks(tmp_path):
         '\ufefftext,tags,metadata,pinned\r\n"a, ""b""\r\nc",x; y,"{""k"": 1}",TRUE\r\n\r\nd,,,\r\n'.encode()
     )
     with opened() as memory:
-        assert memory.import_(path).records == 2
+        assert memory.transfer.import_(path).records == 2
         second, first = memory.list()
         assert (first.text, first.tags, first.metadata, first.pinned) == ('a, "b"\r\nc', ("x", "y"), {"k": 1}, True)
         assert (second.text, second.tags, second.metadata, second.pinned) == ("d", (), {}, False)
@@ -308,7 +308,7 @@ def test_csv_with_a_byte_order_mark_and_quoted_line_breaks(tmp_path):
 def test_a_bad_row_is_named(text, reason):
     with opened() as memory:
         with pytest.raises(InvalidItem) as refused:
-            memory.import_(io.StringIO(text, newline=""), format="csv")
+            memory.transfer.import_(io.StringIO(text, newline=""), format="csv")
         assert reason in str(refused.value)
         assert memory.count() == 0
 
@@ -317,10 +317,10 @@ def test_text_is_a_memory_a_line(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_bytes("\ufefffirst\r\n\r\n  second \u2028 line \n   \nthird".encode())
     with opened() as memory:
-        assert memory.import_(path).records == 3
+        assert memory.transfer.import_(path).records == 3
         assert [each.text for each in memory.list(order="oldest")] == ["first", "second \u2028 line", "third"]
         memory.remember("with\n a break")
-        assert memory.export(tmp_path / "out.txt") == 4
+        assert memory.transfer.export(tmp_path / "out.txt") == 4
         assert (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[2:] == ["third", "with a break", ""]
 
 
@@ -330,7 +330,7 @@ def test_long_texts_fit_into_every_format():
         memory.remember(text)
         for count, format in enumerate(("jsonl", "csv", "text"), 1):
             stored = exported(memory, format=format)
-            other.import_(io.StringIO(stored.replace(memory.list()[0].id, f"id{count}")), format=format)
+            other.transfer.import_(io.StringIO(stored.replace(memory.list()[0].id, f"id{count}")), format=format)
             assert other.list(order="newest")[0].text == text
 
 
@@ -339,13 +339,13 @@ def test_bytes_that_are_not_utf8_are_named_by_line(tmp_path):
     path.write_bytes(b"fine\ncaf\xe9\n")
     with opened() as memory:
         with pytest.raises(InvalidItem, match="line 2: the byte 0xe9 at character 4 is not UTF-8"):
-            memory.import_(path)
+            memory.transfer.import_(path)
         path.write_bytes("wide".encode("utf-16"))
         with pytest.raises(InvalidItem, match="line 1: the byte 0xff at character 1 is not UTF-8"):
-            memory.import_(path)
+            memory.transfer.import_(path)
         strict = io.TextIOWrapper(io.BytesIO(b"fine\ncaf\xe9\n"), encoding="utf-8")
         with pytest.raises(InvalidItem, match="is not UTF-8"):
-            memory.import_(strict, format="text")
+            memory.transfer.import_(strict, format="text")
 
 
 def test_paths_that_cannot_be_used_are_refused(tmp_path):
@@ -355,14 +355,14 @@ def test_paths_that_cannot_be_used_are_refused(tmp_path):
         (tmp_path / "again.jsonl").symlink_to(store)
         for place in (tmp_path / "missing.jsonl", tmp_path, store, tmp_path / "again.jsonl", "", "a\0b.csv"):
             with pytest.raises(InvalidInput):
-                memory.import_(place, format="jsonl")
+                memory.transfer.import_(place, format="jsonl")
         for place in (tmp_path / "no" / "x.jsonl", tmp_path, store, tmp_path / "again.jsonl", str(store) + "-wal", ""):
             with pytest.raises(InvalidInput):
-                memory.export(place, format="jsonl")
+                memory.transfer.export(place, format="jsonl")
         with pytest.raises(InvalidInput, match="not clear from its ending"):
-            memory.export(tmp_path / "x.dat")
+            memory.transfer.export(tmp_path / "x.dat")
         with pytest.raises(InvalidInput, match="format is 'xml'"):
-            memory.export(tmp_path / "x.xml", format="xml")
+            memory.transfer.export(tmp_path / "x.xml", format="xml")
         assert memory.get(memory.list()[0].id).text == "kept"
 
 
@@ -377,10 +377,10 @@ def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path):
     with opened() as memory:
         memory.remember("a")
         with pytest.raises(KeyboardInterrupt):
-            memory.export(target, on_progress=stop)
+            memory.transfer.export(target, on_progress=stop)
         assert target.read_text() == "old"
         assert [each.name for each in tmp_path.iterdir()] == ["out.jsonl"]
-        memory.export(target)
+        memory.transfer.export(target)
         assert target.read_text().count("\n") == 2
         assert target.stat().st_mode & 0o777 == 0o600
 
@@ -388,7 +388,7 @@ def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_device_is_written_to_and_not_replaced():
     with opened() as memory:
         memory.remember("a")
-        assert memory.export("/dev/null", format="text") == 1
+        assert memory.transfer.export("/dev/null", format="text") == 1
 
 
 def test_progress_counts_lines_in_and_memories_out(tmp_path):
@@ -396,10 +396,10 @@ def test_progress_counts_lines_in_and_memories_out(tmp_path):
     path.write_text("\n".join(f"memory {n}" for n in range(1200)))
     seen = []
     with opened() as memory:
-        memory.import_(path, batch_size=500, on_progress=lambda *each: seen.append(each))
+        memory.transfer.import_(path, batch_size=500, on_progress=lambda *each: seen.append(each))
         assert seen == [(500, 1200), (1000, 1200), (1200, 1200)]
         seen.clear()
-        memory.export(tmp_path / "out.jsonl", on_progress=lambda *each: seen.append(each))
+        memory.transfer.export(tmp_path / "out.jsonl", on_progress=lambda *each: seen.append(each))
         assert seen == [(500, 1200), (1000, 1200), (1200, 1200)]
 
 
@@ -427,11 +427,11 @@ def test_both_ways_are_streamed(tmp_path):
     with opened(tmp_path / "m.db") as memory:
         tracemalloc.start()
         try:
-            memory.import_(Endless(200), batch_size=100)
-            few = peak_bytes(lambda: memory.import_(Endless(500), batch_size=100))
-            many = peak_bytes(lambda: memory.import_(Endless(1500), batch_size=100))
+            memory.transfer.import_(Endless(200), batch_size=100)
+            few = peak_bytes(lambda: memory.transfer.import_(Endless(500), batch_size=100))
+            many = peak_bytes(lambda: memory.transfer.import_(Endless(1500), batch_size=100))
             assert many < 2 * few + 500_000
-            assert peak_bytes(lambda: memory.export(Nothing())) < 2_000_000  # 2,200 records of 900 characters
+            assert peak_bytes(lambda: memory.transfer.export(Nothing())) < 2_000_000  # 2,200 records of 900 characters
         finally:
             tracemalloc.stop()
 
@@ -444,11 +444,11 @@ def test_an_import_beside_another_writer_skips_what_came_meanwhile(tmp_path, mon
 
         def slow(*arguments):
             monkeypatch.setattr(importing, "embed_rows", real)
-            other.import_(lines({"id": "same", "text": "theirs"}))
+            other.transfer.import_(lines({"id": "same", "text": "theirs"}))
             real(*arguments)
 
         monkeypatch.setattr(importing, "embed_rows", slow)
-        receipt = memory.import_(lines({"id": "same", "text": "ours"}, {"id": "new", "text": "ours too"}))
+        receipt = memory.transfer.import_(lines({"id": "same", "text": "ours"}, {"id": "new", "text": "ours too"}))
         assert (receipt.records, receipt.skipped) == (1, 1)
         assert memory.get("same").text == "theirs"
 
@@ -467,7 +467,7 @@ def test_every_failure_is_one_of_ours():
             '{"":1}',
         ):
             with pytest.raises(RecalliteError):
-                memory.import_(io.StringIO(junk))
+                memory.transfer.import_(io.StringIO(junk))
         assert memory.count() == 0
 
 
@@ -478,6 +478,6 @@ def test_a_link_to_a_foreign_memory_is_told_as_one_to_an_unknown():
         told = []
         for target in (foreign, "01a00000-0000-7000-8000-000000000000"):
             with pytest.raises(InvalidItem) as raised:
-                memory.scoped("/a").import_(lines({"link": {"source": mine, "target": target}}))
+                memory.scoped("/a").transfer.import_(lines({"link": {"source": mine, "target": target}}))
             told.append(str(raised.value).replace(target, "…"))
         assert told[0] == told[1]

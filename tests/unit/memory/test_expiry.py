@@ -60,25 +60,25 @@ def test_it_stays_until_it_is_purged(kept):
     assert kept.get(gone).text == "gone"
     kept.update(gone, text="gone and changed", vector=unit(5))
     assert len(kept.history(gone)) == 2
-    purged = kept.purge_expired()
+    purged = kept.store.purge_expired()
     assert (purged.records, purged.versions) == (1, 1)
     with pytest.raises(NotFound):
         kept.get(gone)
     assert seen(kept, as_of=NOW - 2 * DAY) == {"stays", "soon gone"}
-    assert (kept.stats().records, kept.stats().vectors) == (2, 2)
-    assert kept.purge_expired().records == 0
-    assert kept.verify().problems == ()
+    assert (kept.store.stats().records, kept.store.stats().vectors) == (2, 2)
+    assert kept.store.purge_expired().records == 0
+    assert kept.store.verify().problems == ()
 
 
 def test_a_purge_stays_within_its_scope(memory):
     for scope in ("/", "/a", "/a/b", "/ab"):
         memory.remember("gone", scope=scope, expires_at=NOW - DAY)
-    assert memory.scoped("/a").purge_expired(scope="/b").records == 1
-    assert memory.scoped("/a").purge_expired().records == 1
-    assert memory.purge_expired(scope="/ab").records == 1
-    assert memory.stats().records == 1
+    assert memory.scoped("/a").store.purge_expired(scope="/b").records == 1
+    assert memory.scoped("/a").store.purge_expired().records == 1
+    assert memory.store.purge_expired(scope="/ab").records == 1
+    assert memory.store.stats().records == 1
     with pytest.raises(InvalidInput):
-        memory.purge_expired(scope="a")
+        memory.store.purge_expired(scope="a")
 
 
 def test_a_pinned_memory_expires_like_any_other(memory):
@@ -86,14 +86,14 @@ def test_a_pinned_memory_expires_like_any_other(memory):
     memory.remember("gone", pinned=True, expires_at=NOW - DAY)
     memory.remember("stays", pinned=True)
     assert [record.text for record in memory.list()] == ["stays"]
-    assert memory.purge_expired().records == 1
+    assert memory.store.purge_expired().records == 1
 
 
 def test_a_document_goes_with_its_last_chunk(kept):
     kept.knowledge.ingest(b"The kiln is hot", name="kiln.txt")
     (chunk,) = kept.list(kinds=["chunk"])
     kept.update(chunk.id, expires_at=NOW - DAY)
-    assert kept.purge_expired().records == 2
+    assert kept.store.purge_expired().records == 2
     assert kept.knowledge.list() == []
     assert kept.knowledge.ingest(b"The kiln is hot", name="kiln.txt").documents[0].outcome == "created"
-    assert kept.verify().ok
+    assert kept.store.verify().ok

@@ -45,7 +45,7 @@ def add(file, field):
 
 
 def test_the_heading_says_what_is_superseded(memory, folder, moved):
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     assert "\n## 2026-03-21 14:02 (superseded 2026-06-10)\n" in file_of(folder, "2026-03").read_text()
     assert "\n## 2026-06-10 09:00\n" in file_of(folder, "2026-06").read_text()
 
@@ -58,9 +58,9 @@ def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, pa
     memory.supersede(first, second)
     memory.restore(first)
     memory.remember("The room is booked", valid_from="2026-01-01", valid_until="2026-02-01")
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     with Memory(path, settings=PLAIN) as other:
-        done = other.import_folder(folder)
+        done = other.transfer.import_folder(folder)
         assert (done.created, done.problems) == (6, ())
         assert everything(other) == everything(memory)
         for id in everything(memory):
@@ -68,32 +68,32 @@ def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, pa
             assert [each.id for each in other.history(id)] == [each.id for each in memory.history(id)]
         assert other.count() == memory.count() == 4
         assert other.list(valid_at="2026-04-01", where={"id": old.id})[0].text == "Dana lives in Oslo"
-        again = other.import_folder(folder)
+        again = other.transfer.import_folder(folder)
         assert (again.unchanged, again.problems) == (6, ())
-        assert other.export_folder(folder).written == ()
-        assert other.verify().ok
+        assert other.transfer.export_folder(folder).written == ()
+        assert other.store.verify().ok
 
 
 def test_what_was_undone_since_stays_undone(memory, folder, moved):
     old, _ = moved
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     memory.restore(old.id)
-    assert memory.import_folder(folder).problems == ()
+    assert memory.transfer.import_folder(folder).problems == ()
     assert memory.get(old.id).superseded_by == ()
-    assert len(memory.export_folder(folder).written) == 1
+    assert len(memory.transfer.export_folder(folder).written) == 1
     assert "(superseded" not in file_of(folder, "2026-03").read_text()
 
 
 def test_a_person_may_supersede_in_the_file(memory, folder):
     old = memory.remember("Dana lives in Oslo", created_at=MARCH)
     new = memory.remember("Everything has moved north", created_at=JUNE)
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     file = file_of(folder, "2026-03")
     add(file, f'"superseded_by":[{{"new":"{new.id}"}}]')
-    assert memory.import_folder(folder).problems == ()
+    assert memory.transfer.import_folder(folder).problems == ()
     (found,) = memory.list(include_superseded=True, where={"id": old.id})
     assert (found.superseded_by, found.held_until) == ((new.id,), new.created_at)
-    assert len(memory.export_folder(folder).written) == 1
+    assert len(memory.transfer.export_folder(folder).written) == 1
     assert "(superseded 2026-06-10)" in file.read_text()
 
 
@@ -108,27 +108,27 @@ def test_a_person_may_supersede_in_the_file(memory, folder):
 def test_what_cannot_be_is_a_problem_of_its_section(memory, folder, wrong, reason):
     old = memory.remember("Dana lives in Oslo", created_at=MARCH)
     other = memory.remember("Everything has moved north", created_at=JUNE)
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     file = file_of(folder, "2026-03")
     entry = wrong.replace("ID", old.id).replace("OTHER", other.id)
     add(file, f'"superseded_by":[{entry}]')
-    (problem,) = memory.import_folder(folder).problems
+    (problem,) = memory.transfer.import_folder(folder).problems
     assert reason in problem.reason
     assert (problem.path, problem.line) == (file.name, 8)
     assert memory.get(old.id).superseded_by == ()
-    assert memory.export_folder(folder).conflicts
+    assert memory.transfer.export_folder(folder).conflicts
 
 
 def test_a_file_with_a_supersession_that_the_store_lacks_is_not_replaced(memory, folder, moved, path):
-    memory.export_folder(folder)
+    memory.transfer.export_folder(folder)
     with Memory(path, settings=PLAIN) as other:
-        other.import_folder(folder)
+        other.transfer.import_folder(folder)
         (folder / ".recallite").rename(folder / ".manifests")
         old, new = moved
         with Memory(":memory:", settings=PLAIN) as third:
             for each in (old, new):
-                third.import_(_lines(each))
-            (conflict,) = third.export_folder(folder).conflicts
+                third.transfer.import_(_lines(each))
+            (conflict,) = third.transfer.export_folder(folder).conflicts
             assert "what supersedes this memory" in conflict.reason
 
 

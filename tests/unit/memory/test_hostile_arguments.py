@@ -50,7 +50,7 @@ def test_a_half_life_of_401_digits_is_no_number(memory):
         lambda memory, value: memory.list(kinds=value),
         lambda memory, value: memory.episodes.list(order=value),
         lambda memory, value: memory.working.configure(policy=value),
-        lambda memory, value: memory.export(io.StringIO(), format=value),
+        lambda memory, value: memory.transfer.export(io.StringIO(), format=value),
         lambda memory, value: Settings(durability=value),
     ],
 )
@@ -65,11 +65,11 @@ def test_an_array_is_no_scalar(memory, call):
     "take",
     [
         lambda memory, path: Memory(path if path is not None else ARRAY, settings=Settings(embedder="none")),
-        lambda memory, path: memory.backup(path),
-        lambda memory, path: memory.export(path, format="jsonl"),
-        lambda memory, path: memory.import_(path, format="jsonl"),
-        lambda memory, path: memory.export_folder(path),
-        lambda memory, path: memory.import_folder(path),
+        lambda memory, path: memory.store.backup(path),
+        lambda memory, path: memory.transfer.export(path, format="jsonl"),
+        lambda memory, path: memory.transfer.import_(path, format="jsonl"),
+        lambda memory, path: memory.transfer.export_folder(path),
+        lambda memory, path: memory.transfer.import_folder(path),
         lambda memory, path: memory.knowledge.ingest(path),
         lambda memory, path: memory.knowledge.ingest("x.md", root=path if path is not None else ARRAY),
         lambda memory, path: Settings.load(path),
@@ -90,8 +90,8 @@ def test_what_is_no_path_is_told_as_such(memory, tmp_path, monkeypatch, take, pa
 
 def test_a_folder_is_no_file(memory, tmp_path):
     for take in (
-        memory.backup,
-        lambda path: memory.export(path, format="csv"),
+        memory.store.backup,
+        lambda path: memory.transfer.export(path, format="csv"),
         lambda path: Memory(path),
         Settings.load,
     ):
@@ -101,9 +101,9 @@ def test_a_folder_is_no_file(memory, tmp_path):
 
 def test_a_stream_that_is_none_is_told(memory):
     with pytest.raises(InvalidInput, match="source is"):
-        memory.import_([None], format="jsonl")
+        memory.transfer.import_([None], format="jsonl")
     with pytest.raises(InvalidInput, match="target is"):
-        memory.export(ARRAY, format="jsonl")
+        memory.transfer.export(ARRAY, format="jsonl")
 
 
 def test_filters_take_thousands_of_scopes_and_fields(memory):
@@ -198,12 +198,12 @@ def test_what_a_run_of_calls_has_found(memory):
     empty = np.array([])
     for call in (
         lambda: memory.neighbors("x", direction=empty),
-        lambda: memory.traverse("x", direction=empty),
+        lambda: memory.neighbors("x", depth=2, direction=empty),
         lambda: memory.forget(kinds=["memory"], tags=empty),
         lambda: memory.forget(kinds=iter(())),
-        lambda: memory.import_(io.StringIO("a\udfffb"), format="jsonl"),
+        lambda: memory.transfer.import_(io.StringIO("a\udfffb"), format="jsonl"),
         lambda: memory.count(where={"\ud800": 1}),
-        lambda: memory.backup("x" * 5_000),
+        lambda: memory.store.backup("x" * 5_000),
         lambda: Settings.load("x" * 5_000),
     ):
         with pytest.raises(RecalliteError) as told:

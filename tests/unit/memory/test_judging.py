@@ -60,7 +60,7 @@ def test_what_the_rules_leave_open_is_judged_in_the_background(open_with):
     assert links(memory, new.id) == [("supersedes", "language model")]
     memory.restore(old.id)
     assert memory.count() == 2
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_what_is_certain_is_not_asked(open_with):
     memory.remember_many(["Dana lives in Oslo", "Dana lives in Rome now", "Dana lives in Rome now", "Eve has a dog"])
     memory.remember_many([TEA, NO_TEA], policy=WritePolicy(judge=False))
     assert memory._engine.background.wait(60)
-    assert (model.asked, memory.judge_changes().waiting) == ([], 0)
+    assert (model.asked, memory.review.judge().waiting) == ([], 0)
 
 
 def test_nothing_is_queued_without_a_language_model(open_with):
     memory = open_with(None)
     memory.remember_many([TEA, NO_TEA])
     with pytest.raises(InvalidInput, match="needs a language model"):
-        memory.judge_changes()
-    assert open_with(Scripted()).judge_changes().waiting == 0
+        memory.review.judge()
+    assert open_with(Scripted()).review.judge().waiting == 0
 
 
 def test_nothing_is_lost_where_the_model_fails(open_with):
@@ -106,10 +106,10 @@ def test_nothing_is_lost_where_the_model_fails(open_with):
     new = [memory.remember(text) for text in (TEA, NO_TEA)][1]
     assert memory._engine.background.wait(60)
     assert links(memory, new.id) == [("contradicts", "negation")]
-    assert any("budget is spent" in note for note in memory.stats().notes)
+    assert any("budget is spent" in note for note in memory.store.stats().notes)
     memory.close()
     again = open_with(Scripted("supersedes"))
-    judged = again.judge_changes()
+    judged = again.review.judge()
     assert (judged.superseded, judged.contradicting, judged.independent, judged.waiting) == (1, 0, 0, 0)
 
 
@@ -123,7 +123,7 @@ def test_a_model_that_answers_something_else_changes_nothing(open_with):
     assert memory._engine.background.wait(60)
     assert links(memory, new.id) == [("contradicts", "negation")]
     with pytest.raises(LanguageModelError, match="not the JSON"):
-        memory.judge_changes()
+        memory.review.judge()
 
 
 def test_at_most_so_many_pairs_are_asked(open_with):
@@ -131,9 +131,9 @@ def test_at_most_so_many_pairs_are_asked(open_with):
     memory = open_with(model)
     memory.remember_many([f"{name} {verb} tea" for name in "ABCD" for verb in ("likes", "does not like")])
     assert memory._engine.background.wait(60)
-    waiting = memory.judge_changes(limit=0 + 1).waiting
-    assert waiting == memory.judge_changes(limit=1).waiting + 1
-    assert memory.judge_changes().waiting == 0
+    waiting = memory.review.judge(limit=0 + 1).waiting
+    assert waiting == memory.review.judge(limit=1).waiting + 1
+    assert memory.review.judge().waiting == 0
 
 
 def test_what_changed_while_the_model_thought_is_not_marked(open_with):
@@ -147,7 +147,7 @@ def test_what_changed_while_the_model_thought_is_not_marked(open_with):
     old, _ = memory.remember(TEA), memory.remember(NO_TEA)
     assert memory._engine.background.wait(60)
     model.failing = 0
-    assert memory.judge_changes().superseded == 0
+    assert memory.review.judge().superseded == 0
     assert memory.count() == 2
 
 
@@ -158,7 +158,7 @@ def test_a_forgotten_record_waits_no_more(open_with):
     assert memory._engine.background.wait(60)
     memory.forget(old.id)
     memory._engine.language_model.failing = 0
-    assert memory.judge_changes().waiting == 0
+    assert memory.review.judge().waiting == 0
 
 
 def test_it_can_be_awaited(path):
@@ -166,6 +166,6 @@ def test_it_can_be_awaited(path):
         async with AsyncMemory(path, settings=PLAIN, language_model=Scripted("contradicts", failing=1)) as memory:
             await memory.remember_many([TEA, NO_TEA])
             memory._now()._engine.background.wait(60)
-            return await memory.judge_changes()
+            return await memory.review.judge()
 
     assert asyncio.run(judged()).contradicting == 1

@@ -37,12 +37,17 @@ def test_every_type_of_link_can_be_made_and_listed_from_both_ends(memory):
     types = {"similar", "sequential", "causal", "contradicts", "supports", "elaborates"}
     for type in types:
         memory.link(a, b, type=type, strength=0.25)
-    for links in (memory.neighbors(a), memory.neighbors(b), memory.neighbors(a, direction="out"), memory.backlinks(b)):
+    for links in (
+        memory.neighbors(a),
+        memory.neighbors(b),
+        memory.neighbors(a, direction="out"),
+        memory.neighbors(b, direction="in"),
+    ):
         assert {(link.source, link.target, link.type, link.strength) for link in links} == {
             (a, b, type, 0.25) for type in types
         }
-    assert memory.backlinks(a) == memory.neighbors(b, direction="out") == []
-    assert [link.type for link in memory.backlinks(b, types=["causal"])] == ["causal"]
+    assert memory.neighbors(a, direction="in") == memory.neighbors(b, direction="out") == []
+    assert [link.type for link in memory.neighbors(b, types=["causal"], direction="in")] == ["causal"]
 
 
 def test_unlink_removes_one_type_or_all_in_one_direction(memory):
@@ -52,7 +57,7 @@ def test_unlink_removes_one_type_or_all_in_one_direction(memory):
     memory.link(b, a)
     assert memory.unlink(a, b, "causal") == 1
     assert memory.unlink(a, b, "causal") == 0
-    assert {link.type for link in memory.backlinks(b)} == {"similar", "supports"}
+    assert {link.type for link in memory.neighbors(b, direction="in")} == {"similar", "supports"}
     assert memory.unlink(a, b) == 2
     assert pairs(memory, memory.neighbors(a)) == {("b", "a", "similar")}
     assert memory.unlink(a, b) == 0
@@ -72,27 +77,27 @@ def test_a_removed_link_leaves_the_others_of_both_ends(on_disk):
         for n in range(30):
             asked = {"vector": unit(n), "limit": 30, "decay": "none"}
             assert scored(on_disk.recall("text", **asked)) == scored(fresh.recall("text", **asked))
-    assert on_disk.verify().problems == ()
+    assert on_disk.store.verify().problems == ()
 
 
 def test_traverse_gives_distance_and_strength_nearest_first(memory, chain):
     a, _, c, *_ = chain
-    assert names(memory.traverse(a)) == [("b", 1, 0.5), ("c", 2, 0.25)]
-    assert names(memory.traverse(a, depth=9)) == [("b", 1, 0.5), ("c", 2, 0.25), ("d", 3, 0.125), ("e", 4, 0.0625)]
-    assert names(memory.traverse(c)) == [("b", 1, 0.5), ("d", 1, 0.5), ("a", 2, 0.25), ("e", 2, 0.25)]
-    assert names(memory.traverse(c, direction="out")) == [("d", 1, 0.5), ("e", 2, 0.25)]
-    assert names(memory.traverse(c, direction="in", depth=1)) == [("b", 1, 0.5)]
-    assert names(memory.traverse(a, types=["causal"])) == []
-    assert names(memory.traverse(a, types=["sequential", "causal"], depth=1)) == [("b", 1, 0.5)]
-    assert names(memory.traverse(c, limit=3)) == [("b", 1, 0.5), ("d", 1, 0.5), ("a", 2, 0.25)]
+    assert names(memory.neighbors(a, depth=2)) == [("b", 1, 0.5), ("c", 2, 0.25)]
+    assert names(memory.neighbors(a, depth=9)) == [("b", 1, 0.5), ("c", 2, 0.25), ("d", 3, 0.125), ("e", 4, 0.0625)]
+    assert names(memory.neighbors(c, depth=2)) == [("b", 1, 0.5), ("d", 1, 0.5), ("a", 2, 0.25), ("e", 2, 0.25)]
+    assert names(memory.neighbors(c, depth=2, direction="out")) == [("d", 1, 0.5), ("e", 2, 0.25)]
+    assert names(memory.neighbors(c, direction="in", depth=1)) == [("b", 1, 0.5)]
+    assert names(memory.neighbors(a, depth=2, types=["causal"])) == []
+    assert names(memory.neighbors(a, types=["sequential", "causal"], depth=1)) == [("b", 1, 0.5)]
+    assert names(memory.neighbors(c, depth=2, limit=3)) == [("b", 1, 0.5), ("d", 1, 0.5), ("a", 2, 0.25)]
 
 
 def test_traverse_ends_in_cycles_and_takes_the_strongest_of_the_shortest_ways(memory):
     a, b, c, d = memory.remember_many(["a", "b", "c", "d"])
     for source, target, strength in [(a, b, 0.9), (a, c, 0.5), (b, d, 0.1), (d, c, 1.0), (d, a, 0.0), (c, b, 1.0)]:
         memory.link(source, target, strength=strength)
-    assert names(memory.traverse(a, depth=100, direction="out")) == [("b", 1, 0.9), ("c", 1, 0.5), ("d", 2, 0.9 * 0.1)]
-    assert names(memory.traverse(a)) == [("b", 1, 0.9), ("c", 1, 0.5), ("d", 1, 0.0)]
+    assert names(memory.neighbors(a, depth=100, direction="out")) == [("b", 1, 0.9), ("c", 1, 0.5), ("d", 2, 0.9 * 0.1)]
+    assert names(memory.neighbors(a, depth=2)) == [("b", 1, 0.9), ("c", 1, 0.5), ("d", 1, 0.0)]
 
 
 def test_traverse_agrees_with_a_walk_over_all_links(memory):
@@ -117,7 +122,7 @@ def test_traverse_agrees_with_a_walk_over_all_links(memory):
                 level = following
             del best[start]
             wanted = sorted(best, key=lambda far: (best[far][0], -best[far][1], far))
-            found = memory.traverse(start, depth=3, direction=direction, limit=None)
+            found = memory.neighbors(start, depth=3, direction=direction, limit=None)
             assert [each.record.id for each in found] == wanted
             assert [(each.distance, each.strength) for each in found] == [best[far] for far in wanted]
 
@@ -127,15 +132,15 @@ def test_a_walk_never_leaves_the_scope_nor_passes_through_what_has_expired(memor
     memory.link(a, b)
     memory.link(b, c)
     scoped = memory.scoped("/x")
-    assert scoped.traverse(a, depth=5) == []
-    assert names(memory.traverse(a)) == [("b", 1, 1.0), ("c", 2, 1.0)]
+    assert scoped.neighbors(a, depth=5) == []
+    assert names(memory.neighbors(a, depth=2)) == [("b", 1, 1.0), ("c", 2, 1.0)]
     memory.link(a, c)
-    (found,) = scoped.traverse(a)
+    (found,) = scoped.neighbors(a, depth=2)
     assert (found.record.text, found.record.scope) == ("c", "/z")
     past = datetime.now(UTC) - timedelta(days=1)
     memory.update(b, expires_at=past)
     memory.unlink(a, c)
-    assert memory.traverse(a, depth=5) == []
+    assert memory.neighbors(a, depth=5) == []
 
 
 def test_links_of_a_foreign_id_are_those_of_a_missing_one(memory):
@@ -143,9 +148,14 @@ def test_links_of_a_foreign_id_are_those_of_a_missing_one(memory):
     memory.link(a, b)
     scoped = memory.scoped("/x")
     for id in (b, NOBODY, "", None, 7):
-        for verb, arguments in (("unlink", (a, id)), ("unlink", (id, a)), ("traverse", (id,)), ("backlinks", (id,))):
+        for use in (
+            lambda id: scoped.unlink(a, id),
+            lambda id: scoped.unlink(id, a),
+            lambda id: scoped.neighbors(id, depth=2),
+            lambda id: scoped.neighbors(id, direction="in"),
+        ):
             with pytest.raises(NotFound, match="no memory"):
-                getattr(scoped, verb)(*arguments)
+                use(id)
     assert scoped.neighbors(a) == []
     assert len(memory.neighbors(a)) == 1
 
@@ -172,7 +182,7 @@ def test_links_of_a_foreign_id_are_those_of_a_missing_one(memory):
 )
 def test_a_walk_names_the_option_that_is_wrong(memory, chain, options, said):
     with pytest.raises(InvalidInput, match=said):
-        memory.traverse(chain[0], **options)
+        memory.neighbors(chain[0], **{"depth": 2} | options)
 
 
 def test_unlink_names_a_type_that_is_wrong(memory, chain):
@@ -190,14 +200,14 @@ def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
     memory.remember("three", vector=unit(2) + 0.1, policy=policy)
     (tmp_path / "out").mkdir()
     target = tmp_path / "out" / "all.jsonl"
-    memory.export(target, vectors=True)
+    memory.transfer.export(target, vectors=True)
     with Memory(tmp_path / "new.db", settings=PLAIN) as new:
-        new.import_(target)
+        new.transfer.import_(target)
         for record in memory.list():
             assert new.get(record.id) == record
             assert new.history(record.id) == memory.history(record.id)
             assert new.neighbors(record.id) == memory.neighbors(record.id)
-            assert new.traverse(record.id) == memory.traverse(record.id)
+            assert new.neighbors(record.id, depth=2) == memory.neighbors(record.id, depth=2)
         again = new.remember("four", topic="t", policy=policy)
         assert (again.outcome, len(new.history(again.id))) == ("merged", 3)
 
@@ -206,12 +216,12 @@ async def _async_verbs(path):
     async with AsyncMemory(path, settings=PLAIN) as memory:
         a, b = (await memory.remember("a")).id, (await memory.remember("b", expires_at="2020-01-01T00:00:00Z")).id
         await memory.link(a, b)
-        assert await memory.traverse(a) == []
-        assert [link.source for link in await memory.backlinks(b)] == [a]
+        assert await memory.neighbors(a, depth=2) == []
+        assert [link.source for link in await memory.neighbors(b, direction="in")] == [a]
         assert await memory.unlink(a, b) == 1
         await memory.update(a, text="c")
         assert (await memory.restore(a, 0)).text == "a"
-        assert (await memory.purge_expired()).records == 1
+        assert (await memory.store.purge_expired()).records == 1
 
 
 def test_the_async_memory_has_the_new_verbs(path):

@@ -1,4 +1,4 @@
-"""Reading by id, in numbers, and when memories expire: get_many, vectors, scopes, tags, touch, orders."""
+"""Reading by id, in numbers, and when memories expire: get, vectors, scopes, tags, update, orders."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ def counts(listed):
 
 def test_many_are_read_by_id_in_the_order_asked(memory):
     ids = memory.remember_many(["one", "two", "three"])
-    found = memory.get_many([ids[2], "unknown", ids[0], ids[2]])
+    found = memory.get([ids[2], "unknown", ids[0], ids[2]])
     assert [*found] == [ids[2], ids[0]]
     assert found[ids[0]] == memory.get(ids[0])
-    assert memory.get_many([]) == {}
-    assert memory.get_many(iter(ids)).keys() == set(ids)
-    with pytest.raises(InvalidInput, match="ids is 7"):
-        memory.get_many(7)
+    assert memory.get([]) == {}
+    assert memory.get(iter(ids)).keys() == set(ids)
 
 
 def test_a_scoped_handle_reads_its_own_alone(memory):
     own = memory.remember("own", scope="/a")
     other = memory.remember("other", scope="/b")
     handle = memory.scoped("/a")
-    assert [record.scope for record in handle.get_many([own.id, other.id]).values()] == ["/"]
-    assert handle.touch([own.id, other.id], expires_at=LATER) == 1
+    assert [record.scope for record in handle.get([own.id, other.id]).values()] == ["/"]
+    assert handle.update([own.id, other.id], expires_at=LATER) == 1
     assert memory.get(other.id).expires_at is None
     assert handle.vectors([other.id]) == {}
     assert counts(handle.scopes()) == {"/": 1}
@@ -113,26 +111,26 @@ def test_tags_are_counted(memory):
 
 def test_touch_moves_the_expiry_and_nothing_else(memory):
     record = memory.remember("stays", tags=["x"], expires_at=LATER)
-    assert memory.touch(record.id, expires_at="2101-01-01T00:00:00Z") == 1
+    assert memory.update(record.id, expires_at="2101-01-01T00:00:00Z").outcome == "updated"
     touched = memory.get(record.id)
     assert touched.expires_at == datetime(2101, 1, 1, tzinfo=UTC)
     assert touched.updated_at == record.updated_at
     assert len(memory.history(record.id)) == 1
     assert memory.recall("stays")[0].id == record.id
-    assert memory.touch([record.id, "unknown"], expires_at=datetime.now(UTC) - timedelta(seconds=1)) == 1
+    assert memory.update([record.id, "unknown"], expires_at=datetime.now(UTC) - timedelta(seconds=1)) == 1
     assert memory.recall("stays") == []
-    assert memory.touch([record.id], expires_at=None) == 1
+    assert memory.update([record.id], expires_at=None) == 1
     assert memory.recall("stays")[0].id == record.id
-    assert memory.verify().ok
+    assert memory.store.verify().ok
     with pytest.raises(InvalidInput, match="expires_at"):
-        memory.touch(record.id, expires_at="soon")
+        memory.update(record.id, expires_at="soon")
 
 
 def test_a_successor_that_is_touched_expires_at_another_time(memory):
     old, new = memory.remember_many(["Ada lives in Oslo", "Ada lives in Rome now"])
     memory.supersede(old, new) if not memory.get(old).superseded_by else None
     assert [record.id for record in memory.list()] == [new]
-    memory.touch(new, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    memory.update(new, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     assert [record.id for record in memory.list()] == [old]
     assert memory.recall("Ada")[0].id == old
 
@@ -162,7 +160,7 @@ def test_the_latest_created_is_listed_first_in_the_order_created(memory):
 def test_texts_are_embedded_as_queries_are(embedded):
     record = embedded.remember("Ada drinks green tea")
     vectors = embedded.embed(["Ada drinks green tea", "nobody"])
-    assert (vectors.shape, vectors.dtype) == ((2, embedded.stats().dimension), np.float32)
+    assert (vectors.shape, vectors.dtype) == ((2, embedded.store.stats().dimension), np.float32)
     hit = embedded.recall("Ada drinks green tea", vector=vectors[0], mode="vector")[0]
     assert (hit.id, round(hit.signals["cosine"], 3)) == (record.id, 1.0)
     assert embedded.embed([]).shape[0] == 0

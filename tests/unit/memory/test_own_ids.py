@@ -22,7 +22,7 @@ def test_a_memory_is_found_by_the_id_it_was_given(memory):
         assert [each.id for each in memory.history(id)] == [id]
     assert memory.recall("text Straße", limit=1)[0].id == "Straße 7"
     assert memory.forget(["user:1", "Straße 7"]).records == 2
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_an_id_that_is_there_is_refused_and_nothing_changes(memory):
@@ -53,7 +53,7 @@ def test_replacing_keeps_the_time_of_creation_and_nothing_else(memory):
     assert memory.recall("one") == []
     assert memory.recall("two")[0].id == "k"
     assert memory.count() == 1
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_version_keeps_the_old_text(memory):
@@ -66,7 +66,7 @@ def test_a_version_keeps_the_old_text(memory):
     assert memory.recall("one", as_of=first.created_at)[0].text == "one"
     memory.remember("two", id="k", on_existing="replace")
     assert [each.text for each in memory.history("k")] == ["two"]
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_what_has_its_own_id_repeats_no_other(memory):
@@ -90,7 +90,7 @@ def test_many_are_replaced_at_once_and_the_last_of_equal_ids_counts(memory):
     assert memory.remember_many(["new", *items[:2]], on_existing="version")[1:] == ["k0", "k1"]
     assert [each.text for each in memory.history("k1")] == ["text 7", "text 1"]
     assert memory.recall("text 8", vector=unit(8), limit=1)[0].id == "k2"
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_replaced_text_is_no_duplicate_any_more(memory):
@@ -149,10 +149,10 @@ def test_a_superseded_record_keeps_its_scope(memory):
 
 def test_ids_go_through_an_export(memory, tmp_path):
     memory.remember("one", id="Straße 7")
-    memory.export(tmp_path / "out.jsonl")
+    memory.transfer.export(tmp_path / "out.jsonl")
     assert '"Straße 7"' in (tmp_path / "out.jsonl").read_text()
     with Memory(tmp_path / "other.db", settings=PLAIN) as other:
-        other.import_(tmp_path / "out.jsonl")
+        other.transfer.import_(tmp_path / "out.jsonl")
         assert other.get("Straße 7").text == "one"
         assert json.loads(other.get("Straße 7").to_json())["id"] == "Straße 7"
 
@@ -177,4 +177,4 @@ def test_a_record_may_have_several_vectors(memory):
     ):
         with pytest.raises(InvalidVector, match=message):
             memory.remember("x", vector=bad)
-    assert memory.verify().ok
+    assert memory.store.verify().ok

@@ -54,7 +54,7 @@ def test_latest_makes_the_text_the_next_version_of_its_topic(embedded):
     assert [hit.text for hit in embedded.recall("which database do we use?")] == [NEW]
     assert [hit.text for hit in embedded.recall("which database do we use?", as_of=moment)] == [OLD]
     assert [version.text for version in embedded.history(first.id)] == [OLD, NEW]
-    assert embedded.verify().problems == ()
+    assert embedded.store.verify().problems == ()
 
 
 def test_replace_leaves_nothing_of_the_old_text(on_disk):
@@ -65,10 +65,10 @@ def test_replace_leaves_nothing_of_the_old_text(on_disk):
     assert [version.text for version in on_disk.history(first.id)] == ["the public word"]
     assert on_disk.recall("secret", as_of=moment) == []
     assert on_disk.recall("secret", mode="keyword") == []
-    assert (on_disk.stats().vectors, on_disk.stats().versions, on_disk.count()) == (1, 0, 1)
+    assert (on_disk.store.stats().vectors, on_disk.store.stats().versions, on_disk.count()) == (1, 0, 1)
     with on_disk._engine.store.read() as reader:
         assert reader.connection.execute("SELECT count(*) FROM record WHERE text LIKE '%secret%'").get == 0
-    assert on_disk.verify().problems == ()
+    assert on_disk.store.verify().problems == ()
 
 
 def test_append_keeps_all_and_a_detected_topic_is_inherited(memory):
@@ -436,7 +436,7 @@ def test_a_write_links_to_what_is_near_in_its_own_scope(memory):
     assert memory.neighbors(written.id, direction="out") == list(written.links)
     assert memory.neighbors(near.id, direction="in")[0].source == written.id
     assert memory.recall("new", vector=at(1))[0].text == "new"
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_a_write_makes_at_most_so_many_links(memory):
@@ -513,7 +513,7 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
         assert all(
             version.recorded_until is None or version.recorded_from < version.recorded_until for version in versions
         )
-    assert memories[0].verify().problems == ()
+    assert memories[0].store.verify().problems == ()
     for memory in memories:
         memory.close()
 
@@ -577,7 +577,7 @@ def test_remember_many_does_to_a_batch_what_remember_does_one_by_one(path, tmp_p
         (texts, strengths), expected = told(bulk, ids), told(single, [one.id for one in ones])
         assert texts == expected[0]
         assert strengths == pytest.approx(expected[1], abs=1e-6)
-        assert bulk.verify().problems == single.verify().problems == ()
+        assert bulk.store.verify().problems == single.store.verify().problems == ()
 
 
 def test_items_of_a_batch_see_those_before_them(embedded):
@@ -662,7 +662,7 @@ def test_what_is_older_than_the_text_of_its_topic_does_not_take_its_place(memory
     if strategy == "latest":
         assert [hit.text for hit in memory.recall("state", as_of="2026-03-02T12:00:00Z")] == ["the state of day 2"]
     assert [hit.text for hit in memory.recall("state")] == ["the state of day 4"]
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_a_merge_with_an_importance_ranks_by_it_though_the_old_one_had_faded(memory):

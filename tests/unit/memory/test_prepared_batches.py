@@ -100,15 +100,15 @@ def test_an_id_that_a_batch_has_twice_is_replaced_though_the_first_is_not_indexe
     with Memory(":memory:", embedder=None) as memory:
         assert memory.remember_many(items, on_existing="replace") == ["n1", "n1"]
         assert memory.get("n1").text == "another note"
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_a_record_that_is_changed_while_it_waits_is_whole():
     with Memory(":memory:", embedder=None) as memory:
         ids = memory.remember_many([f"I work on project {number} with Ann" for number in range(80)])
         memory.update(ids[70], text="I work on nothing now")
-        memory.catch_up()
-        assert memory.verify().problems == ()
+        memory.store.catch_up()
+        assert memory.store.verify().problems == ()
 
 
 def test_ids_of_one_call_ascend_while_other_threads_ask_for_theirs():
@@ -138,7 +138,7 @@ def test_a_record_that_was_replaced_while_the_embedder_failed_is_embedded_later(
         memory.remember("red harbour", id="n1")
         embedder.fail = "raises"
         memory.remember_many([{"text": "blue harbour", "id": "n1"}], on_existing="replace")
-        assert memory.stats().pending == 1
+        assert memory.store.stats().pending == 1
         embedder.fail = None
         memory.remember("green harbour")
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0

@@ -89,7 +89,7 @@ def test_every_door_is_watched(path, tmp_path):
         memory.working.add(said)
         memory.working.save()
         memory.knowledge.ingest(f"# Keys\n\n{said}\n".encode(), name="keys.md", metadata={"by": AWS})
-        memory.import_(io.StringIO(json.dumps({"text": said})), format="jsonl")
+        memory.transfer.import_(io.StringIO(json.dumps({"text": said})), format="jsonl")
         assert memory.sessions.search("redacted")
     held = b"".join(file.read_bytes() for file in tmp_path.glob("agent.db*"))
     assert [secret for secret in (GITHUB, AWS, CARD) if secret.encode() in held] == []
@@ -105,23 +105,23 @@ def test_audit_finds_and_redacts_what_is_there(path, tmp_path):
         first = memory.remember(f"pay with {CARD}", metadata={"key": AWS})
         second = memory.remember(f"token {GITHUB}")
         memory.update(second.id, text="the token is in the vault")
-        findings = memory.audit(["secrets"]).findings
+        findings = memory.review.audit(["secrets"]).findings
         assert [(each.id, each.text, each.reason) for each in findings] == [
             (first.id, "pay with [redacted: card number]", "holds AWS Access Key, card number"),
             (second.id, "token [redacted: GitHub Token]", "an earlier version holds GitHub Token"),
         ]
-        assert all(each.mended for each in memory.audit(["secrets"], mend=True).findings)
-        assert memory.audit(["secrets"]).findings == ()
+        assert all(each.mended for each in memory.review.audit(["secrets"], mend=True).findings)
+        assert memory.review.audit(["secrets"]).findings == ()
         assert memory.get(first.id).metadata == {"key": "[redacted: AWS Access Key]"}
         assert len(memory.history(second.id)) == 1
-        memory.vacuum()
+        memory.store.vacuum()
     held = b"".join(file.read_bytes() for file in tmp_path.glob("agent.db*"))
     assert [secret for secret in (GITHUB, AWS, CARD) if secret.encode() in held] == []
 
 
 def test_a_chunk_is_left_to_its_document(memory):
     memory.knowledge.ingest(f"card {CARD}\n".encode(), name="cards.md")
-    (finding,) = memory.audit(["secrets"]).findings
+    (finding,) = memory.review.audit(["secrets"]).findings
     assert finding.verb is None
 
 
@@ -132,9 +132,9 @@ def test_without_the_detector_the_policy_is_refused(monkeypatch):
     with pytest.raises(InvalidInput, match="redact is 'all'"):
         WritePolicy(redact="all")
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
-        assert "not installed" in memory.audit().skipped["secrets"]
+        assert "not installed" in memory.review.audit().skipped["secrets"]
         with pytest.raises(InvalidInput, match="not installed"):
-            memory.audit(["secrets"])
+            memory.review.audit(["secrets"])
 
 
 def test_a_settings_file_can_ask_for_it(tmp_path):

@@ -39,13 +39,13 @@ def test_it_is_found_by_bisection_and_all_others_are_embedded(path, endpoint, st
         assert len(endpoint.asked) <= 3 + 9
         states = [memory.get(id).embedding_state for id in ids]
         assert states == ["refused" if number == 13 else "embedded" for number in range(20)]
-        figures = memory.stats()
+        figures = memory.store.stats()
         assert (figures.refused, figures.pending, figures.vectors) == (1, 0, 19)
         (note,) = [note for note in figures.notes if ids[13] in note]
         assert note.startswith(f"the embedder refuses {ids[13]}: words: http")
         assert "too long" in note
         assert memory.recall(BAD)[0].id == ids[13], "keyword search finds it"
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_it_is_not_asked_for_again_by_writes_reopening_and_rebuilding(path, endpoint):
@@ -56,35 +56,35 @@ def test_it_is_not_asked_for_again_by_writes_reopening_and_rebuilding(path, endp
         assert len(endpoint.asked) == before + 1
     with Memory(path, embedder=embedder_of(endpoint)) as memory:
         memory.remember("and another")
-        assert memory.rebuild().ok
-        assert memory.stats().refused == 1
+        assert memory.store.rebuild().ok
+        assert memory.store.stats().refused == 1
     assert not any(BAD in text for asked in endpoint.asked[before:] for text in asked.body["input"])
 
 
 def test_a_new_text_and_reembed_try_it_again(path, endpoint):
     with Memory(path, embedder=embedder_of(endpoint)) as memory:
         first, second = memory.remember_many(notes(2, bad=[0, 1]))
-        assert memory.stats().refused == 2
+        assert memory.store.stats().refused == 2
         assert memory.update(first, text="a plain note").embedding_state == "embedded"
         assert [each.embedding_state for each in memory.history(first)] == ["refused", "embedded"]
-        assert memory.reembed() == 0
-        assert (memory.stats().refused, memory.get(second).embedding_state) == (1, "refused")
+        assert memory.store.reembed() == 0
+        assert (memory.store.stats().refused, memory.get(second).embedding_state) == (1, "refused")
         endpoint.otherwise = refusing("nothing of the kind")
-        assert memory.reembed() == 2, "the text that stands, and the closed version"
-        assert (memory.stats().refused, memory.get(second).embedding_state) == (0, "embedded")
-        assert memory.verify().ok
+        assert memory.store.reembed() == 2, "the text that stands, and the closed version"
+        assert (memory.store.stats().refused, memory.get(second).embedding_state) == (0, "embedded")
+        assert memory.store.verify().ok
 
 
 def test_another_embedder_is_asked_for_it_and_a_move_to_one_that_refuses_it_ends(path, endpoint):
     with Memory(path, embedder=WordEmbedder()) as memory:
         ids = memory.remember_many(notes(5, bad=[1]))
     with Memory(path, embedder=embedder_of(endpoint)) as memory:
-        assert memory.reembed() == 4
+        assert memory.store.reembed() == 4
         assert memory.get(ids[1]).embedding_state == "refused"
-        assert memory.verify().ok
+        assert memory.store.verify().ok
     with Memory(path, embedder=WordEmbedder()) as memory:
-        assert memory.reembed() == 5
-        assert memory.stats().refused == 0
+        assert memory.store.reembed() == 5
+        assert memory.store.stats().refused == 0
 
 
 def test_updated_restored_and_imported_texts_are_marked_too(path, endpoint, tmp_path):
@@ -93,10 +93,10 @@ def test_updated_restored_and_imported_texts_are_marked_too(path, endpoint, tmp_
         assert memory.update(id, text=BAD).embedding_state == "refused"
         memory.update(id, text="plain again")
         assert memory.restore(id, 1).embedding_state == "refused"
-        memory.export(tmp_path / "all.jsonl")
+        memory.transfer.export(tmp_path / "all.jsonl")
         with Memory(":memory:", embedder=embedder_of(endpoint)) as other:
-            other.import_(tmp_path / "all.jsonl")
-            assert (other.get(id).embedding_state, other.stats().pending) == ("refused", 0)
+            other.transfer.import_(tmp_path / "all.jsonl")
+            assert (other.get(id).embedding_state, other.store.stats().pending) == ("refused", 0)
 
 
 def test_texts_written_under_a_policy_and_procedures_are_marked_too(path, endpoint):
@@ -111,9 +111,9 @@ def test_texts_written_under_a_policy_and_procedures_are_marked_too(path, endpoi
         memory.procedures.save("deploy", f"a {BAD} way")
         for id in (new.id, listed, merged.id, saved.id):
             assert memory.get(id).embedding_state == "refused"
-            assert any(id in note for note in memory.stats().notes)
-        assert (memory.stats().refused, memory.stats().pending) == (4, 0)
-        assert memory.verify().ok
+            assert any(id in note for note in memory.store.stats().notes)
+        assert (memory.store.stats().refused, memory.store.stats().pending) == (4, 0)
+        assert memory.store.verify().ok
 
 
 def test_an_endpoint_that_refuses_everything_is_broken_and_its_texts_wait(endpoint):
@@ -125,7 +125,7 @@ def test_an_endpoint_that_refuses_everything_is_broken_and_its_texts_wait(endpoi
         assert len(endpoint.asked) == 2 + 2, "all of them, and a plain word"
         endpoint.otherwise = refusing(BAD)
         memory.remember("it works again")
-        assert (memory.stats().pending, memory.stats().refused) == (0, 0)
+        assert (memory.store.stats().pending, memory.store.stats().refused) == (0, 0)
 
 
 def test_one_that_goes_down_while_the_text_is_looked_for_leaves_them_waiting(endpoint):
@@ -140,11 +140,11 @@ def test_one_that_goes_down_while_the_text_is_looked_for_leaves_them_waiting(end
     endpoint.otherwise = answer
     with Memory(":memory:", embedder=embedder_of(endpoint, clock=clock)) as memory:
         memory.remember_many(notes(20, bad=[13]))
-        assert (memory.stats().pending, memory.stats().refused) == (20, 0)
+        assert (memory.store.stats().pending, memory.store.stats().refused) == (20, 0)
         endpoint.down, endpoint.otherwise = False, refuse
         clock.seconds += 2
         memory.remember("it is back")
-        assert (memory.stats().pending, memory.stats().refused) == (0, 1)
+        assert (memory.store.stats().pending, memory.store.stats().refused) == (0, 1)
 
 
 def test_a_query_that_is_refused_is_searched_by_its_words(endpoint):
@@ -181,7 +181,7 @@ def test_one_that_fails_without_saying_that_it_refuses_keeps_its_text_waiting(pa
         states = [memory.get(id).embedding_state for id in ids]
         assert states == ["pending" if number == 4 else "embedded" for number in range(10)]
         with pytest.raises(EmbedderError, match="boom"):
-            memory.reembed()
+            memory.store.reembed()
 
 
 def test_chunks_of_a_document_that_are_refused_are_remembered(endpoint):
@@ -189,12 +189,12 @@ def test_chunks_of_a_document_that_are_refused_are_remembered(endpoint):
     text += f"\n\n## Last\n\n{BAD} " + "nothing else here " * 300
     with Memory(":memory:", embedder=embedder_of(endpoint)) as memory:
         document = memory.knowledge.ingest(text.encode(), name="guide.md").documents[0]
-        figures = memory.stats()
+        figures = memory.store.stats()
         assert (document.pending, figures.pending) == (0, 0)
         assert 0 < figures.refused < document.chunks
         before = len(endpoint.asked)
         memory.knowledge.ingest((text + "\n").encode(), name="guide.md")
-        assert memory.stats().refused == figures.refused
+        assert memory.store.stats().refused == figures.refused
         assert len(endpoint.asked) - before <= 1, "only what is new is embedded"
 
 

@@ -24,7 +24,7 @@ def whole(memory, id):
     assert all(one.recorded_until == other.recorded_from for one, other in itertools.pairwise(versions))
     assert all(each.recorded_from < each.recorded_until for each in versions[:-1])
     assert versions[-1].recorded_until is None
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_an_import_does_not_tell_that_an_id_is_taken_elsewhere(ada, bob, memory)
     with Memory(":memory:", settings=Settings(embedder="none")) as alone:
         for _ in range(2):
             ids = foreign, "chosen"
-            assert ada.import_(_export(ids)) == alone.import_(_export(ids))
+            assert ada.transfer.import_(_export(ids)) == alone.transfer.import_(_export(ids))
         (mine,) = ada.list(where={"text": "is"})
         assert mine.id != foreign
         assert [each.text for each in ada.history(mine.id)] == [each.text for each in alone.history(foreign)]
@@ -99,26 +99,26 @@ def test_an_import_does_not_tell_that_an_id_is_taken_elsewhere(ada, bob, memory)
     assert bob.get(foreign).text == memory.get(foreign).text == "Secret"
     # Links of another import lead to the memory too, and the given id keeps meaning it when the other's is gone.
     more = {"link": {"source": "chosen", "target": foreign}}
-    assert ada.import_(io.StringIO(json.dumps(more))).links == 1
+    assert ada.transfer.import_(io.StringIO(json.dumps(more))).links == 1
     bob.forget(foreign)
-    assert ada.import_(_export(ids)).skipped == 2
+    assert ada.transfer.import_(_export(ids)).skipped == 2
 
 
 def test_the_id_that_an_import_would_choose_may_be_taken_too(ada, bob):
     foreign = bob.remember("Secret").id
-    ada.import_(_export((foreign, "chosen")))
+    ada.transfer.import_(_export((foreign, "chosen")))
     (mine,) = ada.list(where={"text": "is"})
     ada.forget(mine.id)
-    bob.import_(_export((mine.id, "other")))
-    assert ada.import_(_export((foreign, "chosen"))).records == 1
+    bob.transfer.import_(_export((mine.id, "other")))
+    assert ada.transfer.import_(_export((foreign, "chosen"))).records == 1
     assert ada.count() == 2
 
 
 def test_a_document_comes_with_its_chunks_though_its_id_is_taken_elsewhere(ada, bob):
     bob.knowledge.ingest(b"# Kiln\n\nThe kiln is warm.", name="kiln.md")
     exported = io.StringIO()
-    bob.export(exported, format="jsonl")
-    report = ada.import_(io.StringIO(exported.getvalue()))
+    bob.transfer.export(exported, format="jsonl")
+    report = ada.transfer.import_(io.StringIO(exported.getvalue()))
     assert report.records == 1
     (document,) = ada.knowledge.list()
     assert (document.source, document.id == bob.knowledge.list()[0].id) == ("kiln.md", False)
@@ -128,5 +128,5 @@ def test_equal_procedures_stand_in_the_order_of_storing(ada):
     """By id, the order told that an import had given one of them another id than its own."""
     told = {"name": "bake", "description": "Bake", "pattern": ""}
     lines = [{"id": id, "text": id, "kind": "procedure", "metadata": told} for id in ("z", "a")]
-    ada.import_(io.StringIO("\n".join(map(json.dumps, lines))))
+    ada.transfer.import_(io.StringIO("\n".join(map(json.dumps, lines))))
     assert [each.id for each in ada.procedures.list()] == ["z", "a"]

@@ -70,7 +70,7 @@ def test_records_and_links_say_so_too(memory, moved):
     link, former = memory.neighbors(bergen, types="supersedes")[::-1]
     assert (link.source, link.target, link.reason, link.strength) == (turin, bergen, "moved", 0.8)
     assert (former.source, former.target, former.reason, former.strength) == (bergen, oslo, None, 1.0)
-    assert [each.record.id for each in memory.traverse(turin, types="supersedes")] == [bergen, oslo]
+    assert [each.record.id for each in memory.neighbors(turin, depth=2, types="supersedes")] == [bergen, oslo]
 
 
 def test_history_follows_the_chain_both_ways(memory, moved):
@@ -175,7 +175,7 @@ def test_refused_and_nothing_is_changed(memory, moved):
     episode = memory.remember("We met", kind="episode").id
     procedure = memory.procedures.save("deploy", "push, then wait").id
     early = memory.remember("Dana lives in Kiel", valid_from="2025-01-01").id
-    before = memory.stats().sequence
+    before = memory.store.stats().sequence
     for old, new, error, said in (
         (turin, turin, InvalidInput, "cannot supersede itself"),
         ([turin, early], early, InvalidInput, "cannot supersede itself"),
@@ -204,9 +204,9 @@ def test_refused_and_nothing_is_changed(memory, moved):
                    {"supersedes": [turin, 7]}):  # fmt: skip
         with pytest.raises((InvalidInput, NotFound)):
             memory.remember("Dana lives in Lund", **fields)
-    assert memory.stats().sequence == before
+    assert memory.store.stats().sequence == before
     memory.supersede(bergen, turin)  # again: it stands already
-    assert memory.stats().sequence == before
+    assert memory.store.stats().sequence == before
 
 
 def test_pairs_are_limited(memory):
@@ -232,7 +232,7 @@ def test_what_is_forgotten_supersedes_nothing(memory, moved):
     assert memory.get(oslo).held_until == datetime(2026, 3, 1, tzinfo=UTC)
     memory.forget(turin)
     assert [(each.id, each.superseded_by, each.held_until) for each in memory.list()] == [(oslo, (), None)]
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_forgetting_by_a_filter_takes_superseded_ones_too(memory, moved):
@@ -270,9 +270,9 @@ def test_a_successor_that_expires_gives_way_and_comes_back_never(memory):
     assert texts(memory.recall("office", valid_at=datetime.now(UTC))) == ["The office is in Rome"]
     milan = memory.remember("The office is in Milan", supersedes=office).id
     assert texts(memory.list()) == ["The office is in Milan"]
-    assert memory.purge_expired().records == 1
+    assert memory.store.purge_expired().records == 1
     assert memory.get(office).superseded_by == (milan,)
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_an_expired_successor_that_was_superseded_itself_still_stands_for_its_own(memory):
@@ -281,7 +281,7 @@ def test_an_expired_successor_that_was_superseded_itself_still_stands_for_its_ow
     memory.remember("The menu has fish", supersedes=second)
     memory.update(second, expires_at="2026-01-01")
     assert texts(memory.list()) == texts(memory.recall("menu")) == ["The menu has fish"]
-    memory.purge_expired()
+    memory.store.purge_expired()
     assert texts(memory.list()) == ["The menu has fish"]
 
 
@@ -362,13 +362,13 @@ def test_a_scoped_handle_sees_and_changes_its_own(memory):
 
 def test_explain_names_the_stage_and_the_successor(memory, moved):
     oslo, bergen, turin = moved
-    told = memory.explain("Dana", oslo)
+    told = memory.review.explain("Dana", oslo)
     assert (told.returned, told.stage) == (False, "superseded")
     assert told.reason == f"it is superseded by {bergen}; include_superseded shows it"
-    assert memory.explain("Dana", oslo, include_superseded=True).returned
-    assert memory.explain("Dana", oslo, valid_at="2026-02-01").returned
-    assert memory.explain("Dana", turin, valid_at="2026-02-01").reason == "it did not hold at valid_at"
-    assert memory.explain("Dana", oslo, kinds="fact").stage == "filter"
+    assert memory.review.explain("Dana", oslo, include_superseded=True).returned
+    assert memory.review.explain("Dana", oslo, valid_at="2026-02-01").returned
+    assert memory.review.explain("Dana", turin, valid_at="2026-02-01").reason == "it did not hold at valid_at"
+    assert memory.review.explain("Dana", oslo, kinds="fact").stage == "filter"
 
 
 def test_links_of_supersession_are_not_made_by_hand(memory, moved):
@@ -408,14 +408,14 @@ def test_everything_survives_export_backup_and_encryption(tmp_path, moved, memor
     with memory._engine.atomic() as writer:
         row = writer.records.find_ids([moved[2]], "/")[moved[2]]
         writer.occurrences.add([(row, now_us(), "Dana moved to Turin")])
-    memory.export(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
     with Memory(":memory:", settings=PLAIN) as copy:
-        copy.import_(tmp_path / "all.jsonl")
+        copy.transfer.import_(tmp_path / "all.jsonl")
         for id in moved:
             assert copy.history(id) == memory.history(id)
             assert copy.neighbors(id) == memory.neighbors(id)
-        copy.export(tmp_path / "again.jsonl")
-        assert copy.verify().problems == ()
+        copy.transfer.export(tmp_path / "again.jsonl")
+        assert copy.store.verify().problems == ()
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     assert sorted((tmp_path / "again.jsonl").read_text().splitlines()) == sorted(lines)
 
@@ -439,7 +439,7 @@ def test_a_bad_supersession_stops_an_import(memory, tmp_path, line, said):
     lines += [{"supersession": {"old": "a", "new": "b", **times}}, {"supersession": {**times, **line}}]
     (tmp_path / "all.jsonl").write_bytes(b"\n".join(map(json.encode, lines)))
     with pytest.raises(InvalidItem, match=rf"line 5: .*{said}"):
-        memory.import_(tmp_path / "all.jsonl")
+        memory.transfer.import_(tmp_path / "all.jsonl")
     assert memory.count(include_superseded=True) == 0
 
 
@@ -447,11 +447,11 @@ def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_
     with Memory(tmp_path / "agent.db", embedder=WordEmbedder()) as memory:
         old = memory.remember("The office is in Rome").id
         new = memory.remember("The office is in Milan", supersedes=old).id
-        memory.backup(tmp_path / "copy.db")
+        memory.store.backup(tmp_path / "copy.db")
     with Memory(tmp_path / "copy.db", embedder=WordEmbedder("others")) as memory:
-        memory.reembed()
-        memory.vacuum()
-        assert memory.rebuild().problems == ()
+        memory.store.reembed()
+        memory.store.vacuum()
+        assert memory.store.rebuild().problems == ()
         assert [hit.id for hit in memory.recall("office")] == [new]
         assert [hit.id for hit in memory.recall("office", include_superseded=True, mode="vector")] in (
             [old, new],
@@ -502,7 +502,7 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
     with pytest.raises(InvalidInput, match="holds from"):
         memory.supersede(oslo, bergen, at="2025-03-01")
     assert memory.get(oslo).held_until.month == 3
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
@@ -515,6 +515,6 @@ def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
     gone = memory.forget(third.id, chain=True)
     assert (gone.records, gone.holds_again) == (3, ())
     assert memory.count(include_superseded=True) == 0
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
     with pytest.raises(InvalidInput, match="chain"):
         memory.forget(scope="/", chain="yes")

@@ -121,14 +121,14 @@ def test_the_store_equals_a_model_after_every_step(seed, tmp_path):
             steps.take()
             steps.check(memory)
             steps.check(other)
-        assert memory.verify().problems == ()
-        memory.export(tmp_path / "all.jsonl")
+        assert memory.store.verify().problems == ()
+        memory.transfer.export(tmp_path / "all.jsonl")
         with Memory(":memory:", settings=PLAIN) as copy:
-            copy.import_(tmp_path / "all.jsonl")
+            copy.transfer.import_(tmp_path / "all.jsonl")
             steps.check(copy)
-            copy.rebuild()
+            copy.store.rebuild()
             steps.check(copy)
-            assert copy.import_(tmp_path / "all.jsonl").records == 0
+            assert copy.transfer.import_(tmp_path / "all.jsonl").records == 0
             assert sorted(map(shown, memory.list(include_superseded=True, limit=None))) == sorted(
                 map(shown, copy.list(include_superseded=True, limit=None))
             )

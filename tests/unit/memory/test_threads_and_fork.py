@@ -65,7 +65,7 @@ def test_threads_remember_recall_and_forget_on_one_memory(path, where):
         assert in_threads(work) == []
         expected = {name: text for mine in kept.values() for name, text in mine.items()}
         assert {record.id: record.text for record in memory.list(limit=None)} == expected
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
         answers = scored(memory.recall("common changed1", vector=unit(1), limit=50, decay="none"))
         if where == "file":
             with Memory(path, settings=PLAIN) as reopened:
@@ -82,7 +82,7 @@ def test_threads_share_the_embedder(embedded):
 
     assert in_threads(work, 4) == []
     assert embedded.count() == 24
-    assert embedded.verify().problems == ()
+    assert embedded.store.verify().problems == ()
 
 
 def test_closing_while_others_use_it_ends_them_with_a_typed_error(path):
@@ -104,7 +104,7 @@ def test_closing_while_others_use_it_ends_them_with_a_typed_error(path):
     assert {type(error) for error in errors} == {StoreClosed}
     with Memory(path, settings=PLAIN) as again:
         assert set(written) <= {record.id for record in again.list(limit=None)}
-        assert again.verify().problems == ()
+        assert again.store.verify().problems == ()
 
 
 def test_a_lock_is_given_up_when_a_reader_or_writer_fails(path):

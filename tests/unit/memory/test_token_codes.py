@@ -48,7 +48,7 @@ class TokenWords(WordEmbedder):
 
 
 def codes_of(memory):
-    figures = memory.stats()
+    figures = memory.store.stats()
     return figures.token_codes, figures.token_code_bytes
 
 
@@ -59,8 +59,8 @@ def test_codes_are_kept_by_setting_from_one_run_of_the_embedder(path):
         memory.remember_many(TEXTS)
         assert (embedder.runs, len(embedder.texts)) == (1, len(TEXTS))
         assert codes_of(memory) == (4, 8 * (2 + 2 + 3 + 3))
-        assert memory.scoped("/elsewhere").stats().token_codes == 0
-        assert memory.verify().problems == ()
+        assert memory.scoped("/elsewhere").store.stats().token_codes == 0
+        assert memory.store.verify().problems == ()
     with Memory(path, embedder=TokenWords(), settings=NO_CODES) as memory:
         memory.remember("written without")
         assert codes_of(memory)[0] == 4
@@ -75,7 +75,7 @@ def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
         assert max(looks, key=looks.__getitem__) == ids[0]
         assert sum(looks.values()) == pytest.approx(0, abs=1e-6)
         assert "rerank" in hits[0].match_reasons
-        assert memory.explain("striped zebra", ids[0]).signals["rerank"] == pytest.approx(looks[ids[0]])
+        assert memory.review.explain("striped zebra", ids[0]).signals["rerank"] == pytest.approx(looks[ids[0]])
         plain = memory.recall("striped zebra", rerank_weight=0.0)
         assert {hit.signals["rerank"] for hit in plain} == {0.0}
         assert {hit.signals["rerank"] for hit in memory.recall("striped zebra", mode="vector")} == {0.0}
@@ -118,7 +118,7 @@ def test_codes_go_with_their_record_and_stay_with_a_closed_version():
         memory.forget(ids[0])
         memory.forget(ids[1])
         assert codes_of(memory)[0] == 2
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def test_reembed_adds_codes_and_removes_them(path):
@@ -126,13 +126,13 @@ def test_reembed_adds_codes_and_removes_them(path):
         memory.remember_many(TEXTS)
         assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
     with Memory(path, embedder=TokenWords()) as memory:
-        assert memory.reembed() == 4
+        assert memory.store.reembed() == 4
         assert codes_of(memory)[0] == 4
         assert memory.recall("striped zebra")[0].signals["rerank"] > 0
-        assert memory.reembed() == 0
+        assert memory.store.reembed() == 0
     with Memory(path, embedder=TokenWords(), settings=NO_CODES) as memory:
         assert memory.recall("striped zebra")[0].signals["rerank"] > 0
-        assert memory.reembed() == 0
+        assert memory.store.reembed() == 0
         assert codes_of(memory) == (0, 0)
         # The query is in the cache with its tokens; there is nothing to look at any more.
         assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
@@ -142,11 +142,11 @@ def test_another_embedder_brings_its_own_codes(path):
     with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
     with Memory(path, embedder=TokenWords("others")) as memory:
-        assert memory.reembed() == 4
+        assert memory.store.reembed() == 4
         assert codes_of(memory)[0] == 4
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     with Memory(path, embedder=WordEmbedder("plain")) as memory:
-        memory.reembed()
+        memory.store.reembed()
         memory.remember("an embedder without tokens")
         assert codes_of(memory) == (0, 0)
         assert memory.recall("striped zebra")[0].text == TEXTS[0]
@@ -157,10 +157,10 @@ def test_what_waits_for_its_vector_gets_codes_with_it():
     with Memory(":memory:", embedder=embedder) as memory:
         embedder.fail = "raises"
         memory.remember_many(TEXTS)
-        assert (memory.stats().pending, codes_of(memory)) == (4, (0, 0))
+        assert (memory.store.stats().pending, codes_of(memory)) == (4, (0, 0))
         embedder.fail = None
         memory.remember("the embedder is back")
-        assert (memory.stats().pending, codes_of(memory)[0]) == (0, 5)
+        assert (memory.store.stats().pending, codes_of(memory)[0]) == (0, 5)
 
 
 def test_an_embedder_that_leaves_out_codes_is_refused():
@@ -169,7 +169,7 @@ def test_an_embedder_that_leaves_out_codes_is_refused():
         memory.remember(TEXTS[0])
         embedder.cut = True
         memory.remember_many(TEXTS[1:])
-        assert memory.stats().pending == 3
+        assert memory.store.stats().pending == 3
         hits = memory.recall("zebra")
         assert any("meaning was not searched" in gap for gap in hits.evidence_gaps)
 
@@ -178,11 +178,11 @@ def test_an_import_derives_codes_or_leaves_them_to_reembed(path, tmp_path):
     file = tmp_path / "all.jsonl"
     with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
-        memory.export(file, vectors=True)
+        memory.transfer.export(file, vectors=True)
     with Memory(":memory:", embedder=TokenWords()) as memory:
-        memory.import_(file)
+        memory.transfer.import_(file)
         assert codes_of(memory)[0] == 0
-        assert memory.reembed() == 4
+        assert memory.store.reembed() == 4
         assert codes_of(memory)[0] == 4
 
 
@@ -194,11 +194,11 @@ def test_damaged_codes_are_named_and_leave_recall_standing(path, damage):
     connection.execute(damage)
     connection.close()
     with Memory(path, embedder=TokenWords()) as memory:
-        assert [problem.name for problem in memory.verify().problems] == ["token codes of the wrong size"]
+        assert [problem.name for problem in memory.store.verify().problems] == ["token codes of the wrong size"]
         assert memory.recall("striped zebra")[0].text == TEXTS[0]
-        memory.rebuild()
-        assert memory.verify().problems == ()
-        assert memory.reembed() == 4
+        memory.store.rebuild()
+        assert memory.store.verify().problems == ()
+        assert memory.store.reembed() == 4
 
 
 def test_codes_need_no_embedder_to_be_kept(path):

@@ -40,7 +40,7 @@ def test_what_a_block_writes_is_one_commit(path):
         assert [record.text for record in other.list()] == ["newer"]
         assert memory.recall("newer")[0].id == other.recall("newer")[0].id == new.id
         assert memory.recall("old") == []
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_a_block_that_raises_leaves_nothing(memory):
@@ -62,7 +62,7 @@ def test_a_block_that_raises_leaves_nothing(memory):
     assert memory.recall("lost") == []
     again = memory.remember("another", vector=unit(2))
     assert memory.recall("another", vector=unit(2))[0].id == again.id
-    assert memory.verify().ok
+    assert memory.store.verify().ok
 
 
 def test_a_refused_call_undoes_itself_alone(memory):
@@ -84,7 +84,7 @@ def test_recall_inside_needs_that_nothing_is_written_yet(memory):
     with memory.transaction():
         assert memory.recall("apple")[0].text == "red apple"
         memory.remember("green apple")
-        for call in (lambda: memory.recall("apple"), lambda: memory.explain("apple", memory.list()[0].id)):
+        for call in (lambda: memory.recall("apple"), lambda: memory.review.explain("apple", memory.list()[0].id)):
             with pytest.raises(InvalidInput, match="can be recalled after it"):
                 call()
     assert len(memory.recall("apple")) == 2
@@ -107,7 +107,7 @@ def test_what_sqlite_does_not_do_in_a_transaction_is_refused(path, tmp_path):
         with memory.transaction():
             memory.remember("two")
             for call in (
-                memory.vacuum, memory.close, lambda: memory.backup(tmp_path / "copy.db"),
+                memory.store.vacuum, memory.close, lambda: memory.store.backup(tmp_path / "copy.db"),
                 lambda: memory.forget(record.id, receipt=True),
             ):  # fmt: skip
                 with pytest.raises(InvalidInput, match="inside transaction"):

@@ -30,10 +30,10 @@ def test_what_a_running_export_writes_stays(on_disk, tmp_path):
     def meanwhile(done, total):
         if not seen:
             seen.extend(parts(tmp_path))
-            on_disk.export(target)
+            on_disk.transfer.export(target)
             seen.extend(parts(tmp_path))
 
-    assert on_disk.export(target, on_progress=meanwhile) == 1
+    assert on_disk.transfer.export(target, on_progress=meanwhile) == 1
     assert len(seen) == 2
     assert seen[0] == seen[1]
     assert parts(tmp_path) == []
@@ -44,12 +44,12 @@ def test_a_whole_file_has_the_mode_of_a_new_one_or_of_the_one_it_replaces(on_dis
     on_disk.remember("one")
     before = os.umask(umask)
     try:
-        on_disk.export(tmp_path / "new.jsonl")
-        on_disk.export_folder(tmp_path / "notes")
+        on_disk.transfer.export(tmp_path / "new.jsonl")
+        on_disk.transfer.export_folder(tmp_path / "notes")
         old = tmp_path / "old.jsonl"
         old.touch()
         old.chmod(0o604)
-        on_disk.export(old)
+        on_disk.transfer.export(old)
         assert os.umask(umask) == umask
     finally:
         os.umask(before)
@@ -81,19 +81,19 @@ def test_a_part_that_was_swept_up_before_it_was_locked_is_made_again(tmp_path, m
 def test_a_long_name_of_wide_characters_has_room(on_disk, tmp_path):
     on_disk.remember("one")
     target = tmp_path / ("記" * 80 + ".jsonl")
-    assert on_disk.export(target) == 1
-    assert on_disk.import_(target).skipped == 1
+    assert on_disk.transfer.export(target) == 1
+    assert on_disk.transfer.import_(target).skipped == 1
 
 
 @pytest.mark.parametrize("target", ["~nosuchuser/a.jsonl", "", "a\0.jsonl"])
 def test_a_path_that_is_none_has_a_type(on_disk, target):
     with pytest.raises(InvalidInput):
-        on_disk.export(target, format="jsonl")
+        on_disk.transfer.export(target, format="jsonl")
     with pytest.raises(InvalidInput):
-        on_disk.import_(target, format="jsonl")
+        on_disk.transfer.import_(target, format="jsonl")
     with pytest.raises(InvalidInput):
         Folder(target)
-    assert on_disk.export(io.StringIO()) == 0
+    assert on_disk.transfer.export(io.StringIO()) == 0
 
 
 def test_a_file_system_without_locks_takes_backups_exports_and_indexes(on_disk, tmp_path, monkeypatch):
@@ -104,8 +104,8 @@ def test_a_file_system_without_locks_takes_backups_exports_and_indexes(on_disk, 
 
     on_disk.remember("a zebra")
     monkeypatch.setattr(locks.fcntl, "flock", flock)
-    on_disk.backup(tmp_path / "copy.db")
-    assert on_disk.export(tmp_path / "all.jsonl") == 1
+    on_disk.store.backup(tmp_path / "copy.db")
+    assert on_disk.transfer.export(tmp_path / "all.jsonl") == 1
     with locks.FolderLock(tmp_path / "lock").held() as held:
         assert held
     assert parts(tmp_path) == []

@@ -29,23 +29,23 @@ def test_what_is_not_indexed_is_stored_and_in_no_recall(path, many):
         assert memory.count(where={"text": {"contains": "lighthouse"}}) == many
         for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"tags": ["x"]}, {"where": {"source": "s"}}):
             assert not set(ids[:-1]) & {hit.id for hit in memory.recall("red lighthouse", limit=50, **options)}
-        explained = memory.explain("red lighthouse", ids[0])
+        explained = memory.review.explain("red lighthouse", ids[0])
         assert (explained.stage, explained.reason[:18]) == ("filter", "it is not indexed:")
         assert memory.vectors(ids[:-1]) == {}
-        assert memory.verify().ok
-        assert memory.rebuild().ok
+        assert memory.store.verify().ok
+        assert memory.store.rebuild().ok
     with Memory(path, embedder=WordEmbedder()) as memory:
         assert {hit.text for hit in memory.recall("red lighthouse", limit=50)} == {"the red harbour", "red sails"}
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0
         memory.update(ids[0], text="another lighthouse", importance=0.9)
         memory.update(ids[0], tags=["y"])
         assert ids[0] not in {hit.id for hit in memory.recall("lighthouse", limit=50)}
         assert [each.indexed for each in memory.history(ids[0])] == [False, False]
         memory.restore(ids[0], 0)
         assert ids[0] not in {hit.id for hit in memory.recall("lighthouse", limit=50)}
-        assert memory.verify().ok
+        assert memory.store.verify().ok
         assert memory.forget(ids[0]).records == 1
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_it_is_indexed_and_left_out_again_when_it_is_replaced(path):
@@ -60,7 +60,7 @@ def test_it_is_indexed_and_left_out_again_when_it_is_replaced(path):
         assert memory.get("k").standing == "instruction"
         memory.remember("Always answer in French", id="k", on_existing="replace", indexed=False)
         assert memory.get("k").standing is None
-        assert memory.verify().ok
+        assert memory.store.verify().ok
         assert memory.remember("Always answer in French").outcome == "created"
 
 
@@ -91,10 +91,10 @@ def test_verify_finds_what_is_derived_from_it(path):
     other.execute("INSERT INTO record_terms SELECT 2, terms, counts FROM record_terms")
     other.close()
     with Memory(path, settings=PLAIN) as memory:
-        assert [problem.name for problem in memory.verify().problems] == [
+        assert [problem.name for problem in memory.store.verify().problems] == [
             "record whose words are not those of its text"
         ]
-        assert memory.rebuild().ok
+        assert memory.store.rebuild().ok
 
 
 def test_what_is_touched_lives_longer(memory):
@@ -103,12 +103,12 @@ def test_what_is_touched_lives_longer(memory):
     assert record.expires_after == month
     assert abs(record.expires_at - record.created_at - month) < timedelta(minutes=1)
     forever = memory.remember("something else")
-    memory.touch(record.id, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    memory.update(record.id, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     assert memory.recall("cache") == []
     assert memory.get(record.id).expires_after is None
     memory.update(record.id, expires_after=month)
     before = memory.get(record.id)
-    assert memory.touch([record.id, forever.id, "unknown"]) == 2
+    assert memory.update([record.id, forever.id, "unknown"], renew=True) == 2
     after = memory.get(record.id)
     assert after.expires_at > before.expires_at
     assert (after.updated_at, after.expires_after) == (before.updated_at, month)
@@ -126,13 +126,13 @@ def test_what_is_touched_lives_longer(memory):
 def test_both_go_through_an_export(memory, tmp_path):
     memory.remember("kept aside", id="a", indexed=False)
     memory.remember("for a while", id="b", expires_after=timedelta(hours=36))
-    memory.export(tmp_path / "out.jsonl")
-    memory.export_folder(tmp_path / "folder")
+    memory.transfer.export(tmp_path / "out.jsonl")
+    memory.transfer.export_folder(tmp_path / "folder")
     for name, read in (("one", "out.jsonl"), ("two", "folder")):
         with Memory(tmp_path / f"{name}.db", settings=PLAIN) as other:
-            (other.import_ if name == "one" else other.import_folder)(tmp_path / read)
+            (other.transfer.import_ if name == "one" else other.transfer.import_folder)(tmp_path / read)
             assert (other.get("a").indexed, other.get("b").indexed) == (False, True)
             assert other.get("b").expires_after == timedelta(hours=36)
             assert other.get("b").expires_at == memory.get("b").expires_at
             assert other.recall("aside") == []
-            assert other.verify().ok
+            assert other.store.verify().ok

@@ -76,9 +76,9 @@ def test_filters_use_the_interval(memory):
 def test_an_export_restores_what_was_found(memory, tmp_path):
     stored = memory.remember("I left last Tuesday", created_at=THURSDAY)
     plain = memory.remember("Left alone last Tuesday", created_at=THURSDAY, policy=WritePolicy(resolve_dates=False))
-    memory.export(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
     memory.forget([stored.id, plain.id])
-    memory.import_(tmp_path / "all.jsonl")
+    memory.transfer.import_(tmp_path / "all.jsonl")
     assert memory.get(stored.id).valid_until == day(16)
     assert memory.get(stored.id).valid_resolved
     assert memory.get(plain.id).valid_from is None

@@ -115,7 +115,7 @@ def test_an_error_of_a_batch_names_the_item_and_earlier_batches_stay(memory, bad
     assert "item 7" in str(raised.value)
     assert said in str(raised.value)
     assert [record.text for record in memory.list(order="oldest")] == [f"good {number}" for number in range(6)]
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_a_stream_that_breaks_off_leaves_its_finished_batches(memory):
@@ -153,7 +153,7 @@ def test_update_of_a_text_opens_a_version(memory):
         changed.recorded_from,
     )
     assert new == memory.get(stored.id)
-    assert memory.stats().versions == 1
+    assert memory.store.stats().versions == 1
     assert memory.count() == 1
 
 
@@ -252,7 +252,7 @@ def test_forget_by_id_by_ids_and_by_filter(memory):
     assert memory.forget(scope="/s1").records == 1
     assert memory.forget(scope="/s1").records == 0
     assert memory.forget(scope="/").records == 1
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_links_and_neighbors(memory):
     assert seen(types=["causal"]) == [(a, b, "causal", 0.7)]
     memory.forget(b)
     assert seen() == [(c, a, "similar", 0.9)]
-    assert memory.stats().links == 1
+    assert memory.store.stats().links == 1
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_stats_tell_the_state(on_disk):
     )
     on_disk.update(ids[0], text="changed word")
     on_disk.link(ids[0], ids[1])
-    figures = on_disk.stats()
+    figures = on_disk.store.stats()
     assert (figures.records, figures.versions, figures.links, figures.sources, figures.kinds) == (
         4, 1, 1, 2, {"a": 2, "b": 2},
     )  # fmt: skip
@@ -379,7 +379,7 @@ def test_stats_tell_the_state(on_disk):
     assert figures.kernels in ("numba", "python")
     on_disk.update(ids[2], source="s1")
     on_disk.update(ids[0], source="s1")
-    assert on_disk.stats().sources == 1, "a source without records is none"
+    assert on_disk.store.stats().sources == 1, "a source without records is none"
 
 
 def test_what_was_forgotten_is_found_nowhere_in_the_file(path):
@@ -410,5 +410,5 @@ def test_what_is_no_language_model_is_refused():
 def test_a_scoped_handle_has_no_figures_of_the_whole_file(memory):
     memory.remember("elsewhere", scope="/b")
     memory.recall("elsewhere")
-    shown = memory.scoped("/a").stats()
+    shown = memory.scoped("/a").store.stats()
     assert (shown.records, shown.index, shown.sequence, shown.bytes_on_disk, shown.terms) == (0, {}, None, None, None)

@@ -145,4 +145,4 @@ def test_hits_and_records_turn_into_dicts_and_json():
         assert hits[0].to_dict()["tags"] == ["a"]
         whole = json.loads(hits.to_json())
         assert (whole["query"], len(whole["hits"])) == ("zebra", 1)
-        json.dumps(memory.stats().to_dict())
+        json.dumps(memory.store.stats().to_dict())

@@ -59,14 +59,14 @@ def _write(memory: Memory) -> None:
     )  # fmt: skip
     old, new, third = memory.remember_many([f"{WORD} lives in Paris", f"The ferry of {WORD} leaves", f"{WORD} sings"])
     memory.update(third, text=f"{WORD} dances", metadata={"who": WORD})
-    memory.touch([third])
+    memory.update([third], renew=True)
     memory.supersede(old, new, reason=WORD)
     memory.restore(old)
     memory.forget(third)
-    assert memory.purge_expired().records == 1, tea
+    assert memory.store.purge_expired().records == 1, tea
     memory.remember(f"{WORD} likes coffee")
     memory.remember(f"{WORD} does not like coffee")
-    memory.judge_changes()
+    memory.review.judge()
     memory.episodes.log(f"{WORD} drank tea", agent=WORD)
     memory.consolidator.run(WORD)
     memory.knowledge.ingest(f"# {WORD}\n\n{WORD} is a dragonfly.".encode(), name=f"{WORD}.md", title=WORD)
@@ -101,13 +101,13 @@ def _fail(memory: Memory, embedder: Quoting, model: Model) -> None:
 
 
 def _keep(memory: Memory, folder: Path) -> None:
-    assert memory.reembed() == 1
-    assert memory.export(folder / "all.jsonl") > 5
-    memory.import_(folder / "all.jsonl")
-    memory.export_folder(folder / "notes")
-    memory.import_folder(folder / "notes")
-    memory.rebuild()
-    memory.vacuum()
-    memory.backup(folder / "copy.db")
+    assert memory.store.reembed() == 1
+    assert memory.transfer.export(folder / "all.jsonl") > 5
+    memory.transfer.import_(folder / "all.jsonl")
+    memory.transfer.export_folder(folder / "notes")
+    memory.transfer.import_folder(folder / "notes")
+    memory.store.rebuild()
+    memory.store.vacuum()
+    memory.store.backup(folder / "copy.db")
     with suppress(RecalliteError):
-        memory.rekey(WORD)
+        memory.store.rekey(WORD)

@@ -116,11 +116,11 @@ def test_a_failing_embedder_is_warned_of_once_until_it_works(logged):
         embedder.fail = None
         memory.remember("red rose")
         memory.remember("red fox")
-    waits = "embedder failed with EmbedderError: memories that wait for vectors: 1; stats() says why"
+    waits = "embedder failed with EmbedderError: memories that wait for vectors: 1; memory.store.stats() says why"
     assert told() == [
         ("WARNING", waits),
         ("DEBUG", waits),
-        ("DEBUG", "embedder failed with EmbedderError: recall is by keywords; stats() says why"),
+        ("DEBUG", "embedder failed with EmbedderError: recall is by keywords; memory.store.stats() says why"),
         ("INFO", "embedder works again"),
     ]
 
@@ -130,7 +130,7 @@ def test_an_embedder_that_cannot_be_loaded_is_told_with_the_reason_once(tmp_path
         memory.remember("red apple")
         memory.remember("red berry")
         with pytest.raises(EmbedderError):
-            memory.reembed()
+            memory.store.reembed()
     told = [message for message in (each[2] for each in logged("WARNING")) if "cannot be loaded" in message]
     assert len(told) == 1
     assert str(tmp_path) in told[0]

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from recallite import AsyncMemory, Memory
+from recallite import AsyncMemory
 from recallite.errors import InvalidVector, NotFound
+from recallite.namespaces.store import MemoryStore
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.memory.support import PLAIN, unit
 
@@ -64,7 +65,7 @@ def test_spans_are_within_that_of_the_caller(memory, traced):
 
 def test_what_an_operation_calls_is_within_its_span(memory, traced, tmp_path):
     memory.remember("red apple")
-    memory.rebuild()
+    memory.store.rebuild()
     spans = named(traced[1])
     assert spans["recallite.verify"].parent.span_id == spans["recallite.rebuild"].get_span_context().span_id
 
@@ -143,5 +144,5 @@ def test_a_span_that_is_not_sampled_passes_that_on(memory, traced, monkeypatch):
 
 
 def test_the_method_of_a_memory_is_itself(memory):
-    assert Memory.verify.__doc__.startswith("Check the file")
-    assert Memory.verify.__name__ == "verify"
+    assert MemoryStore.verify.__doc__.startswith("Check the file")
+    assert MemoryStore.verify.__name__ == "verify"

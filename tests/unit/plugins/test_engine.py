@@ -44,7 +44,7 @@ def test_what_is_prepared_is_inserted_within_the_scope_and_found(lettered):
         assert writer.records.get(first).text == "aaa"
     assert {each.text: each.scope for each in lettered.list()} == {"aaa": "/notes", "bbb": "/notes/deep"}
     assert lettered.recall("aaaa")[0].id == "one"
-    assert lettered.verify().ok
+    assert lettered.store.verify().ok
 
 
 def test_nothing_is_prepared_of_nothing(lettered):

@@ -178,10 +178,10 @@ def test_one_signal_alone_and_the_profiles_of_other_systems_are_left_alone(moved
 def test_explain_says_what_replaced_a_record(moved):
     hits = ask(moved, "Where does Dana live?")
     options = {"vector": unit(0), "decay": "none"}
-    first, last = (moved.explain("Where does Dana live?", hit.id, **options) for hit in (hits[0], hits[2]))
+    first, last = (moved.review.explain("Where does Dana live?", hit.id, **options) for hit in (hits[0], hits[2]))
     assert first.reason == "it is hit 1; it was put before what states the same thing with another value"
     assert last.reason == f"it is hit 3; {hits[0].id} states the same thing with a later value"
-    omitted = moved.explain("Where does Dana live?", hits[2].id, superseded="omit", **options)
+    omitted = moved.review.explain("Where does Dana live?", hits[2].id, superseded="omit", **options)
     assert (omitted.returned, omitted.stage) == (False, "superseded")
     assert omitted.reason == f"it no longer holds; {hits[0].id} states the same thing with a later value"
 

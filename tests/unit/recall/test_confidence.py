@@ -83,8 +83,8 @@ def test_explain_names_the_cut(notes):
     question, place = next(iter(ASKED.items()))
     found = notes.recall(question, relevant=True)
     other = next(id for id in notes.ids if id not in [hit.id for hit in found])
-    assert notes.explain(question, other, relevant=True).stage == "threshold"
-    assert notes.explain(question, notes.ids[place], relevant=True).stage == "returned"
+    assert notes.review.explain(question, other, relevant=True).stage == "threshold"
+    assert notes.review.explain(question, notes.ids[place], relevant=True).stage == "returned"
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
@@ -142,7 +142,7 @@ def test_a_batch_gives_what_each_query_gives_and_explain_what_its_hit_has(notes)
             alone = notes.recall(question, **options, **moment)
             assert [hit.confidence for hit in together] == pytest.approx([hit.confidence for hit in alone], abs=1e-6)
             for hit in alone[:2]:
-                said = notes.explain(question, hit.id, **options, **moment)
+                said = notes.review.explain(question, hit.id, **options, **moment)
                 assert said.confidence == pytest.approx(hit.confidence, abs=1e-6)
 
 

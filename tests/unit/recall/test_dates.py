@@ -173,7 +173,7 @@ def test_what_is_told_soon_after_counts_in_part_and_creation_stands_in_for_the_e
     memory.remember("We cooked soup", created_at="2023-06-03")
     (hit,) = memory.recall("What did we cook in May 2023?", as_of=ASKED)
     assert hit.signals["date"] == pytest.approx(1 - 2 / 7)
-    (told,) = (memory.explain("What did we cook in May 2023?", hit.id, as_of=ASKED),)
+    (told,) = (memory.review.explain("What did we cook in May 2023?", hit.id, as_of=ASKED),)
     assert told.signals["date"] == hit.signals["date"]
 
 

@@ -180,16 +180,16 @@ def test_token_budgets_groups_and_thresholds_hold_for_the_whole(plain):
 def test_explain_follows_a_record_through_the_parts(plain):
     hits = ask(plain, limit=3)
     for place, hit in enumerate(hits, 1):
-        said = plain.explain(LONG, hit.id, profile="hermes", limit=3, as_of="2026-01-02T00:00:00Z")
+        said = plain.review.explain(LONG, hit.id, profile="hermes", limit=3, as_of="2026-01-02T00:00:00Z")
         assert (said.stage, said.rank) == ("returned", place)
         assert said.score == pytest.approx(hit.score)
         assert said.confidence == pytest.approx(hit.confidence)
         assert said.signals == pytest.approx(hit.signals)
     cat = next(id for id, name in plain.ids.items() if name == "cat")
-    said = plain.explain(LONG, cat, profile="hermes", as_of="2026-01-02T00:00:00Z")
+    said = plain.review.explain(LONG, cat, profile="hermes", as_of="2026-01-02T00:00:00Z")
     assert "answers 'And what is the name of the cat that lives in our office?' best" in said.reason
     lunch = next(id for id, name in plain.ids.items() if name == "lunch")
-    said = plain.explain(LONG, lunch, profile="hermes", limit=1, as_of="2026-01-02T00:00:00Z")
+    said = plain.review.explain(LONG, lunch, profile="hermes", limit=1, as_of="2026-01-02T00:00:00Z")
     assert (said.returned, said.stage) == (False, "limit")
     assert len(ask(plain, explain=True)[0].signals) > len(ask(plain)[0].signals)
 
@@ -213,7 +213,7 @@ def test_a_model_gives_the_parts_and_no_transaction_is_open_while_it_is_asked(pa
         assert hits.sub_queries == ("billing service database", "name of the office cat")
         assert (hits.scopes, hits.evidence_gaps) == ((), ())
         assert memory.count() == len(FACTS) + 1
-        model.during = lambda: memory.vacuum()  # impossible in a transaction
+        model.during = lambda: memory.store.vacuum()  # impossible in a transaction
         ask(memory)
     (system, user) = model.asked[0]
     assert (system["role"], user["role"]) == ("system", "user")

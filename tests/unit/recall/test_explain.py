@@ -14,7 +14,7 @@ def test_a_returned_record_has_the_signals_of_its_hit(memory):
     memory.remember_many({"text": f"apple number{n}", "vector": unit(n)} for n in range(20))
     hits = memory.recall("apple number7", vector=unit(7), limit=5, as_of="2999-01-01T00:00:00Z")
     for place, hit in enumerate(hits, 1):
-        said = memory.explain("apple number7", hit.id, vector=unit(7), limit=5, as_of="2999-01-01T00:00:00Z")
+        said = memory.review.explain("apple number7", hit.id, vector=unit(7), limit=5, as_of="2999-01-01T00:00:00Z")
         assert (said.returned, said.stage, said.rank) == (True, "returned", place)
         assert said.signals == pytest.approx(hit.signals)
         assert said.confidence == pytest.approx(hit.confidence)
@@ -38,31 +38,31 @@ def test_a_filtered_record_is_told_which_filter(memory, options, word):
         "apple", scope="/a", tags=["x"], metadata={"n": 1}, created_at="2026-01-01T00:00:00Z", vector=unit(1)
     )
     assert memory.recall("apple", **options) == []
-    said = memory.explain("apple", hidden.id, **options)
+    said = memory.review.explain("apple", hidden.id, **options)
     assert (said.returned, said.stage) == (False, "filter")
     assert word in said.reason
 
 
 def test_an_expired_record_is_told_so(memory):
     gone = memory.remember("apple", expires_at="2021-01-01T00:00:00Z", created_at="2020-01-01T00:00:00Z")
-    said = memory.explain("apple", gone.id)
+    said = memory.review.explain("apple", gone.id)
     assert (said.returned, said.stage) == (False, "filter")
     assert "expired" in said.reason
 
 
 def test_a_record_that_two_filters_hide_together_is_told_of_one(memory):
     hidden = memory.remember("apple", kind="note", scope="/a")
-    said = memory.explain("apple", hidden.id, kinds=["memory"], scope="/b")
+    said = memory.review.explain("apple", hidden.id, kinds=["memory"], scope="/b")
     assert (said.returned, said.stage) == (False, "filter")
 
 
 def test_a_record_below_the_threshold(memory):
     memory.remember("apple apple apple pie", vector=unit(1))
     low = memory.remember("apple and many other words that are about something else", vector=-unit(1))
-    said = memory.explain("apple pie", low.id, vector=unit(1), min_score=0.9)
+    said = memory.review.explain("apple pie", low.id, vector=unit(1), min_score=0.9)
     assert (said.returned, said.stage) == (False, "threshold")
     assert said.score < 0.9
-    said = memory.explain("apple pie", low.id, vector=unit(1), min_confidence=0.9)
+    said = memory.review.explain("apple pie", low.id, vector=unit(1), min_confidence=0.9)
     assert (said.returned, said.stage) == (False, "threshold")
 
 
@@ -70,7 +70,7 @@ def test_a_record_beyond_the_limit(memory):
     ids = memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
     order = [hit.id for hit in memory.recall("apple", limit=10, decay="none")]
     assert set(order) == set(ids)
-    said = memory.explain("apple", order[7], limit=3, decay="none")
+    said = memory.review.explain("apple", order[7], limit=3, decay="none")
     assert (said.returned, said.stage, said.rank) == (False, "limit", 8)
     assert "8" in said.reason
     assert "3" in said.reason
@@ -80,7 +80,7 @@ def test_a_record_that_another_of_its_source_stands_for(memory):
     best = memory.remember("apple apple pie", source="s", position=0)
     other = memory.remember("apple tree", source="s", position=1)
     assert [hit.id for hit in memory.recall("apple pie", group_by="source")] == [best.id]
-    said = memory.explain("apple pie", other.id, group_by="source")
+    said = memory.review.explain("apple pie", other.id, group_by="source")
     assert (said.returned, said.stage) == (False, "group")
 
 
@@ -88,7 +88,7 @@ def test_a_record_that_did_not_fit_the_budget(memory):
     memory.remember("apple pie")
     long = memory.remember("apple " + "word " * 200)
     assert len(memory.recall("apple pie", token_budget=20)) == 1
-    said = memory.explain("apple pie", long.id, token_budget=20)
+    said = memory.review.explain("apple pie", long.id, token_budget=20)
     assert (said.returned, said.stage) == (False, "token_budget")
 
 
@@ -98,14 +98,14 @@ def test_a_record_that_diversity_moved_down(memory):
     memory.remember("apple orchard in autumn")
     options = {"mmr_lambda": 0.2, "limit": 2, "decay": "none"}
     assert double.id not in [hit.id for hit in memory.recall("apple pie", **options)]
-    said = memory.explain("apple pie", double.id, **options)
+    said = memory.review.explain("apple pie", double.id, **options)
     assert (said.returned, said.stage) == (False, "diversify")
 
 
 def test_a_record_that_neither_signal_found(memory):
     memory.remember("apple")
     other = memory.remember("nothing of the kind")
-    said = memory.explain("apple", other.id)
+    said = memory.review.explain("apple", other.id)
     assert (said.returned, said.stage) == (False, "candidates")
     assert said.signals["bm25"] == 0
 
@@ -115,21 +115,21 @@ def test_the_text_that_stood_at_the_time_is_explained(memory):
     then = datetime.now(UTC)
     memory.update(kept.id, text="plum cake")
     assert [hit.text for hit in memory.recall("apple", as_of=then)] == ["apple pie"]
-    said = memory.explain("apple", kept.id, as_of=then)
+    said = memory.review.explain("apple", kept.id, as_of=then)
     assert (said.returned, said.stage, said.rank) == (True, "returned", 1)
-    assert not memory.explain("apple", kept.id).returned
+    assert not memory.review.explain("apple", kept.id).returned
 
 
 def test_an_unknown_id_is_not_found(memory):
     hidden = memory.remember("apple", scope="/b")
     for handle, record_id in ((memory, "nothing"), (memory.scoped("/a"), hidden.id)):
         with pytest.raises(NotFound, match="no memory"):
-            handle.explain("apple", record_id)
+            handle.review.explain("apple", record_id)
 
 
 def test_explaining_counts_as_no_access(memory):
     kept = memory.remember("apple")
-    memory.explain("apple", kept.id)
+    memory.review.explain("apple", kept.id)
     assert memory.get(kept.id).access_count == 0
 
 

@@ -58,7 +58,7 @@ def test_a_value_says_what_its_fields_say(memory, fields):
         assert {hit.id for hit in hits} == {record.id for record in listed}
         assert [*handle.recall_many(["common"], limit=20, filter=chosen)[0]] == [*hits]
         for record in memory.scoped("/a").list(limit=3):
-            explained = handle.explain("common", record.id, limit=20, filter=chosen)
+            explained = handle.review.explain("common", record.id, limit=20, filter=chosen)
             assert explained.returned == (record.id in {hit.id for hit in hits})
 
 
@@ -74,21 +74,21 @@ def test_forget_export_and_audit_take_a_filter(memory, tmp_path):
     chosen = Filter(where={"topic": "t1"})
     size = memory.count(filter=chosen)
     assert size == 4
-    assert memory.audit(filter=chosen).records == size
-    assert memory.export(tmp_path / "some.jsonl", filter=chosen) == size
-    assert memory.export_folder(tmp_path / "folder", filter=chosen).records == size
+    assert memory.review.audit(filter=chosen).records == size
+    assert memory.transfer.export(tmp_path / "some.jsonl", filter=chosen) == size
+    assert memory.transfer.export_folder(tmp_path / "folder", filter=chosen).records == size
     assert memory.forget(filter=chosen).records == size
     assert memory.count() == 20 - size
 
 
 def test_times_bound_what_is_forgotten_and_exported(memory, tmp_path):
-    assert memory.export(tmp_path / "some.jsonl", until="2026-01-05T00:00:00Z") == 5
+    assert memory.transfer.export(tmp_path / "some.jsonl", until="2026-01-05T00:00:00Z") == 5
     assert memory.forget(since="2026-01-16T00:00:00Z").records == 5
-    for verb in (memory.forget, memory.audit):
+    for verb in (memory.forget, memory.review.audit):
         with pytest.raises(InvalidInput, match="as_of"):
             verb(as_of="2026-01-05T00:00:00Z")
     with pytest.raises(InvalidInput, match="as_of"):
-        memory.export(tmp_path / "other.jsonl", filter=Filter(as_of="2026-01-05T00:00:00Z"))
+        memory.transfer.export(tmp_path / "other.jsonl", filter=Filter(as_of="2026-01-05T00:00:00Z"))
     assert memory.count() == 15
 
 
@@ -119,7 +119,7 @@ def test_a_filter_that_restricts_nothing_forgets_nothing(memory, chosen):
 
 def test_a_filter_and_its_fields_are_not_given_together(memory):
     chosen = Filter(kinds=["note"])
-    for verb in (memory.list, memory.count, memory.audit, lambda **given: memory.recall("common", **given)):
+    for verb in (memory.list, memory.count, memory.review.audit, lambda **given: memory.recall("common", **given)):
         with pytest.raises(InvalidInput, match="filter and tags are both given"):
             verb(filter=chosen, tags=["x"])
         with pytest.raises(InvalidInput, match="give Filter"):

@@ -480,7 +480,7 @@ def test_a_malformed_filter_is_refused_by_every_verb_that_takes_one(memory, wher
     with pytest.raises(InvalidFilter):
         memory.recall("x", where=where)
     with pytest.raises(InvalidFilter):
-        memory.explain("x", kept.id, where=where)
+        memory.review.explain("x", kept.id, where=where)
     assert memory.count() == 1
 
 
@@ -504,4 +504,4 @@ def test_values_are_never_sql(memory, value):
     for where in ({"kind": value}, {"tags": value}, {"topic": {"in": [value]}}, {"metadata.k": value}):
         assert [record.id for record in memory.list(where=where)] == [kept.id]
     assert [record.id for record in memory.list(tags=[value], kinds=[value])] == [kept.id]
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()

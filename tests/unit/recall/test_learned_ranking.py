@@ -129,14 +129,14 @@ def test_an_explanation_tells_the_rank_without_it_and_what_it_went_by(filled):
     hits = filled.recall(question, limit=12, as_of=BEFORE)
     plain = [hit.id for hit in filled.recall(question, limit=12, as_of=BEFORE, learned_ranking=False)]
     for place, hit in enumerate(hits, 1):
-        told = filled.explain(question, hit.id, limit=12, as_of=BEFORE)
+        told = filled.review.explain(question, hit.id, limit=12, as_of=BEFORE)
         assert told.rank == place
         assert told.score == pytest.approx(hit.score)
         assert told.ranks["formula"] == plain.index(hit.id) + 1
         assert told.learned.keys() == set(FEATURES.values())
         moved += told.ranks["formula"] != place
     assert moved
-    told = filled.explain(question, hits[0].id, as_of=BEFORE, learned_ranking=False)
+    told = filled.review.explain(question, hits[0].id, as_of=BEFORE, learned_ranking=False)
     assert told.learned == {}
     assert "formula" not in told.ranks
 

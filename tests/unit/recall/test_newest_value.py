@@ -40,7 +40,7 @@ def test_the_newest_value_leads_in_the_places_and_scores_that_there_are(memory):
     assert [hit.id for hit in hits] == [april, march]
     assert [hit.score for hit in hits] == [hit.score for hit in ignored]
     assert ["change" in hit.match_reasons for hit in hits] == [True, False]
-    assert "older value" in memory.explain(ASKED, april, vector=unit(0), decay="none").reason
+    assert "older value" in memory.review.explain(ASKED, april, vector=unit(0), decay="none").reason
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_memweave_thresholds_before_decay(memory):
     assert hit.score == pytest.approx(0.42 * 0.25, abs=2e-5)
     assert ask(memory, "memweave", half_life_days=30, min_score_of="score") == []
     assert ask(memory, "memweave", min_score=0.43) == []
-    said = memory.explain("zzz", old, vector=QUERY, profile="memweave", min_score=0.43, as_of=NOW)
+    said = memory.review.explain("zzz", old, vector=QUERY, profile="memweave", min_score=0.43, as_of=NOW)
     assert said.stage == "threshold"
 
 
@@ -254,7 +254,7 @@ def test_memweave_gives_six_hits_of_24_candidates(memory):
         add(memory, f"n{n}", cosine=0.9 - n / 100)
     assert len(ask(memory, "memweave")) == 6
     last = memory.list(order="newest", limit=1)[0]
-    said = memory.explain("zzz", last.id, vector=QUERY, profile="memweave", as_of=NOW)
+    said = memory.review.explain("zzz", last.id, vector=QUERY, profile="memweave", as_of=NOW)
     assert "24 best" in said.reason
 
 
@@ -294,7 +294,7 @@ def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
     hits = embedded.recall(query, profile=profile, as_of=NOW, min_score=0, explain=True)
     assert {hit.id for hit in hits[:2]} == {ids[0], ids[2]}
     for place, hit in enumerate(hits, 1):
-        said = embedded.explain(query, hit.id, profile=profile, as_of=NOW, min_score=0)
+        said = embedded.review.explain(query, hit.id, profile=profile, as_of=NOW, min_score=0)
         assert (said.returned, said.rank) == (True, place)
         assert said.score == pytest.approx(hit.score, abs=1e-9)
         assert said.confidence == pytest.approx(hit.confidence)

@@ -324,7 +324,7 @@ def test_a_bad_option_is_named_with_its_value(memory, options):
     for use in (
         lambda: memory.recall("x", **options),
         lambda: memory.recall_many(["x"], **options),
-        lambda: memory.explain("x", stored.id, **options),
+        lambda: memory.review.explain("x", stored.id, **options),
     ):
         with pytest.raises(InvalidInput) as raised:
             use()
@@ -410,7 +410,7 @@ ODD = [
 def test_no_query_raises(talk, query):
     for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"group_by": "source", "mmr_lambda": 0.5}):
         assert isinstance(talk.recall(query, **options), Hits)
-    talk.explain(query, talk.ids[0])
+    talk.review.explain(query, talk.ids[0])
     assert [len(hits) for hits in talk.recall_many([query, query], limit=2)] == [len(talk.recall(query, limit=2))] * 2
 
 

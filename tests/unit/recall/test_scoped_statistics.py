@@ -93,7 +93,7 @@ def test_confidence_does_not_tell_what_another_scope_holds(twins):
 def test_why_a_memory_is_a_hit_is_told_alike(twins):
     shared, alone = twins
     for query in ("word1 word40", "zeppelin word2"):
-        told = [memory.explain(query, memory.recall(query)[0].id) for memory in (shared, alone)]
+        told = [memory.review.explain(query, memory.recall(query)[0].id) for memory in (shared, alone)]
         assert msgspec.structs.replace(told[0], id="") == msgspec.structs.replace(told[1], id="")
 
 

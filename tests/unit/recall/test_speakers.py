@@ -44,7 +44,7 @@ def test_the_named_speaker_comes_first_and_says_why(talk):
     assert "speaker" in best.match_reasons
     plain = {hit.context: hit.score for hit in talk.recall("Which hotel did Bob like?", speaker_weight=0, limit=50)}
     assert best.score == pytest.approx(min(1.0, (1 + 0.2) * plain["Bob"]), rel=1e-3)
-    told = talk.explain("Which hotel did Bob like?", best.id)
+    told = talk.review.explain("Which hotel did Bob like?", best.id)
     assert told.signals["speaker"] == 1.0
     assert "speaker" not in talk.recall("Which hotel did Bob like?", speaker_weight=0, limit=1)[0].match_reasons
 
@@ -64,8 +64,8 @@ def test_the_speaker_follows_changes_versions_and_a_reopened_file(path):
         assert speakers(memory, "Anna's hotel", as_of=before) == {"Anna"}
     with Memory(path, embedder="none") as memory:
         assert speakers(memory, "Bob's hotel") == {"Bob"}
-        assert memory.verify().ok
-        memory.rebuild()
+        assert memory.store.verify().ok
+        memory.store.rebuild()
         assert speakers(memory, "Bob's hotel") == {"Bob"}
 
 

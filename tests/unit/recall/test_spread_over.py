@@ -192,10 +192,10 @@ def test_explain_says_that_others_cover_more(diary):
     best = ask(diary)
     spread = {hit.id for hit in ask(diary, spread_over="time")}
     out = next(hit.id for hit in best if hit.id not in spread)
-    told = diary.explain("zzz", out, **ALONE, limit=10, spread_over="time")
+    told = diary.review.explain("zzz", out, **ALONE, limit=10, spread_over="time")
     assert (told.returned, told.stage) == (False, "spread")
     assert "periods" in told.reason
-    assert diary.explain("zzz", min(spread), **ALONE, limit=10, spread_over="time").returned
+    assert diary.review.explain("zzz", min(spread), **ALONE, limit=10, spread_over="time").returned
 
 
 # ── questions that ask for a story ─────────────────────────────────────────────────────────────────────────────────
@@ -244,7 +244,7 @@ def test_many_questions_are_answered_each_in_its_own_way(talk):
 
 def test_explain_follows_the_same_question(talk):
     hits = talk.recall(QUESTION, limit=8)
-    told = talk.explain(QUESTION, hits[3].id, limit=8)
+    told = talk.review.explain(QUESTION, hits[3].id, limit=8)
     assert (told.query, told.returned, told.rank) == (QUESTION, True, 4)
 
 

@@ -72,23 +72,23 @@ def test_a_new_text_or_kind_is_judged_again(memory):
     known = [None, "instruction", None, "instruction", None]
     assert [version.standing for version in memory.history(stored.id)] == known
     assert memory.restore(stored.id, 1).standing == "instruction"
-    assert memory.verify().problems == ()
+    assert memory.store.verify().problems == ()
 
 
 def test_it_survives_export_rebuild_and_a_backup(on_disk, tmp_path):
     on_disk.remember_many([ALWAYS, TEA, "Tea is a drink"])
-    on_disk.rebuild()
-    assert on_disk.verify().problems == ()
+    on_disk.store.rebuild()
+    assert on_disk.store.verify().problems == ()
     assert on_disk.count(where={"standing": {"ne": None}}) == 2
     file = io.StringIO()
-    on_disk.export(file)
+    on_disk.transfer.export(file)
     file.seek(0)
-    on_disk.backup(tmp_path / "copy.db")
+    on_disk.store.backup(tmp_path / "copy.db")
     with Memory(":memory:", settings=PLAIN) as other, Memory(str(tmp_path / "copy.db"), settings=PLAIN) as copy:
-        other.import_(file)
+        other.transfer.import_(file)
         for memory in (other, copy):
             assert texts(memory.list(where={"standing": {"ne": None}}, order="oldest")) == [ALWAYS, TEA]
-            assert memory.verify().problems == ()
+            assert memory.store.verify().problems == ()
 
 
 def test_verify_names_a_wrong_mark_and_rebuild_mends_it(path):
@@ -98,10 +98,10 @@ def test_verify_names_a_wrong_mark_and_rebuild_mends_it(path):
     connection.execute("DELETE FROM standing WHERE name = 'instruction'; INSERT INTO standing VALUES (3, 'preference')")
     connection.close()
     with Memory(path, settings=PLAIN) as memory:
-        (problem,) = memory.verify().problems
+        (problem,) = memory.store.verify().problems
         assert (problem.name, problem.count) == ("record whose standing is not that of its text", 2)
-        memory.rebuild()
-        assert memory.verify().problems == ()
+        memory.store.rebuild()
+        assert memory.store.verify().problems == ()
         assert texts(memory.list(where={"standing": {"ne": None}}, order="oldest")) == [ALWAYS, TEA]
 
 
@@ -122,7 +122,7 @@ def test_what_applies_comes_last_and_says_why(notes):
     assert texts(hits) == [*texts(without)[:6], ALWAYS, TEA]
     assert [hit.match_reasons[-1] == "standing" for hit in hits] == [False] * 6 + [True] * 2
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert hits[-2].confidence == notes.explain("zzz", hits[-2].id, vector=QUERY, decay="none").confidence
+    assert hits[-2].confidence == notes.review.explain("zzz", hits[-2].id, vector=QUERY, decay="none").confidence
     assert hits[:6] == without[:6]
 
 

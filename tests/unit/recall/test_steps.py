@@ -31,7 +31,7 @@ def test_what_the_value_of_a_hit_is_told_of_joins_the_hits(books):
     assert (found.text, found.match_reasons[-1]) == (BORN, "step")
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert "steps" in hits.stages
-    told = books.explain(QUESTION, found.id, limit=5)
+    told = books.review.explain(QUESTION, found.id, limit=5)
     assert (told.returned, told.rank) == (True, 3)
     assert told.reason == "it is hit 3: it tells of what another hit states"
 

@@ -30,9 +30,9 @@ def test_words_follow_the_tags(path):
         assert (found(memory, "storage"), found(memory, "cache")) == ([], ["We chose Redis"])
         memory.update(other.id, tags=[])
         assert found(memory, "language") == []
-        assert memory.verify().ok
-        memory.rebuild()
-        assert memory.verify().ok
+        assert memory.store.verify().ok
+        memory.store.rebuild()
+        assert memory.store.verify().ok
     with Memory(path, embedder="none") as memory:
         assert found(memory, "cache") == ["We chose Redis"]
 

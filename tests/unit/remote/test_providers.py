@@ -77,7 +77,7 @@ def test_an_embedder_by_name_speaks_its_providers_protocol(litellm, server, mode
         ids = memory.remember_many(["the striped zebra", "a tall giraffe", "a grey elephant"])
         assert {memory.get(id).embedding_state for id in ids} == {"embedded"}
         assert memory.recall("striped zebra", mode="vector", limit=1)[0].id == ids[0]
-        assert memory.stats().embedder == model
+        assert memory.store.stats().embedder == model
     assert {asked.path for asked in server.asked} == {asked_path}
     assert all(KEY in str(asked.headers) for asked in server.asked)
     assert texts_of(server.asked[1]) == ["the striped zebra", "a tall giraffe", "a grey elephant"]
@@ -120,7 +120,7 @@ def test_a_text_that_a_provider_refuses_is_isolated(litellm, server):
     address = address_of("voyage/voyage-3", api_base=server.url, api_key=KEY)
     with Memory(":memory:", embedder=load(address)) as memory:
         memory.remember_many([f"note{n} {'unspeakable' if n == 5 else 'plain'}" for n in range(12)])
-        assert (memory.stats().refused, memory.stats().pending) == (1, 0)
+        assert (memory.store.stats().refused, memory.store.stats().pending) == (1, 0)
 
 
 def test_no_key_is_told_at_once_and_the_key_is_never_shown(litellm, server, monkeypatch):

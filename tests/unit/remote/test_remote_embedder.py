@@ -151,9 +151,9 @@ def test_remembered_while_the_endpoint_is_down_found_by_keyword_embedded_when_it
         endpoint.down = False
         clock.seconds += 2
         memory.remember("back again")
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0
         assert memory.recall("grey elephant", mode="vector", limit=1)[0].id == late.id
-        assert memory.verify().ok
+        assert memory.store.verify().ok
 
 
 def test_an_endpoint_that_is_down_is_asked_again_after_growing_intervals_and_nobody_waits_for_it_meanwhile(endpoint):
@@ -176,14 +176,14 @@ def test_an_endpoint_that_is_down_is_asked_again_after_growing_intervals_and_nob
             counts.append(len(endpoint.asked) - early)
             assert early == 3 + len(counts) - 1
         assert counts == [1] * 10, "each of these is tried once"
-        (note,) = [note for note in memory.stats().notes if "503" in note]
+        (note,) = [note for note in memory.store.stats().notes if "503" in note]
         assert note.endswith("(it failed 11 times running, and it is asked again in 300 s)")
-        assert memory.stats().mode == "keyword"
+        assert memory.store.stats().mode == "keyword"
         endpoint.down = False
         clock.seconds += 300
         memory.remember("it is back")
-        assert memory.stats().mode == "hybrid"
-        assert not any("503" in note for note in memory.stats().notes)
+        assert memory.store.stats().mode == "hybrid"
+        assert not any("503" in note for note in memory.store.stats().notes)
 
 
 def test_recall_says_why_meaning_was_not_searched_without_asking_again(endpoint):
@@ -211,11 +211,11 @@ def test_an_address_that_fails_at_the_start_is_not_asked_by_every_write_and_reca
             memory.remember(f"note {number}")
             memory.recall(f"what is note {number}?")
         assert len(endpoint.asked) == 3
-        assert any("503" in note for note in memory.stats().notes)
+        assert any("503" in note for note in memory.store.stats().notes)
         endpoint.down = False
         clock.seconds += 2
         memory.remember("one more")
-        assert memory.stats().pending == 0
+        assert memory.store.stats().pending == 0
 
 
 def test_an_endpoint_that_asks_to_be_left_alone_is_left_alone_for_so_long(endpoint):
@@ -256,7 +256,7 @@ def test_what_waits_is_embedded_after_reopening(endpoint, path):
     endpoint.down = True
     with Memory(path, embedder=RemoteEmbedder(endpoint.url, "words")) as memory:
         memory.remember("the striped zebra")
-        assert "503" in memory.stats().notes[0]
+        assert "503" in memory.store.stats().notes[0]
     endpoint.down = False
     with Memory(path, embedder=RemoteEmbedder(endpoint.url, "words")) as memory:
         memory.remember("one more")
@@ -278,7 +278,7 @@ def test_another_model_is_another_embedder(endpoint, path):
     with Memory(path, embedder=RemoteEmbedder(endpoint.url, "other")) as memory:
         with pytest.raises(EmbedderMismatch, match=r"words.*this embedder is other"):
             memory.remember("a tall giraffe")
-        assert memory.reembed() == 1
+        assert memory.store.reembed() == 1
         memory.remember("a tall giraffe")
 
 
@@ -291,7 +291,7 @@ def test_embedding_provider_and_model_choose_the_embedder(endpoint, monkeypatch)
         assert endpoint.asked == []
         memory.remember("the striped zebra")
         assert memory.recall("striped", mode="vector")
-        assert (memory.stats().embedder, memory.stats().dimension) == ("words", 16)
+        assert (memory.store.stats().embedder, memory.store.stats().dimension) == ("words", 16)
     assert all("Authorization" not in asked.headers for asked in endpoint.asked), "OpenAI's key is not for others"
 
 
@@ -338,7 +338,7 @@ def test_without_a_provider_the_local_model_serves_and_nothing_is_sent(endpoint,
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Memory(":memory:") as memory:
         memory.remember("the striped zebra")
-        assert memory.stats().embedder == load().name
+        assert memory.store.stats().embedder == load().name
     assert endpoint.asked == []
 
 

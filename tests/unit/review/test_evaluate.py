@@ -18,12 +18,12 @@ from tests.unit.memory.support import ONLY_STORES
 
 def lost(memory, question, expected, **options):
     """The stage and the reason of the one memory that a question expects."""
-    found = memory.evaluate([{"question": question, "expected": [expected]}], **options)
+    found = memory.review.evaluate([{"question": question, "expected": [expected]}], **options)
     (one,) = found.results[0].expected
     assert found.lost == {one.stage: 1}
     assert one.rank is None
     assert found.missed == found.results
-    assert memory.explain(question, one.id, limit=options.pop("k", 10), **options).reason == one.reason
+    assert memory.review.explain(question, one.id, limit=options.pop("k", 10), **options).reason == one.reason
     return one.stage
 
 
@@ -49,7 +49,7 @@ def test_a_memory_beyond_the_first_k(memory):
     memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
     order = [hit.id for hit in memory.recall("apple", limit=10, decay="none")]
     assert lost(memory, "apple", order[7], k=3, decay="none") == "limit"
-    found = memory.evaluate([{"question": "apple", "expected": [order[7]]}], k=3, decay="none")
+    found = memory.review.evaluate([{"question": "apple", "expected": [order[7]]}], k=3, decay="none")
     assert found.results[0].expected[0].candidate_rank == 8
 
 
@@ -104,7 +104,7 @@ QUESTIONS = [
 
 
 def test_the_report_is_made_of_the_answers_of_recall(fruit):
-    found = fruit.evaluate(QUESTIONS, k=2)
+    found = fruit.review.evaluate(QUESTIONS, k=2)
     assert (found.k, found.options, found.counted) == (2, {}, 4)
     assert [each.id for each in found.results] == ["1", "2", "scoped", "4", "5", "6"]
     assert [each.hits for each in found.results] == [
@@ -123,21 +123,23 @@ def test_the_report_is_made_of_the_answers_of_recall(fruit):
 
 
 def test_the_order_of_the_questions_changes_nothing(fruit):
-    there = fruit.evaluate(QUESTIONS, k=2, as_of="2999-01-01")
+    there = fruit.review.evaluate(QUESTIONS, k=2, as_of="2999-01-01")
     named = [{**each, "id": one.id} for each, one in zip(QUESTIONS, there.results, strict=True)]
-    back = fruit.evaluate(named[::-1], k=2, as_of="2999-01-01")
+    back = fruit.review.evaluate(named[::-1], k=2, as_of="2999-01-01")
     assert back.results == there.results[::-1]
     assert back.figures == there.figures
     assert (back.lost, back.confidence) == (there.lost, there.confidence)
 
 
 def test_an_evaluation_gives_the_same_twice(fruit):
-    one, other = (fruit.evaluate(QUESTIONS, k=2, against={"fusion": "rrf"}, as_of="2999-01-01") for _ in range(2))
+    one, other = (
+        fruit.review.evaluate(QUESTIONS, k=2, against={"fusion": "rrf"}, as_of="2999-01-01") for _ in range(2)
+    )
     assert one == other
 
 
 def test_confidence_counts_right_hits_and_questions_without_an_answer(fruit):
-    found = fruit.evaluate([*QUESTIONS, {"question": "apple", "expected": []}], k=2).confidence
+    found = fruit.review.evaluate([*QUESTIONS, {"question": "apple", "expected": []}], k=2).confidence
     right = [
         hit.confidence
         for each in QUESTIONS[:4]
@@ -157,7 +159,7 @@ def test_confidence_counts_right_hits_and_questions_without_an_answer(fruit):
 
 def test_a_minimum_that_is_set_still_counts_what_it_dropped(fruit):
     free, strict = (
-        fruit.evaluate(QUESTIONS, k=2, as_of="2999-01-01", **given) for given in ({}, {"min_confidence": 1})
+        fruit.review.evaluate(QUESTIONS, k=2, as_of="2999-01-01", **given) for given in ({}, {"min_confidence": 1})
     )
     assert strict.figures.recall < free.figures.recall
     assert strict.confidence.right >= free.confidence.right
@@ -165,10 +167,10 @@ def test_a_minimum_that_is_set_still_counts_what_it_dropped(fruit):
 
 
 def test_two_runs_are_compared_by_question(fruit):
-    found = fruit.evaluate(QUESTIONS, k=2, against={"min_confidence": 1.0}, spread=0)
+    found = fruit.review.evaluate(QUESTIONS, k=2, against={"min_confidence": 1.0}, spread=0)
     assert found.options == {"spread": 0}
     assert found.against.options == {"spread": 0, "min_confidence": 1.0}
-    assert found.figures == fruit.evaluate(QUESTIONS, k=2, spread=0).figures
+    assert found.figures == fruit.review.evaluate(QUESTIONS, k=2, spread=0).figures
     recall, mrr = found.comparisons
     assert (recall.figure, mrr.figure) == ("recall", "mrr")
     assert not recall.better
@@ -178,8 +180,10 @@ def test_two_runs_are_compared_by_question(fruit):
 
 
 def test_the_other_order_of_two_runs_is_the_mirror_image(fruit):
-    there = fruit.evaluate(QUESTIONS, k=2, mode="keyword", against={"mode": "hybrid", "min_score": 0.9})
-    back = fruit.evaluate(QUESTIONS, k=2, mode="hybrid", min_score=0.9, against={"mode": "keyword", "min_score": 0.0})
+    there = fruit.review.evaluate(QUESTIONS, k=2, mode="keyword", against={"mode": "hybrid", "min_score": 0.9})
+    back = fruit.review.evaluate(
+        QUESTIONS, k=2, mode="hybrid", min_score=0.9, against={"mode": "keyword", "min_score": 0.0}
+    )
     assert (there.figures, there.against.figures) == (back.against.figures, back.figures)
     for one, other in zip(there.comparisons, back.comparisons, strict=True):
         assert (one.better, one.worse, one.p) == (other.worse, other.better, other.p)
@@ -187,22 +191,22 @@ def test_the_other_order_of_two_runs_is_the_mirror_image(fruit):
 
 
 def test_an_earlier_evaluation_is_compared_as_it_is(fruit):
-    before = fruit.evaluate(QUESTIONS, k=2, min_score=0.9, against={"spread": 0})
+    before = fruit.review.evaluate(QUESTIONS, k=2, min_score=0.9, against={"spread": 0})
     saved = msgspec.json.decode(before.to_json(), type=Evaluation)
     assert saved == before
     reworded = [{**QUESTIONS[0], "question": "cider"}, *QUESTIONS[1:]]
-    found = fruit.evaluate(reworded, k=2, against=saved)
+    found = fruit.review.evaluate(reworded, k=2, against=saved)
     assert found.against == structs.replace(before, against=None, comparisons=())
-    assert found.figures == fruit.evaluate(reworded, k=2).figures
-    both = fruit.evaluate(reworded[1:], k=2, against={"min_score": 0.9}).comparisons[0]
+    assert found.figures == fruit.review.evaluate(reworded, k=2).figures
+    both = fruit.review.evaluate(reworded[1:], k=2, against={"min_score": 0.9}).comparisons[0]
     assert found.comparisons[0].difference == both.difference, "the reworded question is not compared"
     with pytest.raises(InvalidInput, match="the earlier evaluation counts the first 2 hits: give k=2"):
-        fruit.evaluate(QUESTIONS, against=saved)
+        fruit.review.evaluate(QUESTIONS, against=saved)
 
 
 def test_options_of_every_kind_are_taken_and_named(fruit):
     options = {"profile": Profile(spread=0), "group_by": "source", "filter": Filter(scope="/"), "token_budget": 50}
-    found = fruit.evaluate([QUESTIONS[0]], **options, against={"profile": "hermes"})
+    found = fruit.review.evaluate([QUESTIONS[0]], **options, against={"profile": "hermes"})
     assert found.options["profile"]["spread"] == 0
     assert found.against.options["profile"] == "hermes"
     assert json.loads(found.to_json())["options"]["token_budget"] == 50
@@ -223,25 +227,25 @@ def test_options_of_every_kind_are_taken_and_named(fruit):
 )
 def test_a_bad_option_is_refused(fruit, options, said):
     with pytest.raises(InvalidInput) as raised:
-        fruit.evaluate(QUESTIONS, **options)
+        fruit.review.evaluate(QUESTIONS, **options)
     assert str(raised.value).startswith(said)
 
 
 def test_the_filter_of_a_question_goes_before_that_of_the_call(fruit):
-    found = fruit.evaluate(QUESTIONS[2:4], scope="/nowhere")
+    found = fruit.review.evaluate(QUESTIONS[2:4], scope="/nowhere")
     assert [each.figures.recall for each in found.results] == [1, 0]
     with pytest.raises(InvalidInput, match=r"^question 1: filter and scope are both given"):
-        fruit.evaluate(QUESTIONS[2:3], filter=Filter(scope="/pears"))
+        fruit.review.evaluate(QUESTIONS[2:3], filter=Filter(scope="/pears"))
 
 
 def test_progress_counts_the_questions_of_both_runs(fruit):
     told = []
-    fruit.evaluate(QUESTIONS, against={"spread": 0}, on_progress=lambda done, total: told.append((done, total)))
+    fruit.review.evaluate(QUESTIONS, against={"spread": 0}, on_progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 12) for done in range(1, 13)]
 
 
 def test_without_a_question_that_counts_there_are_no_figures(memory):
-    found = memory.evaluate([{"question": "apple", "expected": ["apple"]}, {"question": "x", "expected": []}])
+    found = memory.review.evaluate([{"question": "apple", "expected": ["apple"]}, {"question": "x", "expected": []}])
     assert (found.figures, found.counted, found.lost, len(found.not_stored)) == (None, 0, {}, 1)
     assert (found.confidence.right, found.confidence.keeps_95, found.confidence.unanswerable) == (0, None, 1)
 
@@ -249,7 +253,7 @@ def test_without_a_question_that_counts_there_are_no_figures(memory):
 def test_the_store_does_not_change(path):
     with Memory(path, settings=Settings(embedder="none", index_snapshot=False)) as memory:
         memory.remember("apple pie")
-        memory.evaluate([{"question": "apple", "expected": ["apple pie", "plum"]}])
+        memory.review.evaluate([{"question": "apple", "expected": ["apple pie", "plum"]}])
     with Memory(path, settings=Settings(embedder="none", index_snapshot=False)) as memory:
         (kept,) = memory.list()
         assert (kept.access_count, kept.accessed_at) == (0, None)
@@ -262,14 +266,16 @@ def test_it_writes_nothing_so_it_needs_no_lock(path):
     with Memory(path, settings=settings) as memory, Memory(path, settings=settings) as other:
         memory.remember("apple pie")
         with other._engine.atomic():
-            assert memory.evaluate([{"question": "apple", "expected": ["apple pie", "plum"]}]).figures.recall == 1
+            assert (
+                memory.review.evaluate([{"question": "apple", "expected": ["apple pie", "plum"]}]).figures.recall == 1
+            )
 
 
 def test_the_asynchronous_twin(path):
     async def ask():
         async with AsyncMemory(path, settings=Settings(embedder="none")) as memory:
             await memory.remember("apple pie")
-            return await memory.evaluate([{"question": "apple", "expected": ["apple pie"]}], k=3)
+            return await memory.review.evaluate([{"question": "apple", "expected": ["apple pie"]}], k=3)
 
     assert asyncio.run(ask()).figures.recall == 1
 
@@ -277,6 +283,6 @@ def test_the_asynchronous_twin(path):
 def test_meaning_is_asked_in_batches(embedded):
     embedded.remember_many(["Ada moved from Oslo to Bergen", "The plants are watered on Fridays"])
     asked = [{"question": f"Where does Ada live, question {number}?", "expected": ["Bergen"]} for number in range(260)]
-    found = embedded.evaluate(asked, k=1)
+    found = embedded.review.evaluate(asked, k=1)
     assert found.figures.hit_at_1 == 1
     assert found.counted == 260

@@ -9,7 +9,7 @@ import pytest
 
 def matched(memory, expected, **fields):
     """The ids that an expected text is taken for, or why there is none."""
-    found = memory.evaluate([{"question": "apple", "expected": [expected], **fields}], mode="keyword")
+    found = memory.review.evaluate([{"question": "apple", "expected": [expected], **fields}], mode="keyword")
     (result,) = found.results
     return [each.id for each in result.expected] or found.not_stored[0].reason
 
@@ -55,22 +55,22 @@ def test_an_id_or_a_unique_start_or_end_of_it(memory):
 
 def test_several_memories_of_one_text_are_one(memory):
     first, second = memory.remember("apple"), memory.remember("Apple", scope="/b")
-    found = memory.evaluate([{"question": "apple", "expected": ["apple"], "scope": "/b"}])
+    found = memory.review.evaluate([{"question": "apple", "expected": ["apple"], "scope": "/b"}])
     assert (found.figures.recall, found.results[0].expected[0].id) == (1.0, second.id)
-    found = memory.evaluate([{"question": "apple", "expected": ["apple", first.id], "scope": "/c"}])
+    found = memory.review.evaluate([{"question": "apple", "expected": ["apple", first.id], "scope": "/c"}])
     assert (found.figures.recall, len(found.results[0].expected)) == (0.0, 1)
 
 
 def test_two_names_of_one_memory_count_once(memory):
     apple = memory.remember("apple")
-    found = memory.evaluate([{"question": "apple", "expected": ["apple", apple.id, "pple"]}])
+    found = memory.review.evaluate([{"question": "apple", "expected": ["apple", apple.id, "pple"]}])
     assert [each.expected for each in found.results[0].expected] == ["apple"]
     assert found.figures.ndcg == 1
 
 
 def test_what_is_not_stored_is_set_apart_with_what_is_most_similar(memory):
     apple = memory.remember("apple pie with cream")
-    found = memory.evaluate([
+    found = memory.review.evaluate([
         {"question": "apple", "expected": ["apple pie with cinnamon", "apple pie with cream"]},
         {"question": "plum", "expected": ["plum cake"], "id": "plum"},
     ])  # fmt: skip
@@ -85,7 +85,7 @@ def test_what_is_not_stored_is_set_apart_with_what_is_most_similar(memory):
 
 def test_an_expired_memory_is_in_the_store_and_hidden(memory):
     memory.remember("apple", created_at="2020-01-01T00:00:00Z", expires_at="2021-01-01T00:00:00Z")
-    found = memory.evaluate([{"question": "apple", "expected": ["apple"]}])
+    found = memory.review.evaluate([{"question": "apple", "expected": ["apple"]}])
     (lost,) = found.results[0].expected
     assert (lost.stage, lost.confidence) == ("filter", None)
     assert "expired" in lost.reason
@@ -98,7 +98,7 @@ def test_a_text_of_the_time_that_is_asked_about(memory):
     memory.update(kept.id, text="plum cake")
     assert matched(memory, "apple pie") == "no memory has this text or id"
     assert matched(memory, "apple pie", as_of=then) == [kept.id]
-    assert memory.evaluate([{"question": "apple", "expected": ["apple pie"]}], as_of=then).figures.recall == 1
+    assert memory.review.evaluate([{"question": "apple", "expected": ["apple pie"]}], as_of=then).figures.recall == 1
 
 
 def test_a_handle_matches_what_it_sees(memory):
@@ -108,4 +108,4 @@ def test_a_handle_matches_what_it_sees(memory):
     handle = memory.scoped("/a")
     assert matched(handle, "apple") == [inside.id]
     assert matched(handle, "apple pie") == "no memory has this text or id"
-    assert handle.evaluate([{"question": "apple", "expected": ["apple"], "scope": "/b"}]).figures.recall == 1
+    assert handle.review.evaluate([{"question": "apple", "expected": ["apple"], "scope": "/b"}]).figures.recall == 1

@@ -103,6 +103,6 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_bad_filter_names_its_line_before_anything_is_asked(memory):
     memory.remember("apple")
     with pytest.raises(InvalidFilter, match=r"^line 2: where.colour: unknown field 'colour'"):
-        memory.evaluate(lines(GOOD, {**GOOD, "where": {"colour": "red"}}))
+        memory.review.evaluate(lines(GOOD, {**GOOD, "where": {"colour": "red"}}))
     with pytest.raises(InvalidInput, match=r"^line 1: since 'yesterday' is not ISO 8601"):
-        memory.evaluate(lines({**GOOD, "since": "yesterday"}))
+        memory.review.evaluate(lines({**GOOD, "since": "yesterday"}))

@@ -19,7 +19,7 @@ def fill(path: str, folder) -> None:
     """Everything that a store can hold, in several scopes."""
     with Memory(path, settings=Settings(index_snapshot=False)) as memory:
         _remember(memory)
-        memory.catch_up()
+        memory.store.catch_up()
         memory._engine.comparing.stop()
         _use_services(memory)
         document = folder / "guide.md"

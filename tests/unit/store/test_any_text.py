@@ -28,20 +28,20 @@ def test_words_and_fts_agree_with_any_text(batch, changed):
             return
         if changed.strip():
             memory.update(stored[0].id, text=changed)
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
         for record in memory.list():
             assert memory.get(record.id).text == record.text
             found = {hit.id for hit in memory.recall(record.text, mode="keyword", limit=20)}
             assert record.id in found or not tokenize(record.text)
-        assert memory.rebuild().problems == ()
+        assert memory.store.rebuild().problems == ()
         memory.forget(scope="/")
-        assert memory.vacuum() >= 0
-        assert memory.stats().terms == 0
+        assert memory.store.vacuum() >= 0
+        assert memory.store.stats().terms == 0
 
 
 def test_a_word_more_often_than_a_byte_counts(memory):
     stored = memory.remember("word " * 1000)
     memory.update(stored.id, text="word " * 600 + "end")
-    assert memory.verify().problems == ()
-    assert memory.rebuild().problems == ()
+    assert memory.store.verify().problems == ()
+    assert memory.store.rebuild().problems == ()
     assert [hit.id for hit in memory.recall("end word")] == [stored.id]

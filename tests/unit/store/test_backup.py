@@ -27,7 +27,7 @@ def parts(folder):
 def test_a_backup_is_as_private_as_its_store(on_disk, tmp_path):
     on_disk.remember("one")
     os.chmod(on_disk.path, 0o640)
-    assert stat.S_IMODE(os.stat(on_disk.backup(tmp_path / "copy.db")).st_mode) == 0o640
+    assert stat.S_IMODE(os.stat(on_disk.store.backup(tmp_path / "copy.db")).st_mode) == 0o640
 
 
 def test_of_two_backups_to_one_place_the_second_is_refused(on_disk, tmp_path):
@@ -44,14 +44,14 @@ def test_of_two_backups_to_one_place_the_second_is_refused(on_disk, tmp_path):
     def slow():
         with Memory(on_disk.path, settings=Settings(embedder="none")) as memory:
             try:
-                memory.backup(target, on_progress=wait)
+                memory.store.backup(target, on_progress=wait)
             except RecalliteError as fault:
                 failed.append(fault)
 
     thread = threading.Thread(target=slow)
     thread.start()
     assert under_way.wait(60)
-    on_disk.backup(target)
+    on_disk.store.backup(target)
     on_disk.remember("two")
     go_on.set()
     thread.join()
@@ -68,13 +68,13 @@ def test_without_hard_links_nothing_is_replaced_either(on_disk, tmp_path, monkey
 
     on_disk.remember("one")
     monkeypatch.setattr(backing_up.os, "link", refuse)
-    assert texts(on_disk.backup(tmp_path / "copy.db")) == ["one"]
+    assert texts(on_disk.store.backup(tmp_path / "copy.db")) == ["one"]
 
     def late(done, total):
         (tmp_path / "late.db").write_text("precious")
 
     with pytest.raises(InvalidInput, match="was made while"):
-        on_disk.backup(tmp_path / "late.db", on_progress=late)
+        on_disk.store.backup(tmp_path / "late.db", on_progress=late)
     assert (tmp_path / "late.db").read_text() == "precious"
 
 
@@ -87,7 +87,7 @@ def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
 
     monkeypatch.setattr(apsw, "Connection", Full)
     with pytest.raises(StoreFull, match=r"the disk that holds .*copy\.db is full"):
-        on_disk.backup(tmp_path / "copy.db")
+        on_disk.store.backup(tmp_path / "copy.db")
 
 
 @pytest.mark.parametrize(("code", "kind"), [(28, StoreFull), (122, StoreFull), (13, StoreReadOnly), (24, StoreError)])
@@ -99,11 +99,11 @@ def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code
 
     monkeypatch.setattr(unfinished.os, "open", refuse)
     with pytest.raises(kind) as said:
-        on_disk.backup(tmp_path / "copy.db")
+        on_disk.store.backup(tmp_path / "copy.db")
     assert str(tmp_path / "copy.db") in str(said.value)
 
 
 @pytest.mark.parametrize("target", ["", "a\0b", "~nosuchuser/copy.db", "x" * 300, 7, ":memory:", "\ud800.db"])
 def test_a_path_that_is_none_has_a_type(on_disk, target):
     with pytest.raises(RecalliteError):
-        on_disk.backup(target)
+        on_disk.store.backup(target)

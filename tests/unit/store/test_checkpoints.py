@@ -43,7 +43,7 @@ def waited(memory):
 
 def whole(path, ids):
     with Memory(path, settings=PLAIN) as memory:
-        assert memory.verify().ok
+        assert memory.store.verify().ok
         assert [memory.get(each).id for each in ids] == ids
 
 

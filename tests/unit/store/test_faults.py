@@ -30,7 +30,7 @@ def test_a_full_disk_is_named_and_nothing_of_the_batch_is_stored(full):
     with pytest.raises(StoreFull, match=r"agent\.db is full.*Free some space"):
         full.remember_many(f"number {number} {LONG}" for number in range(500))
     assert state(full) == before
-    assert full.verify().problems == ()
+    assert full.store.verify().problems == ()
     assert [hit.text for hit in full.recall("words")] == ["kept words"]
 
 
@@ -43,7 +43,7 @@ def test_batches_before_the_disk_was_full_stay(full):
             on_progress=lambda done, total: progress.append(done),
         )
     assert full.count() == 1 + (progress[-1] if progress else 0)
-    assert full.verify().problems == ()
+    assert full.store.verify().problems == ()
 
 
 def test_a_store_goes_on_once_there_is_space(full):
@@ -54,7 +54,7 @@ def test_a_store_goes_on_once_there_is_space(full):
     full.remember_many(f"found {number} {LONG}" for number in range(50))
     assert full.recall("found 7", limit=1)[0].text == f"found 7 {LONG}"
     assert full.recall("lost") == []
-    assert full.verify().problems == ()
+    assert full.store.verify().problems == ()
 
 
 def test_numbers_are_dropped_before_another_thread_may_write(on_disk, monkeypatch):
@@ -102,7 +102,7 @@ def damaged(path):
     [
         lambda memory: memory.list(limit=None),
         lambda memory: memory.recall("text", limit=300),
-        lambda memory: memory.rebuild(),
+        lambda memory: memory.store.rebuild(),
     ],
     ids=["list", "recall", "rebuild"],
 )
@@ -115,6 +115,6 @@ def test_a_damaged_page_is_named_with_what_to_do(damaged, use):
 
 
 def test_verify_names_a_damaged_page(damaged):
-    found = damaged.verify()
+    found = damaged.store.verify()
     assert "SQLite integrity_check" in [problem.name for problem in found.problems]
     assert not found.ok

@@ -14,7 +14,7 @@ from tests.unit.memory.support import PLAIN, raw, scored, unit
 
 
 def sequence(memory: Memory) -> int:
-    return memory.stats().sequence
+    return memory.store.stats().sequence
 
 
 def test_every_write_moves_the_sequence_and_no_read_does(on_disk):
@@ -25,7 +25,7 @@ def test_every_write_moves_the_sequence_and_no_read_does(on_disk):
         lambda: on_disk.update(first, text="changed"),
         lambda: on_disk.link(first, second),
         lambda: on_disk.forget(second),
-        on_disk.rebuild,
+        on_disk.store.rebuild,
     ):
         before = sequence(on_disk)
         write()
@@ -36,8 +36,8 @@ def test_every_write_moves_the_sequence_and_no_read_does(on_disk):
     on_disk.list()
     on_disk.count()
     on_disk.history(first)
-    on_disk.explain("changed", first)
-    on_disk.verify()
+    on_disk.review.explain("changed", first)
+    on_disk.store.verify()
     assert sequence(on_disk) == before
 
 
@@ -118,9 +118,9 @@ def test_indexed_vectors_keep_step_with_the_stored(on_disk):
     assert indexed(on_disk) == derived(on_disk)
     on_disk.forget(ids[5:9])
     assert indexed(on_disk) == derived(on_disk)
-    on_disk.rebuild()
+    on_disk.store.rebuild()
     assert indexed(on_disk) == derived(on_disk)
-    on_disk.vacuum()
+    on_disk.store.vacuum()
     assert indexed(on_disk) == derived(on_disk)
     assert len(indexed(on_disk)) == 16
     with Memory(on_disk.path, settings=PLAIN) as other:
@@ -148,8 +148,8 @@ def test_sql_finds_the_nearest_of_the_current_records(on_disk):
 def test_a_dimension_that_is_no_whole_bytes_works(on_disk):
     on_disk.remember_many([{"text": f"number {number}", "vector": unit(number, 7)} for number in range(5)])
     assert on_disk.recall("", vector=unit(3, 7), limit=1)[0].text == "number 3"
-    assert on_disk.verify().problems == ()
-    assert on_disk.rebuild().problems == ()
+    assert on_disk.store.verify().problems == ()
+    assert on_disk.store.rebuild().problems == ()
 
 
 def test_forgetting_leaves_no_row_behind(on_disk):
@@ -188,13 +188,13 @@ def test_vacuum_gives_space_back_and_changes_no_answer(on_disk):
     )
     on_disk.forget(ids[20:])
     before = scored(on_disk.recall("number filler", vector=unit(7), decay="none", limit=20))
-    size = on_disk.stats().bytes_on_disk
-    given_back = on_disk.vacuum()
+    size = on_disk.store.stats().bytes_on_disk
+    given_back = on_disk.store.vacuum()
     assert given_back > 0
-    assert on_disk.stats().bytes_on_disk == size - given_back
-    assert on_disk.stats().terms < 30
+    assert on_disk.store.stats().bytes_on_disk == size - given_back
+    assert on_disk.store.stats().terms < 30
     assert scored(on_disk.recall("number filler", vector=unit(7), decay="none", limit=20)) == before
-    assert on_disk.verify().problems == ()
+    assert on_disk.store.verify().problems == ()
 
 
 def test_a_forgotten_text_is_not_in_the_file_after_vacuum(on_disk):
@@ -203,7 +203,7 @@ def test_a_forgotten_text_is_not_in_the_file_after_vacuum(on_disk):
     gone = on_disk.remember("the secretpassphrase is here", tags=["secrettag"])
     on_disk.remember("something else")
     on_disk.forget(gone.id)
-    on_disk.vacuum()
+    on_disk.store.vacuum()
     path = on_disk.path
     on_disk.close()
     data = Path(path).read_bytes()
@@ -214,12 +214,12 @@ def test_a_forgotten_text_is_not_in_the_file_after_vacuum(on_disk):
 def test_a_backup_is_refused_over_an_existing_file(on_disk, tmp_path):
     (tmp_path / "there.db").write_text("precious")
     with pytest.raises(InvalidInput, match=r"there\.db exists"):
-        on_disk.backup(tmp_path / "there.db")
+        on_disk.store.backup(tmp_path / "there.db")
     assert (tmp_path / "there.db").read_text() == "precious"
     with pytest.raises((InvalidInput, StoreError)):
-        on_disk.backup(on_disk.path)
+        on_disk.store.backup(on_disk.path)
     with pytest.raises(StoreError, match="does not exist"):
-        on_disk.backup(tmp_path / "missing" / "x.db")
+        on_disk.store.backup(tmp_path / "missing" / "x.db")
 
 
 def test_a_backup_that_breaks_off_leaves_nothing(on_disk, tmp_path):
@@ -229,17 +229,17 @@ def test_a_backup_that_breaks_off_leaves_nothing(on_disk, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        on_disk.backup(tmp_path / "copy.db", on_progress=stop)
+        on_disk.store.backup(tmp_path / "copy.db", on_progress=stop)
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")] == []
     on_disk.remember("two")
 
 
 def test_a_backup_of_ram_is_a_file(memory, tmp_path):
     kept = memory.remember("kept", vector=unit(1))
-    copy = memory.backup(tmp_path / "copy.db")
+    copy = memory.store.backup(tmp_path / "copy.db")
     with Memory(copy, settings=PLAIN) as restored:
         assert restored.get(kept.id).text == "kept"
-        assert restored.verify().problems == ()
+        assert restored.store.verify().problems == ()
 
 
 def test_statements_after_one_that_yields_rows_run_only_when_fetched():
@@ -257,4 +257,4 @@ def test_the_file_closed_with_raw_access_still_opens(path):
         memory.remember("one", vector=unit(1))
     raw(path).close()
     with Memory(path, settings=PLAIN) as memory:
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()

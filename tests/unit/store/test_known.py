@@ -46,7 +46,7 @@ def test_a_scope_that_another_store_dropped_is_looked_up_again(path):
         assert one.get(again).scope == "/x"
         assert [each.text for each in one.list(scope="/y")] == ["pear"]
         assert [each.text for each in other.list(scope="/x")] == ["cherry"]
-        assert one.verify().ok
+        assert one.store.verify().ok
 
 
 def test_a_scope_of_a_write_that_was_undone_is_looked_up_again(path):
@@ -66,7 +66,7 @@ def test_a_scope_of_a_write_that_was_undone_is_looked_up_again(path):
         assert {each.text: each.scope for each in one.list()} == {
             "kept apple": "/", "pear": "/y", "cherry": "/x", "plum": "/w", "fig": "/z",
         }  # fmt: skip
-        assert one.verify().ok
+        assert one.store.verify().ok
 
 
 def test_an_embedder_that_another_store_moved_to_takes_the_next_write(path):
@@ -74,13 +74,13 @@ def test_an_embedder_that_another_store_moved_to_takes_the_next_write(path):
     with Memory(path, settings=PLAIN) as one:
         one.remember("apple", vector=unit(0, 16))
         with Memory(path, embedder=moved) as other:
-            other.reembed()
+            other.store.reembed()
         written = one.remember("pear", vector=unit(1, 8))
         assert one.recall("", vector=unit(1, 8), mode="vector", limit=1)[0].id == written.id
         with pytest.raises(InvalidVector):
             one.remember("cherry", vector=unit(2, 16))
         assert one.count() == 2
-        assert one.verify().ok
+        assert one.store.verify().ok
 
 
 def test_an_embedder_that_another_store_left_is_refused(path):
@@ -88,7 +88,7 @@ def test_an_embedder_that_another_store_left_is_refused(path):
     with Memory(path, embedder=first) as one:
         one.remember("apple")
         with Memory(path, embedder=second) as other:
-            other.reembed()
+            other.store.reembed()
         with pytest.raises(EmbedderMismatch, match="holds vectors of second"):
             one.remember("pear")
         assert one.count() == 1
@@ -99,12 +99,12 @@ def test_words_that_another_store_dropped_are_numbered_again(path):
         one.remember("kept apple")
         gone = one.remember("zanzibar").id
         other.forget(gone)
-        other.vacuum()
+        other.store.vacuum()
         other.remember("yokohama")
         again = one.remember("zanzibar").id
         for memory in (one, other):
             assert [hit.id for hit in memory.recall("zanzibar", mode="keyword")] == [again]
-        assert one.verify().ok
+        assert one.store.verify().ok
 
 
 def test_row_ids_follow_one_another_over_writes_of_two_stores(path):
@@ -124,10 +124,10 @@ def test_what_a_store_itself_changes_is_known_too(path):
     with Memory(path, embedder=WordEmbedder("second")) as memory:
         with memory._engine.atomic() as writer:
             assert writer.vectors.active_embedder().name == "first"
-        memory.reembed()
+        memory.store.reembed()
         memory.forget(memory.remember("zanzibar", scope="/x").id, receipt=True)
-        memory.vacuum()
+        memory.store.vacuum()
         memory.remember("yokohama", scope="/y")
         assert memory.get(memory.remember("zanzibar", scope="/x").id).scope == "/x"
         assert len(memory.recall("zanzibar", mode="keyword")) == 1
-        assert memory.verify().ok
+        assert memory.store.verify().ok

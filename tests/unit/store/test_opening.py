@@ -127,10 +127,10 @@ def test_close_again_does_nothing_and_use_after_it_is_refused(path):
         lambda: memory.recall("x"),
         lambda: memory.get(stored.id),
         lambda: memory.forget(stored.id),
-        memory.stats,
-        memory.verify,
-        memory.vacuum,
-        memory.rebuild,
+        memory.store.stats,
+        memory.store.verify,
+        memory.store.vacuum,
+        memory.store.rebuild,
     ):
         with pytest.raises(StoreClosed, match=r"agent\.db was closed"):
             use()

@@ -35,7 +35,7 @@ def test_words_that_were_cut_are_named_when_they_are_read_and_a_rebuild_mends_th
         memory.remember("the ship left the harbour")
         with memory._engine.atomic() as writer:
             writer.connection.execute("UPDATE record_terms SET terms = substr(terms, 3)")
-        assert "record whose words are not those of its text" in {each.name for each in memory.verify().problems}
+        assert "record whose words are not those of its text" in {each.name for each in memory.store.verify().problems}
         with memory._engine.atomic() as writer, pytest.raises(StoreCorrupt, match="the words of a record are not"):
             writer.blocks.term_range((0, 10))
-        assert memory.rebuild().ok
+        assert memory.store.rebuild().ok

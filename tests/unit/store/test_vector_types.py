@@ -45,10 +45,10 @@ def test_float16_takes_half_the_bytes_and_finds_the_same(path, tmp_path):
     assert max(half, key=half.get) == "number 3"
     assert max(abs(half[text] - exact[text]) for text in exact) < 5e-4
     with Memory(path, settings=HALF) as memory:
-        assert (memory.stats().vector_type, memory.verify().problems) == ("float16", ())
+        assert (memory.store.stats().vector_type, memory.store.verify().problems) == ("float16", ())
         kept = np.array([unit(0, 64)]).astype(np.float16).astype(np.float32)
         assert np.array_equal(memory.vectors(ids[:1])[ids[0]], kept)
-        assert memory.rebuild().ok
+        assert memory.store.rebuild().ok
 
 
 def test_versions_and_later_writes_are_kept_as_float16(path):
@@ -57,7 +57,7 @@ def test_versions_and_later_writes_are_kept_as_float16(path):
         memory.recall("", vector=unit(1, 64))
         memory.update(ids[3], text="changed", vector=unit(99, 64))
         assert memory.recall("", vector=unit(99, 64), limit=1)[0].text == "changed"
-        assert memory.verify().ok
+        assert memory.store.verify().ok
     assert sizes(path) == {128}
 
 
@@ -78,8 +78,8 @@ def test_rebuild_converts(path, stored, opened, size):
     fill(path, stored)
     before = cosines(path, stored, unit(3, 64))
     with Memory(path, settings=opened) as memory:
-        assert memory.rebuild().ok
-        assert memory.stats().vector_type == opened.vectors
+        assert memory.store.rebuild().ok
+        assert memory.store.stats().vector_type == opened.vectors
     assert sizes(path) == {size}
     fill(path, opened, first=40, count=5)
     after = cosines(path, opened, unit(3, 64))
@@ -96,11 +96,11 @@ def test_spoiled_float16_is_named(path, extension, monkeypatch):
     if not extension:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     with Memory(path, settings=HALF) as memory:
-        assert {problem.name: problem.examples for problem in memory.verify().problems} == {
+        assert {problem.name: problem.examples for problem in memory.store.verify().problems} == {
             "vector that is not of unit length": ("record 3",), "vector of the wrong size": ("vector 4",),
         }  # fmt: skip
         assert len(memory.recall("", vector=unit(5, 64), mode="vector", limit=40)) > 30
-        assert memory.rebuild().ok
+        assert memory.store.rebuild().ok
 
 
 @pytest.mark.parametrize("extension", [True, False])

@@ -44,7 +44,7 @@ def stored(path):
             {"text": f"number{number} common words", "vector": unit(number), "source": "s", "position": number}
             for number in range(6)
         )
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
     return path
 
 
@@ -63,7 +63,7 @@ def test_many_at_once_are_derived_as_one_by_one(path):
         ]  # fmt: skip
         memory.remember_many(items)
         memory.remember(**items[1])
-        assert memory.verify().problems == ()
+        assert memory.store.verify().problems == ()
 
 
 def diverge(path: str, statements: str) -> None:
@@ -76,26 +76,26 @@ def diverge(path: str, statements: str) -> None:
 def test_verify_names_it_and_rebuild_mends_it(stored, name):
     diverge(stored, DIVERGENCES[name])
     with Memory(stored, settings=PLAIN) as memory:
-        found = memory.verify()
+        found = memory.store.verify()
         assert name in [problem.name for problem in found.problems]
         assert not found.ok
         assert all(problem.count > 0 and problem.remedy for problem in found.problems)
-        assert memory.verify() == found, "verify changes nothing"
-        assert memory.rebuild().problems == ()
+        assert memory.store.verify() == found, "verify changes nothing"
+        assert memory.store.rebuild().problems == ()
         assert len(memory.recall("common", limit=10)) == 6
         assert len(memory.recall("common", vector=unit(1), limit=10)) == 6
 
 
 def test_a_healthy_store_has_no_problems(stored):
     with Memory(stored, settings=PLAIN) as memory:
-        found = memory.verify()
+        found = memory.store.verify()
         assert (found.records, found.vectors, found.problems, found.ok) == (6, 6, (), True)
 
 
 def test_an_edited_text_is_found_by_its_new_words_after_rebuild(stored):
     diverge(stored, DIVERGENCES["record whose text was changed outside Recallite"])
     with Memory(stored, settings=PLAIN) as memory:
-        memory.rebuild()
+        memory.store.rebuild()
         assert [hit.text for hit in memory.recall("edited", mode="keyword")] == ["edited by hand"]
         assert "edited by hand" not in [hit.text for hit in memory.recall("number2", mode="keyword")]
 
@@ -112,8 +112,8 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         "DROP TABLE session_fts; DROP TABLE record_terms; DROP TABLE term; DELETE FROM feed",
     )
     with Memory(stored, settings=PLAIN) as memory:
-        assert not memory.verify().ok
-        assert memory.rebuild().problems == ()
+        assert not memory.store.verify().ok
+        assert memory.store.rebuild().problems == ()
         assert scored(memory.recall("common changed", vector=unit(2), decay="none")) == before
         assert [(each.text, each.recorded_from, each.recorded_until) for each in memory.history(ids[1])] == history
 
@@ -121,7 +121,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
 def test_a_recall_in_another_handle_follows_a_rebuild(stored):
     with Memory(stored, settings=PLAIN) as reader, Memory(stored, settings=PLAIN) as mender:
         before = scored(reader.recall("number3 common", decay="none"))
-        mender.rebuild()
+        mender.store.rebuild()
         mender.remember("number3 again")
         after = scored(reader.recall("number3 common", decay="none", limit=20))
         assert after == scored(mender.recall("number3 common", decay="none", limit=20))
@@ -135,7 +135,7 @@ def test_a_damaged_vector_does_not_stop_recall(stored, value):
         assert len(memory.recall("common", limit=10)) == 6
         assert memory.recall("", vector=unit(4), limit=1)[0].text.startswith("number4")
         assert len(memory.recall("", vector=unit(4), mode="vector", limit=10)) == 5
-        assert not memory.verify().ok
+        assert not memory.store.verify().ok
 
 
 UNSOUND = "vector that is not of unit length"
@@ -153,10 +153,10 @@ def test_a_spoiled_vector_is_named_with_and_without_sqlite_vec(stored, spoiled, 
     if not extension:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     with Memory(stored, settings=PLAIN) as memory:
-        assert (memory.stats().vector_extension is not None) == extension
-        found = {problem.name: problem.examples for problem in memory.verify().problems}
+        assert (memory.store.stats().vector_extension is not None) == extension
+        found = {problem.name: problem.examples for problem in memory.store.verify().problems}
         assert found == {UNSOUND: ("record 3",)}
-        assert memory.rebuild().problems == ()
+        assert memory.store.rebuild().problems == ()
 
 
 @pytest.mark.parametrize("extension", [True, False])
@@ -167,15 +167,15 @@ def test_a_write_passes_over_a_damaged_vector(stored, value, extension, monkeypa
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     with Memory(stored, settings=Settings(embedder="none", write=WritePolicy(link_cosine=0.9))) as memory:
         memory.remember("something else", vector=unit(2))
-        assert memory.stats().links == 0
+        assert memory.store.stats().links == 0
         memory.remember("another thing", vector=unit(4))
-        assert memory.stats().links == 1
+        assert memory.store.stats().links == 1
 
 
 def test_progress_is_told(stored):
     with Memory(stored, settings=PLAIN) as memory:
         told = []
-        memory.rebuild(on_progress=lambda done, total: told.append((done, total)))
+        memory.store.rebuild(on_progress=lambda done, total: told.append((done, total)))
         assert told[-1] == (6, 6)
 
 
@@ -185,7 +185,7 @@ def test_verify_on_an_open_memory_is_clean_while_segments_of_words_merge(on_disk
         for place in range(40):
             on_disk.remember(f"text {step} {place}")
             session.append("user", f"text {step} {place}")
-        assert on_disk.verify().problems == ()
+        assert on_disk.store.verify().problems == ()
 
 
 @pytest.mark.parametrize("column", ["terms", "counts"])
@@ -195,8 +195,8 @@ def test_words_of_another_type_are_a_problem_that_rebuild_mends(path, column):
         memory.remember("the ship left")
         with memory._engine.atomic() as writer:
             writer.connection.execute(f"UPDATE record_terms SET {column} = 7")
-        assert "record whose words are not those of its text" in {each.name for each in memory.verify().problems}
-        assert memory.rebuild().ok
+        assert "record whose words are not those of its text" in {each.name for each in memory.store.verify().problems}
+        assert memory.store.rebuild().ok
 
 
 def test_an_export_names_a_record_whose_id_is_no_text(path):
@@ -205,14 +205,14 @@ def test_an_export_names_a_record_whose_id_is_no_text(path):
         with memory._engine.atomic() as writer:
             writer.connection.execute("UPDATE record SET public_id = x'00ff'")
         with pytest.raises(StoreCorrupt, match="public_id is not what was stored"):
-            memory.export(io.StringIO(), format="jsonl")
+            memory.transfer.export(io.StringIO(), format="jsonl")
 
 
 def test_a_text_that_is_none_stops_a_rebuild_and_is_named(stored):
     diverge(stored, "UPDATE record SET text = x'ff' WHERE id = 3")
     with Memory(stored, settings=PLAIN) as memory:
         with pytest.raises(StoreCorrupt, match="record 3: text is not what was stored"):
-            memory.rebuild()
+            memory.store.rebuild()
         assert memory.count() > 1
 
 
@@ -224,4 +224,4 @@ def test_a_message_that_is_none_stops_a_rebuild_and_is_named(stored):
         Memory(stored, settings=PLAIN) as memory,
         pytest.raises(StoreCorrupt, match="message 1: content is not what was stored"),
     ):
-        memory.rebuild()
+        memory.store.rebuild()

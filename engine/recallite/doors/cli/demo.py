@@ -116,4 +116,4 @@ def demo(
             answers = [
                 memory.recall(question, limit=_SHOWN, explain=True, gap_confidence=_SURE) for question in QUESTIONS
             ]
-            return Shown(remember_ms, answers, memory.stats(), explain)
+            return Shown(remember_ms, answers, memory.store.stats(), explain)

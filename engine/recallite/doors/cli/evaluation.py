@@ -117,7 +117,9 @@ def eval_(
         if other is not None:
             raise InvalidInput("give --against or --against-report, not both")
         other = _earlier(against_report)
-    found = memory.evaluate(stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields)
+    found = memory.review.evaluate(
+        stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields
+    )
     if out is not None:
         from recallite.transfer.formats import writing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack, cast
 
 import typer
 
@@ -89,7 +89,7 @@ def explain(
     memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, **options: Unpack[RecallOptions]
 ) -> Explanation:
     """Say why a memory is or is not among the hits."""
-    return memory.explain(query, whole_id(memory, id), **recall_fields(options))
+    return memory.review.explain(query, whole_id(memory, id), **recall_fields(options))
 
 
 def _print_records(records: Record | list[Record]) -> None:
@@ -169,7 +169,7 @@ def tags(
 @prints(print_table("from:source to:target type strength:strength:g"), fails=nothing)
 def neighbors(memory: Memory, id: Id, type: LinkTypes = None, direction: Direction = "both") -> list[Link]:
     """Show the links of a memory, strongest first."""
-    return memory.neighbors(whole_id(memory, id), types=type or (), direction=direction)
+    return memory.neighbors(whole_id(memory, id), types=type or (), direction=cast(Any, direction))
 
 
 @prints(print_table("distance strength id:record.id text:record.text"), fails=nothing)
@@ -182,7 +182,9 @@ def links(
     limit: Limit = 100,
 ) -> list[Reached]:
     """Show the memories that links lead to, nearest first."""
-    return memory.traverse(whole_id(memory, id), depth=depth, types=type or (), direction=direction, limit=limit)
+    return memory.neighbors(
+        whole_id(memory, id), depth=depth, types=type or (), direction=cast(Any, direction), limit=limit
+    )
 
 
 def _version_row(version: Record) -> tuple[object, ...]:

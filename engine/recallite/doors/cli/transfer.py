@@ -119,9 +119,11 @@ def import_(
         raise InvalidInput("give a file, - for standard input, or --from SYSTEM")
     if Path(file).is_dir():
         with open_memory(context, scope, create=True) as memory, progress("importing", "files") as report:
-            return memory.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
+            return memory.transfer.import_folder(
+                file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report
+            )
     with open_memory(context, create=True) as memory, progress("importing", "lines") as report:
-        return memory.import_(
+        return memory.transfer.import_(
             stdin_stream() if file == "-" else file,
             format=format, scope=scope, batch_size=batch_size, on_progress=report,
         )  # fmt: skip
@@ -240,9 +242,9 @@ def export(
         if file == "-":
             raise InvalidInput("Markdown is a folder of files: name the folder")
         with open_memory(context) as memory, progress("exporting", "memories") as report:
-            return memory.export_folder(file, **fields, overwrite=overwrite, on_progress=report)
+            return memory.transfer.export_folder(file, **fields, overwrite=overwrite, on_progress=report)
     with open_memory(context) as memory, progress("exporting", "memories") as report:
-        count = memory.export(
+        count = memory.transfer.export(
             stdout_stream() if file == "-" else file, format=format, vectors=vectors, on_progress=report, **fields
         )
     if file == "-":

@@ -38,7 +38,7 @@ def _print_stats(figures: Stats) -> None:
 @prints(_print_stats)
 def stats(memory: Memory) -> Stats:
     """Show the state of the store, embedder, index and kernels."""
-    return memory.stats()
+    return memory.store.stats()
 
 
 def _print_verification(found: Verification) -> None:
@@ -61,13 +61,13 @@ _prints_verification = prints(
 @_prints_verification
 def verify(memory: Memory, report: Progress | None) -> Verification:
     """Check the file and all derived data. Changes nothing."""
-    return memory.verify(on_progress=report)
+    return memory.store.verify(on_progress=report)
 
 
 @_prints_verification
 def rebuild(memory: Memory, report: Progress | None) -> Verification:
     """Rebuild all derived data from the memories, and verify."""
-    return memory.rebuild(on_progress=report)
+    return memory.store.rebuild(on_progress=report)
 
 
 def _print_audit(found: Audit) -> None:
@@ -105,7 +105,7 @@ def audit(
     Of two that contradict each other, one supersedes the other (supersede), both hold (link --type elaborates), or one
     is wrong (forget). Changes nothing without --mend. The exit status is 1 where something was found and not mended.
     """
-    return memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
+    return memory.review.audit(checks or None, scope=scope, mend=mend, on_progress=report)
 
 
 def _print_judged(done: Judged) -> None:
@@ -124,7 +124,7 @@ def judge_changes(
 
     These are pairs of memories of which the newer may supersede the older; audit unjudged lists them.
     """
-    return memory.judge_changes(limit=limit)
+    return memory.review.judge(limit=limit)
 
 
 def _print_purged(gone: Forgotten) -> None:
@@ -134,19 +134,19 @@ def _print_purged(gone: Forgotten) -> None:
 @prints(_print_purged)
 def purge_expired(memory: Memory, scope: Scope = None) -> Forgotten:
     """Purge expired memories. Recall does not find them, but they are still in the file."""
-    return memory.purge_expired(scope=scope)
+    return memory.store.purge_expired(scope=scope)
 
 
 @prints(print_number("bytes freed"), json=named("bytes_freed"), bar=("compacting", "files"))
 def vacuum(memory: Memory) -> int:
     """Give unused space back to the file system."""
-    return memory.vacuum()
+    return memory.store.vacuum()
 
 
 @prints(typer.echo, json=named("path"), bar=("copying", "pages"))
 def backup(memory: Memory, report: Progress | None, file: Annotated[str, argument("FILE", "A new file.")]) -> str:
     """Copy the store to a new file, while others read and write."""
-    return memory.backup(file, on_progress=report)
+    return memory.store.backup(file, on_progress=report)
 
 
 @prints(print_number("embedded"), json=named("embedded"), bar=("embedding", "memories"))
@@ -155,7 +155,7 @@ def reembed(memory: Memory, report: Progress | None) -> int:
 
     Moves the store to another embedder, or embeds memories that have no vector. Can be interrupted and resumed.
     """
-    return memory.reembed(on_progress=report)
+    return memory.store.reembed(on_progress=report)
 
 
 def _print_encrypted(encrypted: bool) -> None:
@@ -175,7 +175,7 @@ def rekey(
     """
     new = new_key(new_key_file, decrypt=decrypt)
     with open_memory(context) as memory:
-        memory.rekey(new)
+        memory.store.rekey(new)
     return new is not None
 
 
@@ -188,5 +188,5 @@ def _print_warmup(done: dict[str, Any]) -> None:
 def warmup(memory: Memory) -> dict[str, Any]:
     """Compile the kernels, load the embedder and the index."""
     with progress("loading", "kernels") as report:
-        seconds = memory.warmup(on_progress=report)
-    return {"seconds": seconds, "kernels": memory.stats().kernels}
+        seconds = memory.store.warmup(on_progress=report)
+    return {"seconds": seconds, "kernels": memory.store.stats().kernels}

@@ -211,7 +211,8 @@ def update(
             raise InvalidInput(f"{field} is given and cleared at once: leave one out")
         changes[field] = _CLEARED[field]
     with open_memory(context) as memory:
-        return memory.update(whole_id(memory, id), **changes)
+        updated: Record = memory.update(whole_id(memory, id), **changes)
+        return updated
 
 
 def _print_restored(record: Record) -> None:
@@ -314,7 +315,9 @@ def touch(
     if never and expires_at is not None:
         raise InvalidInput("--never and --expires-at are given: leave one out")
     whole = [whole_id(memory, id) for id in ids]
-    return memory.touch(whole, expires_at=expires_at) if never or expires_at is not None else memory.touch(whole)
+    if never or expires_at is not None:
+        return memory.update(whole, expires_at=expires_at)
+    return memory.update(whole, renew=True)
 
 
 def _print_receipt(receipt: ErasureReceipt) -> None:

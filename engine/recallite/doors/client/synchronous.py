@@ -93,33 +93,33 @@ class Client(Asks):
     # ── as Memory ──────────────────────────────────────────────────────────────────────────────────────────────
 
     remember = sent(Memory.remember)
-    update = sent(Memory.update)
+    update = sent(operations.update)
     supersede = sent(Memory.supersede)
     restore = sent(Memory.restore)
     forget = sent(Memory.forget)
-    touch = sent(Memory.touch)
-    purge_expired = sent(Memory.purge_expired)
+    touch = sent(operations.touch)
+    purge_expired = sent(operations.purge_expired)
     link = sent(Memory.link)
     unlink = sent(Memory.unlink)
     recall = sent(Memory.recall)
     recall_many = sent(Memory.recall_many)
-    explain = sent(Memory.explain)
+    explain = sent(operations.explain)
     bootstrap = sent(operations.bootstrap)
-    get = sent(Memory.get)
+    get = sent(operations.get_one)
     list = sent(Memory.list)
     count = sent(Memory.count)
     scopes = sent(Memory.scopes)
     tags = sent(Memory.tags)
     history = sent(Memory.history)
-    neighbors = sent(Memory.neighbors)
-    backlinks = sent(Memory.backlinks)
-    traverse = sent(Memory.traverse)
+    neighbors = sent(operations.neighbors)
+    backlinks = sent(operations.backlinks)
+    traverse = sent(operations.traverse)
     diffs = sent(operations.diffs)
     timeline = sent(timeline)
-    stats = sent(Memory.stats)
+    stats = sent(operations.stats)
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
-        """As `Memory.get_many`."""
+        """The memories with these ids, as `Memory.get` of several."""
         return {each.id: each for each in self._ask(operations.get_many, [*ids])}
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
@@ -150,7 +150,7 @@ class Client(Asks):
     def audit(
         self, checks: Sequence[str] | None = None, *, mend: bool = False, **fields: Unpack[FilterFields]
     ) -> Audit:
-        """As `Memory.audit`."""
+        """As `memory.review.audit`."""
         found: Audit = self._ask(operations.mend if mend else operations.audit, checks, **fields)
         return found
 
@@ -162,7 +162,7 @@ class Client(Asks):
         vectors: bool = False,
         **fields: Unpack[FilterFields],
     ) -> None:
-        """Write memories to a file of this machine; formats as for `Memory.export`.
+        """Write memories to a file of this machine; formats as for `memory.transfer.export`.
 
         An existing file is replaced only after the export has come completely.
         """
@@ -173,7 +173,7 @@ class Client(Asks):
                 file.write(piece)
 
     def import_(self, source: str | os.PathLike[str], *, format: str | None = None, scope: str = "/") -> Imported:
-        """Read memories from a file of this machine, all or none; formats as for `Memory.import_`."""
+        """Read memories from a file of this machine, all or none; formats as for `memory.transfer.import_`."""
         path = checks.check_path(source, "source")
         query = {"format": messages.format_of(path, format), "scope": scope}
         body = messages.document(path, None)[0]

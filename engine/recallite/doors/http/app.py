@@ -136,7 +136,7 @@ class MemoryApi:
 
     async def _warm_up(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self._memory.warmup, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(self._memory.store.warmup, abandon_on_cancel=True)
         except Exception:  # the first recall says it, or works without the embedder
             _log.warning("the embedding model or the index could not be loaded", exc_info=True)
         self._ready = True

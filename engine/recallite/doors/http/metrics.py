@@ -40,7 +40,7 @@ class Metrics:
 
     def text(self, memory: Memory) -> bytes:
         """All figures, with those of the store as they are now."""
-        stats = memory.stats()
+        stats = memory.store.stats()
         self._records.clear()
         for kind, count in stats.kinds.items():
             self._records.labels(kind).set(count)

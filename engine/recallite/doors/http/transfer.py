@@ -56,7 +56,7 @@ def _object(text: str) -> dict[str, Any]:
 def import_(memory: Memory, body: bytes, format: str, scope: str) -> Imported:
     """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
     with memory.transaction():
-        return memory.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
+        return memory.transfer.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
 
 
 class _Pieces(io.TextIOBase):
@@ -98,7 +98,7 @@ class Export(Response):
 
         def write() -> None:
             file = _Pieces(to)
-            self._memory.export(cast("io.TextIOWrapper", file), **self._options)
+            self._memory.transfer.export(cast("io.TextIOWrapper", file), **self._options)
             file.flush()
 
         async def run() -> None:

@@ -105,14 +105,20 @@ class Update(Action, frozen=True, kw_only=True, tag="update"):
     expires_at: Time | None = None
 
     def __call__(self, call: Call) -> Changed:
-        given = {"text": self.content, "tags": self.tags, "importance": self.importance, "expires_at": self.expires_at}
+        given: dict[str, Any] = {
+            "text": self.content,
+            "tags": self.tags,
+            "importance": self.importance,
+            "expires_at": self.expires_at,
+        }
         changes = {name: value for name, value in given.items() if value is not None}
         if not changes:
             raise ToolFault(
                 "missing_field", "content", "update needs content, tags, importance or expires_at: give one of them",
                 ["content", "tags", "importance", "expires_at"],
             )  # fmt: skip
-        return Changed(outcome="updated", id=call.memory.update(self.id, **changes).id)
+        updated: Record = call.memory.update(self.id, **changes)
+        return Changed(outcome="updated", id=updated.id)
 
 
 class Forget(Action, frozen=True, kw_only=True, tag="forget"):

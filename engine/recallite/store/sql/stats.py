@@ -1,4 +1,4 @@
-"""Figures about a store, for `Memory.stats`."""
+"""Figures about a store, for `memory.store.stats`."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> Non
     if form == "plain" and key is not None:
         raise WrongKey(
             f"{path} is not encrypted and a key is given (by key=, RECALLITE_KEY or RECALLITE_KEY_FILE): leave it out; "
-            "Memory.rekey or recallite rekey encrypts the file"
+            "memory.store.rekey or recallite rekey encrypts the file"
         )
     if form == "other" and key is not None:
         raise NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")

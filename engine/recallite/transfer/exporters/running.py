@@ -63,7 +63,7 @@ def export_to(
     total = memory.count(**fields)
     memories = Memories(
         pages=lambda: _pages(memory, fields),
-        some=lambda ids: memory.get_many(ids),
+        some=lambda ids: memory.get(ids),
         links=lambda id: [each for each in memory.neighbors(id, direction="out") if each.type != SUPERSEDES],
         mapping=mapping or {},
         store=memory.path,

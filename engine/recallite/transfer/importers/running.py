@@ -129,7 +129,7 @@ class Run:
         self._link([entry for entry in batch if isinstance(entry, FoundLink)])
 
     def _store(self, found: Mapping[str, Found]) -> None:
-        stored = self._memory.get_many(list(found)) if found else {}
+        stored = self._memory.get(list(found)) if found else {}
         fresh, changed = {}, {}
         for id, entry in found.items():
             if id not in stored and id not in self._planned:
@@ -175,7 +175,7 @@ class Run:
                 )  # fmt: skip
             except InvalidItem as fault:
                 if isinstance(fault.reason, AlreadyExists):  # another process imports the same
-                    there = self._memory.get_many([id for id, _ in left])
+                    there = self._memory.get([id for id, _ in left])
                     left = [(id, entry) for id, entry in left if id not in there]
                     self._unchanged += len(there)
                     if there:
@@ -205,7 +205,7 @@ class Run:
             return
         if self._dry_run:
             ends = {self._id(end) for each in links for end in (each.source, each.target)} - self._planned.keys()
-            missing = ends - self._memory.get_many(sorted(ends)).keys()
+            missing = ends - self._memory.get(sorted(ends)).keys()
             for each in links:
                 if gone := [id for id in (self._id(each.source), self._id(each.target)) if id in missing]:
                     self._trouble(FileTrouble(path=each.path, line=each.line, reason=f"no memory {gone[0]}"))

@@ -44,10 +44,10 @@ def _texts(memory):
 
 
 def test_our_own_form_moves_a_store_with_equal_hits(memory, tmp_path):
-    memory.export(tmp_path / "all.jsonl")
+    memory.transfer.export(tmp_path / "all.jsonl")
     with Memory(tmp_path / "there.db") as there:
-        there.import_(tmp_path / "all.jsonl")
-        there.export(tmp_path / "back.jsonl")
+        there.transfer.import_(tmp_path / "all.jsonl")
+        there.transfer.export(tmp_path / "back.jsonl")
         assert (tmp_path / "back.jsonl").read_bytes() == (tmp_path / "all.jsonl").read_bytes()
         assert _hits(there) == _hits(memory)
 

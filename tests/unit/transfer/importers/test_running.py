@@ -125,7 +125,7 @@ def test_what_another_process_stores_meanwhile_is_in_the_store_already(memory, t
     import_from(memory, "jsonl", path)
     path.write_text(path.read_text() + '{"id": "3", "text": "memory 3"}\n')
     answers = [{}]  # as it was before the other process wrote
-    get_many = Memory.get_many
-    monkeypatch.setattr(Memory, "get_many", lambda self, ids: answers.pop() if answers else get_many(self, ids))
+    get = Memory.get
+    monkeypatch.setattr(Memory, "get", lambda self, ids: answers.pop() if answers else get(self, ids))
     done = import_from(memory, "jsonl", path)
     assert (done.created, done.unchanged, done.troubles) == (1, 3, ())

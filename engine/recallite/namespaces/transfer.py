@@ -1,0 +1,114 @@
+"""`memory.transfer`: memories written to files and read from them."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING, Unpack
+
+from recallite import transfer
+from recallite.model import checks
+from recallite.model.filters import Filter, FilterFields, bound_filter
+from recallite.model.reports import Exported, Imported, Restored
+from recallite.namespaces import Namespace
+from recallite.notes import editable
+from recallite.system.asynchrony import AsyncService, awaited
+
+if TYPE_CHECKING:
+    from recallite.remember.pending import Progress
+
+
+class MemoryTransfer(Namespace):
+    """Exports and imports of the memories in the scope of a handle."""
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        filter: Filter | None = None,
+        vectors: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> int:
+        """Write memories to a file or a text stream; returns how many.
+
+        Format "jsonl" is complete (versions, links, times, access counts; vectors with `vectors`), "csv" has one row
+        per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
+        after the export has been written completely.
+        """
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        return transfer.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
+
+    def import_(
+        self,
+        source: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str = "/",
+        batch_size: int = 1024,
+        on_progress: Progress | None = None,
+    ) -> Imported:
+        """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
+
+        The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
+        the scopes of the file. InvalidItem names the line at which the import stopped; earlier batches stay.
+
+        A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
+        links; the result does not reveal it.
+        """
+        return transfer.import_(
+            self._engine,
+            source,
+            base=checks.join_scopes(self._scope, scope) or "/",
+            sight=self._scope,
+            format=format,
+            batch_size=checks.check_count(batch_size, "batch_size"),
+            on_progress=on_progress,
+        )
+
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        filter: Filter | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> Exported:
+        """Write memories as Markdown files for reading and editing, one file per scope and month.
+
+        `import_folder` reads them back. They contain all fields, times and links, but no closed versions and access
+        counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
+        files of another origin are always kept. Files whose memories are all gone are removed.
+        """
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        place = editable.Folder(folder, create=True)
+        return editable.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
+
+    def import_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
+        """Read back the files of `export_folder`, with the edits, additions and deletions since.
+
+        Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
+        problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
+        missing, and forgotten only with `forget_missing`.
+        """
+        return editable.import_folder(
+            self._engine, editable.Folder(folder), base=self._scope, overwrite=overwrite,
+            forget_missing=forget_missing, on_progress=on_progress,
+        )  # fmt: skip
+
+
+class AsyncMemoryTransfer(AsyncService[MemoryTransfer]):
+    """`MemoryTransfer` for asyncio: the same methods, awaited."""
+
+    export = awaited(MemoryTransfer.export)
+    import_ = awaited(MemoryTransfer.import_)
+    export_folder = awaited(MemoryTransfer.export_folder)
+    import_folder = awaited(MemoryTransfer.import_folder)
