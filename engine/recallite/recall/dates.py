@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from recallite.text.dates.language import Found, Language, fold
+from recallite.text.dates.language import Language, Mention, fold
 from recallite.text.dates.languages import languages_of, terms_of_times, time_terms
 from recallite.text.dates.periods import Time, ranged, years_before
 
@@ -58,7 +58,7 @@ def names_time(term: str) -> bool:
     return term in time_terms() or term.isdigit()
 
 
-def _joined(folded: str, found: list[Found], language: Language) -> list[Time]:
+def _joined(folded: str, found: list[Mention], language: Language) -> list[Time]:
     """Each time; "from X to Y" and "between X and Y" are one, and "since X" or "before Y" is open at one end."""
     times, skip = [], False
     for one, other in pairwise([*found, None]):
@@ -66,9 +66,9 @@ def _joined(folded: str, found: list[Found], language: Language) -> list[Time]:
         if skip:
             skip = False
             continue
-        limit = language.limits.search(folded, max(0, one.start - _LIMIT_CHARS), one.start)
+        limit = language.context.limit.search(folded, max(0, one.start - _LIMIT_CHARS), one.start)
         word = None if limit is None else limit.lastgroup
-        if other is not None and word == "range" and language.joints.fullmatch(folded, one.stop, other.start):
+        if other is not None and word == "range" and language.context.joint.fullmatch(folded, one.stop, other.start):
             times.append(ranged(one.time, other.time))
             skip = True
         elif word in ("since", "after") and not one.time.recurs:

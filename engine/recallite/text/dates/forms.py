@@ -1,4 +1,4 @@
-"""What each kind of form means: from the words of a match to a time."""
+"""The kinds of forms, and the time that a match of each names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _iso(match: _Match, today: date, language: Language) -> Time:
 
 
 def _numeric(match: _Match, today: date, language: Language) -> Time:
-    """17/5/2023. Where both readings are days, a question has the month first, and a statement is in doubt."""
+    """Read 17/5/2023. If both readings are days, a question has the month first, and a statement is in doubt."""
     first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
     if match["mark"] == "." or language.day_first or first > 12:
         return periods.day(year, second, first, today)
@@ -42,7 +42,7 @@ def _date(match: _Match, today: date, language: Language) -> Time:
 
 
 def _days(match: _Match, today: date, language: Language) -> Time:
-    """3 to 9 May."""
+    """Read "3 to 9 May"."""
     month, year = language.months[match["month"]], _year_of(match)
     first = periods.day(year, month, int(match["first"]), today)
     last = periods.day(year, month, int(match["day"]), today)
@@ -80,14 +80,14 @@ def _decade(match: _Match, today: date, language: Language) -> Time:
 
 
 def _edge(match: _Match, today: date, language: Language) -> Time:
-    """Early May, the end of 2019."""
+    """Read "early May", "the end of 2019"."""
     time = (_month if match.groupdict().get("month") else _year)(match, today, language)
     return periods.third_of(time, language.edges[match["edge"]])
 
 
 def _month_of_year(match: _Match, today: date, language: Language) -> Time:
-    """March last year, the summer of last year."""
-    step = min(language.which[match["which"]], 1)
+    """Read "March last year", "the summer of last year"."""
+    step = min(language.relative[match["relative"]], 1)
     groups = match.groupdict()
     if groups.get("season"):
         return periods.season(today.year + step, language.seasons[match["season"]], today)
@@ -95,12 +95,13 @@ def _month_of_year(match: _Match, today: date, language: Language) -> Time:
 
 
 def _weekday_of_week(match: _Match, today: date, language: Language) -> Time:
-    return periods.weekday_of_week(language.weekdays[match["weekday"]], min(language.which[match["which"]], 1), today)
+    step = min(language.relative[match["relative"]], 1)
+    return periods.weekday_of_week(language.weekdays[match["weekday"]], step, today)
 
 
 def _number(match: _Match, language: Language) -> tuple[int, bool]:
     words = match["number"]
-    return int(words) if words.isdecimal() else language.numbers[words], words in language.vague
+    return int(words) if words.isdecimal() else language.numbers[words], words in language.vague_numbers
 
 
 def _ago(match: _Match, today: date, language: Language) -> Time:
@@ -114,7 +115,7 @@ def _from_now(match: _Match, today: date, language: Language) -> Time:
 
 
 def _ahead(match: _Match, today: date, language: Language) -> Time:
-    """In two weeks: of what is past, it is how long that took."""
+    """Read "in two weeks"; of the past it is a duration."""
     time = _from_now(match, today, language)
     ahead = periods.Period(time.begin, time.end) if time.readings is None else time.readings.ahead
     return time._replace(readings=periods.Readings(ahead=ahead))
@@ -122,7 +123,7 @@ def _ahead(match: _Match, today: date, language: Language) -> Time:
 
 def _within(match: _Match, today: date, language: Language) -> Time:
     number = _number(match, language)[0] if match.groupdict().get("number") else 1
-    sign = 1 if language.which[match["which"]] == periods.LAST else -1
+    sign = 1 if language.relative[match["relative"]] == periods.LAST else -1
     return periods.within(today, sign * number, language.units[match["unit"]])
 
 
@@ -135,26 +136,19 @@ def _weeks(match: _Match, today: date, language: Language) -> Time:
 
 
 def _part(match: _Match, today: date, language: Language) -> Time:
-    """Last night, this morning."""
-    return periods.from_today(today, min(language.which[match["which"]], 1))
+    """Read "last night", "this morning"."""
+    return periods.from_today(today, min(language.relative[match["relative"]], 1))
 
 
 def _near(match: _Match, today: date, language: Language) -> Time:
-    which, what = language.which[match["which"]], match["what"]
-    step = min(which, 1)
-    if unit := language.units.get(what):
-        if unit == "weekend":
-            return periods.near_weekend(which, today)
-        near = {
-            "week": periods.near_week, "month": periods.near_month, "quarter": periods.near_quarter,
-            "year": periods.near_year,
-        }  # fmt: skip
-        return near[unit](step, today)
-    if what in language.weekdays:
-        return periods.near_weekday(which, language.weekdays[what], today)
-    if what in language.seasons:
-        return periods.near_months(which, language.seasons[what], 3, today)
-    return periods.near_months(which, language.months[what], 1, today)
+    relative, name = language.relative[match["relative"]], match["period"]
+    if unit := language.units.get(name):
+        return periods.near_unit(unit, relative, today)
+    if name in language.weekdays:
+        return periods.near_weekday(relative, language.weekdays[name], today)
+    if name in language.seasons:
+        return periods.near_months(relative, language.seasons[name], 3, today)
+    return periods.near_months(relative, language.months[name], 1, today)
 
 
 def _weekday(match: _Match, today: date, language: Language) -> Time:
@@ -170,14 +164,14 @@ def _year_of(match: _Match) -> int | None:
     return None if year is None else int(year)
 
 
-# The kinds of forms, in the order in which they are looked for: the table with a word of each, and its meaning.
+# By kind, in order of precedence: the table of a language of which every match has a word, and its reading.
 KINDS: dict[str, tuple[str, Callable[[_Match, date, Language], Time]]] = {
     "iso": ("year", _iso),
     "numeric": ("year", _numeric),
     "days": ("month", _days),
     "date": ("month", _date),
     "edge": ("edge", _edge),
-    "month_of_year": ("which", _month_of_year),
+    "month_of_year": ("relative", _month_of_year),
     "month_year": ("month", _month),
     "quarter": ("year", _quarter),
     "season_year": ("season", _season),
@@ -185,11 +179,11 @@ KINDS: dict[str, tuple[str, Callable[[_Match, date, Language], Time]]] = {
     "ago": ("unit", _ago),
     "from_now": ("unit", _from_now),
     "ahead": ("unit", _ahead),
-    "within": ("which", _within),
+    "within": ("relative", _within),
     "weeks": ("unit", _weeks),
     "named": ("named", _named),
-    "part": ("which", _part),
-    "near": ("which", _near),
+    "part": ("relative", _part),
+    "near": ("relative", _near),
     "weekday": ("weekday", _weekday),
     "weekend": ("unit", _weekend),
     "month": ("month", _month),

@@ -1,9 +1,21 @@
 """A language as tables of words and patterns, and the times that they find in a text.
 
+The tables of a language are in the TOML file of its name beside this module:
+
+- months, weekdays: in order; names of the same one are separated by slashes
+- seasons, units, relative, named, weeks, numbers, edges: the words of each value, separated by commas. A season is
+  that of the northern hemisphere, `relative` one of `periods.RELATIVE`; `named` counts days from today, `weeks` weeks
+- forms: by the kinds of `forms.KINDS`, a pattern or several; those of `asked` are for questions only, in which a wrong
+  time costs little
+- literals: by kind, strings of which every text that the kind matches has one, so that most texts need no pattern
+- context: patterns of the words around a time; see `Context`
+- tense, or verbs: the verbs that tell the tense of a sentence; see `tense`
+- day_first: whether 5/7 is always 7 May; capital_nouns: whether nouns are written with a capital
+
 A pattern is a regular expression with placeholders: `{month}`, `{weekday}`, `{season}`, `{unit}`, `{number}`,
-`{which}`, `{what}`, `{named}`, `{edge}`, `{day}` and `{year}` stand for a word of that table, by name. The group `time`
-is the time itself; without it the whole match is. Tables and patterns have no accents and no capitals: texts are
-folded before they are matched. Each form is looked for only where the text has a word of it.
+`{relative}`, `{period}`, `{named}`, `{weeks}`, `{edge}`, `{part}`, `{day}` and `{year}` stand for a word of that table,
+as a group of that name; others for a pattern of `fragments`. The group `time` is the time itself; without it the whole
+match is. Words and patterns of times have no accents and no capitals: texts are folded before they are matched.
 """
 
 from __future__ import annotations
@@ -11,13 +23,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from recallite.text.dates.forms import EVERYWHERE, KINDS, YEAR
 from recallite.text.dates.periods import Time
+from recallite.text.dates.tense import Cue
 from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
 
@@ -25,17 +38,17 @@ _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
-_MOST_KEPT = 4096
+_CACHED_TERM_SETS = 4096
 _DIGIT = re.compile(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
 _YEAR_TERMS = frozenset(map(str, YEARS))
 _DECADES = [f"{century}{decade}0" for century in ("", "19", "20") for decade in range(10)]
-_DECADE_TERMS = frozenset(tokenize(" ".join(f"{each}s {each}" for each in _DECADES)))
+_DECADE_TERMS = frozenset(tokenize(" ".join(f"{decade}s {decade}" for decade in _DECADES)))
 
 
-class Found(NamedTuple):
-    """A time in a text: where it stands, what form it has, and which time it is."""
+class Mention(NamedTuple):
+    """A time in a text: its place, the kind of its form, and the time."""
 
     start: int
     stop: int
@@ -43,47 +56,26 @@ class Found(NamedTuple):
     time: Time
 
 
-class Cue(NamedTuple):
-    """A word in a sentence that tells its tense: 1 of what will be, -1 of what was, 0 where it leaves that open."""
+class Context(NamedTuple):
+    """Patterns of the words around a time.
 
-    start: int
-    tense: int
+    - limit: words before a time, as groups `since`, `start`, `after`, `before`, `until`, `through`, `by`, `range` and
+      `joint`
+    - onward: words after the begin of what is still so
+    - joint: words between the ends of a range
+    - recurring: words before a time that recurs: "every"; as a group `plain` words before a bare name
+    - unsaid: words of a sentence about what is always so, or not so
+    - yearly: words of a sentence in which a date without a year is of every year
+    - moving: verbs of a change "from Monday to Thursday", which is no range
+    """
 
-
-class TenseCues:
-    """The cues that three patterns find in a sentence as it is written; of one place `either` tells nothing."""
-
-    def __init__(self, *, past: str, ahead: str, either: str) -> None:
-        self._sources = (ahead, 1), (past, -1), (either, 0)
-
-    @cached_property
-    def patterns(self) -> tuple[tuple[re.Pattern[str], int], ...]:
-        """The patterns with their tenses; compiled only for the languages that are written."""
-        return tuple((lazily(source), tense) for source, tense in self._sources)
-
-    def __call__(self, sentence: str) -> list[Cue]:
-        """The cues in a sentence, in order."""
-        found = {match.start(): tense for pattern, tense in self.patterns for match in pattern.finditer(sentence)}
-        return [Cue(start, tense) for start, tense in sorted(found.items())]
-
-
-def numbered(names: str, first: int) -> dict[str, int]:
-    """Names in order with their numbers; those between slashes are the same: "jan/januar feb/februar"."""
-    return {name: number for number, same in enumerate(names.split(), first) for name in same.split("/")}
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(text.split())
-
-
-class Excluded(NamedTuple):
-    """`recurring`, `habit` or `unreal`, `yearly` and `moving` of a language."""
-
+    limit: re.Pattern[str]
+    joint: re.Pattern[str]
     recurring: re.Pattern[str]
     unsaid: re.Pattern[str]
     yearly: re.Pattern[str]
     moving: re.Pattern[str]
+    onward: re.Pattern[str] = lazily(r"(?!)")
 
 
 class _Form(NamedTuple):
@@ -97,142 +89,86 @@ class _Form(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
-    """The words of a language for times, and the patterns in which they stand.
-
-    - code: ISO 639-1
-    - months, weekdays, seasons: by number; a season by its first month
-    - units: day, weekend, week, fortnight, month, quarter, year or decade
-    - parts: of a day: "last night" and "this evening" are days
-    - which: one of `periods.LAST` to `periods.COMING`
-    - named: days from today: yesterday is -1
-    - weeks: "the week before last" is -2
-    - vague: numbers that are more or less
-    - edges: "early" 0, "mid" 1, "the end of" 2
-    - patterns, asked: by kind; those of `asked` are for questions only, where a time that is none costs little
-    - literals: by kind, what every text that its patterns match has one of, so that most texts need no pattern
-    - limit: words before a time, as groups `since`, `start`, `after`, `before`, `until`, `through`, `by`, `range` and
-      `joint`
-    - onward: what follows a time from which on something holds
-    - joint: what stands between the ends of a range
-    - function_words: what tells the language from others
-    - day_first: 5/7 is 7 May in no text of it; None where it may be
-    - cues: the places in a sentence that tell its tense
-    - recurring: what stands before a time that is no certain one: "every"; as a group `plain` before a bare name
-    - habit, unreal: words of a sentence that tells what is always so, or what is not so
-    - yearly: words of a sentence in which a date without a year is of every year
-    - nouns_capital: a capital after a number is that of what it counts
-    - moving: of a change "from Monday to Thursday", which is no range
-    """
+    """The words of a language for times, and the patterns in which they stand, as this module describes them."""
 
     code: str
     months: Mapping[str, int]
     weekdays: Mapping[str, int]
     seasons: Mapping[str, int]
     units: Mapping[str, str]
-    parts: Collection[str] = ()
-    which: Mapping[str, int]
+    parts_of_day: Collection[str]
+    relative: Mapping[str, int]
     named: Mapping[str, int]
-    weeks: Mapping[str, int] = field(default_factory=dict)
+    weeks: Mapping[str, int]
     numbers: Mapping[str, int]
-    vague: Collection[str] = ()
+    vague_numbers: Collection[str]
     edges: Mapping[str, int]
     patterns: Mapping[str, Sequence[str]]
-    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    literals: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    limit: str
-    onward: str = r"(?!)"
-    joint: str
+    asked: Mapping[str, Sequence[str]]
+    literals: Mapping[str, Sequence[str]]
+    context: Context
     function_words: frozenset[str]
-    day_first: bool | None = True
     cues: Callable[[str], list[Cue]]
-    recurring: str
-    habit: str
-    yearly: str
-    unreal: str
-    moving: str
-    nouns_capital: bool = False
+    day_first: bool = True
+    capital_nouns: bool = False
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """Index terms of which a text with a time has at least one; "this" and "last" alone tell nothing."""
-        named = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
-        lone = frozenset(tokenize(" ".join([*self.units, *self.parts])))
-        return frozenset().union(*named, lone, _YEAR_TERMS, _DECADE_TERMS)
+        tables = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
+        lone = frozenset(tokenize(" ".join([*self.units, *self.parts_of_day])))
+        return frozenset().union(*tables, lone, _YEAR_TERMS, _DECADE_TERMS)
 
     @cached_property
     def gates(self) -> frozenset[str]:
-        """`terms`, and the other index terms that a form asks for."""
-        return self.terms | self._rarest(self.which)
+        """`terms`, and the other index terms by which a form is selected."""
+        return self.terms | self._rarest(self.relative)
 
     def _rarest(self, table: Collection[str]) -> frozenset[str]:
         """A term of each entry: of several words the longest."""
-        chosen = [max(entry.split(), key=len) for entry in table]
-        return frozenset(tokenize(" ".join(chosen)))
+        return frozenset(tokenize(" ".join(max(entry.split(), key=len) for entry in table)))
 
     @cached_property
     def forms(self) -> tuple[_Form, ...]:
-        """The patterns, compiled: what one finds, those after it do not look at."""
+        """The forms in order of precedence: a place that one matches is closed to those after it."""
         tables: dict[str, Collection[str]] = {
             "month": self.months, "weekday": self.weekdays, "season": self.seasons, "unit": self.units,
-            "number": self.numbers, "which": self.which, "named": self.named, "weeks": self.weeks,
-            "edge": self.edges, "part": self.parts,
-            "what": [*self.units, *self.parts, *self.weekdays, *self.seasons, *self.months],
+            "number": self.numbers, "relative": self.relative, "named": self.named, "weeks": self.weeks,
+            "edge": self.edges, "part": self.parts_of_day,
+            "period": [*self.units, *self.parts_of_day, *self.weekdays, *self.seasons, *self.months],
         }  # fmt: skip
-        named = {name: f"(?P<{name}>{_any_of(table)})" for name, table in tables.items()}
-        named["number"] = rf"(?P<number>\d{{1,3}}|{_any_of(self.numbers)})"
-        named |= {"year": YEAR, "day": _DAY}
+        groups = {name: f"(?P<{name}>{_any_of(table)})" for name, table in tables.items()}
+        groups["number"] = rf"(?P<number>\d{{1,3}}|{_any_of(self.numbers)})"
+        groups |= {"year": YEAR, "day": _DAY}
         fixed = {"year": _YEAR_TERMS, "decade": _DECADE_TERMS}
-        compiled = []
-        for kind, (gate, time_of) in KINDS.items():
-            terms = fixed.get(gate) or self._rarest(tables[gate])
-            for asked, source in ((False, self.patterns), (True, self.asked)):
-                for pattern in (
-                    (*EVERYWHERE.get(kind, ()), *source.get(kind, ())) if not asked else source.get(kind, ())
-                ):
-                    for name, alternatives in named.items():
-                        pattern = pattern.replace(f"{{{name}}}", alternatives)
-                    compiled.append(_Form(kind, terms, lazily(pattern), time_of, asked, self.literals.get(kind, ())))
-        return tuple(compiled)
-
-    @cached_property
-    def limits(self) -> re.Pattern[str]:
-        """`limit` at the end of what stands before a time."""
-        return lazily(rf"\b(?:{self.limit})$")
-
-    @cached_property
-    def joints(self) -> re.Pattern[str]:
-        """`joint`, compiled."""
-        return lazily(self.joint)
-
-    @cached_property
-    def onwards(self) -> re.Pattern[str]:
-        """`onward`, compiled."""
-        return lazily(self.onward)
-
-    @cached_property
-    def excluded(self) -> Excluded:
-        """The patterns of what is no certain time, compiled."""
-        sources = (self.recurring, f"{self.habit}|{self.unreal}", self.yearly, self.moving)
-        return Excluded(*map(re.compile, sources))
+        forms = []
+        for kind, (table, time_of) in KINDS.items():
+            terms = fixed.get(table) or self._rarest(tables[table])
+            stated = *EVERYWHERE.get(kind, ()), *self.patterns.get(kind, ())
+            for asked, patterns in ((False, stated), (True, self.asked.get(kind, ()))):
+                for pattern in patterns:
+                    compiled = lazily(filled(pattern, groups))
+                    forms.append(_Form(kind, terms, compiled, time_of, asked, self.literals.get(kind, ())))
+        return tuple(forms)
 
     def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
         """The forms that may be in a text with these of the `gates`."""
-        found = self._forms_of.get(terms)
-        if found is None:
-            if len(self._forms_of) >= _MOST_KEPT:
+        forms = self._forms_of.get(terms)
+        if forms is None:
+            if len(self._forms_of) >= _CACHED_TERM_SETS:
                 self._forms_of.clear()
-            found = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
-        return found
+            forms = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
+        return forms
 
     @cached_property
     def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
         return {}
 
-    def find(self, folded: str, terms: Collection[str], today: date, *, asked: bool) -> list[Found]:
+    def find(self, folded: str, terms: Collection[str], today: date, *, asked: bool) -> list[Mention]:
         """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
-        return sorted(self._found(folded, terms, today, asked))
+        return sorted(self._mentions(folded, terms, today, asked))
 
-    def _found(self, folded: str, terms: Collection[str], today: date, asked: bool) -> Iterator[Found]:
+    def _mentions(self, folded: str, terms: Collection[str], today: date, asked: bool) -> Iterator[Mention]:
         taken: list[tuple[int, int]] = []
         numbered = _DIGIT.search(folded) is not None
         for form in self.forms_of(frozenset(terms)):
@@ -244,18 +180,24 @@ class Language:
                 start, stop = match.span("time") if "time" in form.pattern.groupindex else match.span()
                 if any(start < end and begin < stop for begin, end in taken):
                     continue
+                taken.append((start, stop))
                 try:
                     time = form.time_of(match, today, self)
                 except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
-                    taken.append((start, stop))  # its month alone is not meant
-                    continue
-                taken.append((start, stop))
-                yield Found(start, stop, form.kind, time)
+                    continue  # the place stays taken: the month alone is not meant
+                yield Mention(start, stop, form.kind, time)
 
 
 def fold(text: str) -> str:
-    """The text in lower case without accents, each character in its place."""
+    """Return the text in lower case without accents, each character in its place."""
     return text.lower() if text.isascii() else "".join(map(_folded, text))
+
+
+def filled(pattern: str, values: Mapping[str, str]) -> str:
+    """Return the pattern with the values of its placeholders `{name}`."""
+    for name, value in values.items():
+        pattern = pattern.replace(f"{{{name}}}", value)
+    return pattern
 
 
 def _folded(character: str) -> str:

@@ -1,8 +1,8 @@
-"""Calendar arithmetic for the times that a text names: days from a first to before a last, seen from a day.
+"""Calendar arithmetic for the times that a text names, seen from a day.
 
-A time has up to three readings. `begin` to `end` is what a question asks for. What a statement means may depend on
-whether it tells of what was or of what will be ("on Friday"), and where speakers differ ("next Friday", said on a
-Monday, is in four days or in eleven) it means nothing certain. Seasons are those of the northern hemisphere.
+A question about a time is about the days from `begin` to before `end`. The meaning of a statement may depend on its
+tense ("on Friday"), and is in doubt if speakers differ: "next Friday", said on a Monday, is in four days or in eleven.
+Seasons are those of the northern hemisphere.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import NamedTuple
 
-# Years from one 29 February to the next: 8 where the turn of a century has none.
+# Most years from one 29 February to the next: the turn of a century may have none.
 _LONGEST_WITHOUT_LEAP_DAY = 8
 _WINTER = 12
 _SATURDAY = 5
 _NEAR_DAYS = 60
 
-# What "last", "this", "next" and "coming" stand for. NEXT is in doubt where the coming one is of this week or year;
-# NEAREST, as in "viernes próximo", only for weekends, months and seasons; COMING never.
+# NEXT is in doubt if the coming one is of this week or year; NEAREST, as in "viernes próximo", only for weekends,
+# months and seasons; COMING never.
 LAST, THIS, NEXT, NEAREST, COMING = -1, 0, 1, 2, 3
+RELATIVE = {"last": LAST, "this": THIS, "next": NEXT, "nearest": NEAREST, "coming": COMING}
 
 
 class Period(NamedTuple):
@@ -31,7 +32,7 @@ class Period(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """What a time means in a statement in the past tense, in the future tense, and without a tense; None: in doubt."""
+    """The meaning of a time in a statement in the past tense, in the future, and without a tense; None: in doubt."""
 
     past: Period | None = None
     ahead: Period | None = None
@@ -39,11 +40,11 @@ class Readings(NamedTuple):
 
 
 class Time(NamedTuple):
-    """A time as a question means it, and as a statement does where that is another.
+    """A time as a question means it, and as a statement does if that differs.
 
     - recurs: it has no year; a question means any
-    - told: what happened then may be told of later
-    - readings: None where a statement means `begin` to `end`, whatever its tense
+    - told: events of then may be told of later
+    - readings: None if a statement means `begin` to `end`, whatever its tense
     """
 
     begin: date
@@ -57,7 +58,7 @@ DOUBT = Readings()
 
 
 def day(year: int | None, month: int, number: int, today: date) -> Time:
-    """A day, or without a year the last one of that date."""
+    """Return a day, or without a year the last one of that date."""
     if year is not None:
         return _one_day(date(year, month, number))
     last, coming = _nearest_day(month, number, today, -1), _nearest_day(month, number, today, 1)
@@ -65,14 +66,15 @@ def day(year: int | None, month: int, number: int, today: date) -> Time:
 
 
 def on_weekday(time: Time, number: int, today: date) -> Time:
-    """A day that was named with its weekday, which may tell the year.
+    """Return a day that was named with its weekday, which may tell the year.
 
-    ValueError where it is none of that name, or where one of another name is so near that it may be meant.
+    ValueError if it is another weekday, or if that date of another weekday is so near that it may be meant.
     """
     readings = (Period(time.begin, time.end),) if time.readings is None else time.readings[:2]
-    past, *later = (each if each and each.begin.weekday() == number else None for each in readings)
+    past, *later = (period if period and period.begin.weekday() == number else None for period in readings)
     near = any(
-        each and abs(each.begin - today).days <= _NEAR_DAYS and each.begin.weekday() != number for each in readings
+        period and abs(period.begin - today).days <= _NEAR_DAYS and period.begin.weekday() != number
+        for period in readings
     )
     if near or not (past or any(later)):
         raise ValueError("the day is another one of the week")
@@ -83,36 +85,36 @@ def on_weekday(time: Time, number: int, today: date) -> Time:
 
 
 def months(year: int | None, month: int, count: int, today: date) -> Time:
-    """So many months, or without a year the last ones that have begun."""
+    """Return `count` months, or without a year the last ones that have begun."""
     if year is not None:
         return Time(*_months(year, month, count))
     last = _months(today.year - (month > today.month), month, count)
-    if last.end > today:  # who means the month that it is says "this month"
+    if last.end > today:  # of the current month one says "this month"
         return Time(*last, recurs=True, readings=DOUBT)
     coming = _months(last.begin.year + 1, month, count)
     return Time(*last, recurs=True, readings=Readings(last, coming))
 
 
 def season(year: int | None, month: int, today: date) -> Time:
-    """The season that begins with a month. The winter of a year may be that at its beginning or that at its end."""
+    """Return the season that begins with a month. The winter of a year may be the one at its beginning or its end."""
     time = months(year, month, 3, today)
     return time._replace(readings=DOUBT) if year is not None and month == _WINTER else time
 
 
 def years(first: int, count: int = 1) -> Time:
-    """So many calendar years."""
+    """Return `count` calendar years."""
     return Time(date(first, 1, 1), date(first + count, 1, 1), told=False)
 
 
-def third_of(time: Time, which: int) -> Time:
-    """The beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
+def third_of(time: Time, place: int) -> Time:
+    """Return the beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
 
     def third(period: Period | None) -> Period | None:
         if period is None:
             return None
         step = (period.end - period.begin) / 3
-        begin = period.begin + which * step
-        return Period(begin, period.end if which == 2 else begin + step)
+        begin = period.begin + place * step
+        return Period(begin, period.end if place == 2 else begin + step)
 
     if time.readings is None:
         part = third(Period(time.begin, time.end))
@@ -121,10 +123,10 @@ def third_of(time: Time, which: int) -> Time:
 
 
 def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
-    """So many units from today, as exact as the unit.
+    """Return the time `count` units from today, as exact as the unit.
 
-    A statement means the calendar's week, month or year, as TIMEX3 has it: "two weeks ago" is of the week before last
-    week. A question means the days around, and so does a vague number.
+    A statement means the calendar's week, month or year, as in TIMEX3: "two weeks ago" is the week before last week. A
+    question means the days around, and so does a vague number.
     """
     if unit == "weekend":
         saturday = today - timedelta(today.weekday() - _SATURDAY - 7 * count)
@@ -136,46 +138,45 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     time = Time(middle - timedelta(early), middle + timedelta(late), told=False)
     if vague or unit not in _OF_CALENDAR:
         return time
-    named = _OF_CALENDAR[unit](count, today)
-    meant = Period(named.begin, named.end)
-    return time._replace(readings=Readings(meant, meant, meant))
+    begin, end, *_ = _OF_CALENDAR[unit](count, today)
+    return time._replace(readings=Readings(*3 * (Period(begin, end),)))
 
 
 def within(today: date, count: int, unit: str) -> Time:
-    """The last so many units, or where the count is negative the next ones; today counts."""
+    """Return the last `count` units, or the next ones if it is negative; today counts."""
     if count < 0:
         return Time(today, _shifted(today, -count, unit) + timedelta(1), told=False)
     return Time(_shifted(today, -count, unit), today + timedelta(1), told=False)
 
 
 def from_today(today: date, days: int) -> Time:
-    """Yesterday, tomorrow."""
+    """Return the day that many days from today: yesterday, tomorrow."""
     return _one_day(today + timedelta(days))._replace(told=False)
 
 
 def near_week(step: int, today: date) -> Time:
-    """Last, this or next week; two weeks away with a step of two."""
+    """Return last, this or next week; the week after next with a step of two."""
     monday = today - timedelta(today.weekday()) + timedelta(7 * step)
     return Time(monday, monday + timedelta(7), told=False)
 
 
-def near_weekend(which: int, today: date) -> Time:
-    """Last, this, next or the coming weekend."""
+def near_weekend(relative: int, today: date) -> Time:
+    """Return last, this, next or the coming weekend."""
     this = today - timedelta(today.weekday() - _SATURDAY)
     last, over = Period(this - timedelta(7), this - timedelta(5)), Period(this, this + timedelta(2))
     coming = Period(this + timedelta(7), this + timedelta(9))
-    if which == LAST:
+    if relative == LAST:
         return Time(*last, told=False)
-    if which == THIS:
+    if relative == THIS:
         readings = None if today >= this else Readings(last, over, over)
         return Time(*over, told=False, readings=readings)
-    if which == COMING:
+    if relative == COMING:
         return Time(*(over if today < this else coming), told=False)
     return Time(*coming, told=False, readings=None if today >= this else DOUBT)
 
 
 def weekend(today: date) -> Time:
-    """The weekend: to a question the last one or this, to a statement the last or the next by its tense."""
+    """Return the weekend: to a question the last one or this, to a statement the last or the next by its tense."""
     saturday = today - timedelta(today.weekday() - _SATURDAY)
     here, last = Period(saturday, saturday + timedelta(2)), Period(saturday - timedelta(7), saturday - timedelta(5))
     if today >= saturday:
@@ -184,29 +185,29 @@ def weekend(today: date) -> Time:
 
 
 def near_month(step: int, today: date) -> Time:
-    """Last, this or next month."""
+    """Return last, this or next month."""
     year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
     return months(year, month + 1, 1, today)._replace(told=False)
 
 
 def near_quarter(step: int, today: date) -> Time:
-    """Last, this or next quarter of a year."""
+    """Return last, this or next quarter of a year."""
     year, quarter = divmod(today.year * 4 + (today.month - 1) // 3 + step, 4)
     return months(year, 3 * quarter + 1, 3, today)._replace(told=False)
 
 
 def near_year(step: int, today: date) -> Time:
-    """Last, this or next year."""
+    """Return last, this or next year."""
     return years(today.year + step)
 
 
-def near_weekday(which: int, weekday: int, today: date) -> Time:
-    """Last, this, next or the coming Monday."""
+def near_weekday(relative: int, weekday: int, today: date) -> Time:
+    """Return last, this, next or the coming Monday."""
     ahead = (weekday - today.weekday()) % 7
     last, coming = today - timedelta((7 - ahead) % 7 or 7), today + timedelta(ahead or 7)
-    if which == LAST:
+    if relative == LAST:
         return _one_day(last)._replace(told=False)
-    if which == THIS:
+    if relative == THIS:
         here = today - timedelta(today.weekday() - weekday)
         if here == today:
             return _one_day(today)._replace(told=False)
@@ -214,12 +215,12 @@ def near_weekday(which: int, weekday: int, today: date) -> Time:
         readings = Readings(past, _days(coming) if here > today else None, _days(coming) if here > today else None)
         return _one_day(coming)._replace(told=False, readings=readings)
     # On a Friday "next Friday" is in a week for everyone.
-    doubtful = which == NEXT and ahead > 0 and weekday > today.weekday()
+    doubtful = relative == NEXT and ahead > 0 and weekday > today.weekday()
     return _one_day(coming)._replace(told=False, readings=DOUBT if doubtful else None)
 
 
 def weekday(number: int, today: date) -> Time:
-    """A Monday: to a question the last one or today, to a statement the last or the next by its tense."""
+    """Return a Monday: to a question the last one or today, to a statement the last or the next by its tense."""
     ahead = (number - today.weekday()) % 7
     if not ahead:
         return _one_day(today)._replace(told=False, readings=DOUBT)
@@ -228,28 +229,28 @@ def weekday(number: int, today: date) -> Time:
 
 
 def weekday_of_week(number: int, step: int, today: date) -> Time:
-    """Tuesday of last week."""
+    """Return a day of last, this or next week: "Tuesday of last week"."""
     return _one_day(today - timedelta(today.weekday() - number - 7 * step))._replace(told=False)
 
 
-def near_months(which: int, month: int, count: int, today: date) -> Time:
-    """Last, this or next May, or with three months a season."""
-    if which == THIS and (month != _WINTER or count == 1):
+def near_months(relative: int, month: int, count: int, today: date) -> Time:
+    """Return last, this or next May, or with three months a season."""
+    if relative == THIS and (month != _WINTER or count == 1):
         return months(today.year, month, count, today)._replace(told=False)
     last = _months(today.year - (month > today.month), month, count)
     now = last if last.end > today else None
     over = _months(last.begin.year - 1, month, count) if now else last
     coming = _months(last.begin.year + 1, month, count)
-    if which == LAST:
+    if relative == LAST:
         return Time(*over, told=False)
-    if which == THIS:
+    if relative == THIS:
         return Time(*(now or coming), told=False, readings=None if now else Readings(over, coming))
-    doubtful = which != COMING and coming.begin.year == today.year
+    doubtful = relative != COMING and coming.begin.year == today.year
     return Time(*coming, told=False, readings=DOUBT if doubtful else None)
 
 
 def ranged(first: Time, last: Time) -> Time:
-    """From the first day of one to the last of the other; a year given once is that of both."""
+    """Return the time from the first day of one to the last of the other; a year given once is that of both."""
     begin, end = first.begin, last.end
     if first.recurs:
         begin = years_before(begin, begin.year - last.begin.year)
@@ -262,7 +263,7 @@ def ranged(first: Time, last: Time) -> Time:
 
 
 def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings | None:
-    """A statement's range is in doubt where one of its ends is; without a year it is the last or the next."""
+    """Return the readings of a range: in doubt if one of its ends is; without a year the last or the next one."""
     if last.readings is None and (first.readings is None or first.recurs):
         return None if (first.begin < last.end or first.recurs) else DOUBT
     if not (first.recurs and last.recurs) or last.readings is None:
@@ -278,12 +279,17 @@ def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings
 _OF_CALENDAR = {"week": near_week, "month": near_month, "quarter": near_quarter, "year": near_year}
 
 
-def years_before(one: date, years: int) -> date:
-    """The same day so many years before; for 29 February the day after the 28th."""
+def near_unit(unit: str, relative: int, today: date) -> Time:
+    """Return last, this, next or the coming week, weekend, month, quarter or year; KeyError for other units."""
+    return near_weekend(relative, today) if unit == "weekend" else _OF_CALENDAR[unit](min(relative, 1), today)
+
+
+def years_before(day: date, years: int) -> date:
+    """Return the same day in an earlier year; for 29 February the day after the 28th."""
     try:
-        return one.replace(year=one.year - years)
+        return day.replace(year=day.year - years)
     except ValueError:
-        return date(one.year - years, 3, 1)
+        return date(day.year - years, 3, 1)
 
 
 _DAYS_IN = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365, "decade": 3652}
@@ -291,7 +297,7 @@ _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 
 
 def _shifted(today: date, count: int, unit: str) -> date:
-    """So many units from today; of a month that is too short the last day."""
+    """Return the day `count` units from today; the last day of a month that is too short."""
     if unit not in _MONTHS_IN:
         return today + timedelta(count * _DAYS_IN[unit])
     year, month = divmod(today.year * 12 + today.month - 1 + count * _MONTHS_IN[unit], 12)
@@ -312,10 +318,10 @@ def _months(year: int, month: int, count: int) -> Period:
 
 
 def _nearest_day(month: int, number: int, today: date, step: int) -> date:
-    """The last day of that date, or the next one; today is both."""
+    """Return the last day of that date, or the next one; today is both."""
     for away in range(_LONGEST_WITHOUT_LEAP_DAY + 1):
         with suppress(ValueError):
-            found = date(today.year + step * away, month, number)
-            if (found <= today) if step < 0 else (found >= today):
-                return found
+            candidate = date(today.year + step * away, month, number)
+            if (candidate <= today) if step < 0 else (candidate >= today):
+                return candidate
     raise ValueError("no such day in any year")

@@ -1,20 +1,21 @@
 """The time that a statement is about, found when it is written: "I moved two weeks ago", "The party is on Friday".
 
-Precision comes before recall. What recurs, what is asked, supposed or quoted, what two speakers would understand
-differently, and a text with several times that do not agree are left alone. Days and times of day are in UTC, as the
-moment is of which the text is.
+Precision comes before recall. Left alone are recurring events, questions, suppositions and quotations, times that two
+speakers would understand differently, and texts with several times that do not agree. Days and times of day are in UTC.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 from datetime import date
 from typing import NamedTuple
 
 from recallite.text.dates.clock import clock_at
-from recallite.text.dates.language import Cue, Found, Language, fold
+from recallite.text.dates.language import Language, Mention, fold
 from recallite.text.dates.languages import languages_of, literals_of, terms_of_times
 from recallite.text.dates.periods import Period, Time, ranged
+from recallite.text.dates.tense import FUTURE, OPEN, PAST, Cue
 from recallite.text.lazy_patterns import lazily
 
 _DAY_US = 86_400_000_000
@@ -29,135 +30,132 @@ _QUOTED = lazily(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
 # "Saturday Night Live" is a name; "on Saturday Dana came" is not.
 _NAMES_ON = lazily(r" [A-Z][a-z]")
 _ON = lazily(r"(?:^|\b(?:on|by|until|till|from|since|next|last|this|and|or|to)) $|^$")
-# A number alone is a year only where nothing follows that it could count.
+# A number before a noun that it could count is no year.
 _COUNTABLE = lazily(r" ([^\W\d_]+)")
 
 
 class Interval(NamedTuple):
-    """Microseconds since 1970 UTC, `until` excluded; None where it is open."""
+    """Microseconds since 1970 UTC, `until` excluded; None if it is open."""
 
     at: int
     until: int | None
 
 
 def stated_interval(text: str, terms: Collection[str], written_us: int) -> Interval | None:
-    """The time that a text with these index terms is about, seen from the moment it is of; None where none is clear."""
-    named = terms_of_times(text, terms) if len(text) <= LONGEST_TEXT else None
-    if named is None:
+    """Return the time that a text with these index terms is about, seen from `written_us`; None if none is clear."""
+    timely = terms_of_times(text, terms) if len(text) <= LONGEST_TEXT else None
+    if timely is None:
         return None
     folded = fold(text)
     if len(folded) != len(text):
         return None
-    literals = literals_of(frozenset(named))
+    literals = literals_of(frozenset(timely))
     if literals is not None and not any(map(folded.__contains__, literals)):
         return None
     try:
-        found = {_resolved(text, folded, named, written_us, each) for each in languages_of(folded, named)}
+        intervals = {_resolved(text, folded, timely, written_us, lang) for lang in languages_of(folded, timely)}
     except (ValueError, OverflowError):  # far from our years
         return None
-    found.discard(None)
-    return found.pop() if len(found) == 1 else None
+    intervals.discard(None)
+    return intervals.pop() if len(intervals) == 1 else None
 
 
 def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, language: Language) -> Interval | None:
-    today = date.fromordinal(_EPOCH + written_us // _DAY_US)
-    excluded = language.excluded
-    kept: list[Found] = []
-    for found in language.find(folded, terms, today, asked=False):
-        match = excluded.recurring.search(folded, max(0, found.start - _LIMIT_CHARS), found.start)
-        if match is not None and (match.lastgroup is None or found.kind in _BARE):
-            continue
-        if _is_doubtful(text, folded, found, language):
+    """Return the interval on which all times of a text in a language agree; None if there is none, or a doubt."""
+    context, intervals = language.context, set()
+    mentions = _mentions(text, folded, terms, written_us, language)
+    while mentions:
+        mention = mentions.popleft()
+        start, stop = _sentence(folded, mention.start)
+        sentence, lower = text[start:stop], text[start:stop].lower()
+        if sentence.rstrip().endswith("?") or context.unsaid.search(lower) or _is_quoted(folded, mention.start):
             return None
-        kept.append(found)
-    if not kept:
-        return None
-    intervals = set()
-    skip = False
-    for place, found in enumerate(kept):
-        if skip:
-            skip = False
-            continue
-        start, stop = _sentence(folded, found.start)
-        sentence, plain = text[start:stop], text[start:stop].lower()
-        if sentence.rstrip().endswith("?") or excluded.unsaid.search(plain) or _is_quoted(folded, found.start):
-            return None
-        limit = language.limits.search(folded, max(0, found.start - _LIMIT_CHARS), found.start)
-        word = "" if limit is None else limit.lastgroup or ""
-        word = "until" if word == "through" else word
-        other = kept[place + 1] if place + 1 < len(kept) else None
-        time = found.time
-        if other is not None and language.joints.fullmatch(folded, found.stop, other.start):
-            if word != "range" or excluded.moving.search(plain):
+        limit = context.limit.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
+        time, word = mention.time, (limit and limit.lastgroup) or ""
+        if mentions and context.joint.fullmatch(folded, mention.stop, mentions[0].start):
+            if word != "range" or context.moving.search(lower):
                 return None
-            time, word, skip = ranged(found.time, other.time), "", True
-        if time.readings is not None and excluded.yearly.search(plain):
+            time, word = ranged(time, mentions.popleft().time), ""
+        if time.readings is not None and context.yearly.search(lower):
             return None
-        tense = _tense(sentence, found.start - start, language.cues(sentence))
-        onward = language.onwards.match(folded, found.stop) is not None
-        interval = _limited(time, word, tense, written_us, folded, found, onward)
+        tense = _tense(sentence, mention.start - start, language.cues(sentence))
+        onward = context.onward.match(folded, mention.stop) is not None
+        interval = _limited(time, word, tense, written_us, clock_at(folded, mention.start, mention.stop), onward)
         if interval is None:
             return None
         intervals.add(interval)
     return intervals.pop() if len(intervals) == 1 else None
 
 
+def _mentions(text: str, folded: str, terms: Collection[str], written_us: int, language: Language) -> deque[Mention]:
+    """Return the times of a text that do not recur; none if one of them is in doubt."""
+    mentions: deque[Mention] = deque()
+    for mention in language.find(folded, terms, date.fromordinal(_EPOCH + written_us // _DAY_US), asked=False):
+        match = language.context.recurring.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
+        if match is not None and (match.lastgroup is None or mention.kind in _BARE):
+            continue
+        if _is_doubtful(text, folded, mention, language):
+            return deque()
+        mentions.append(mention)
+    return mentions
+
+
 def _limited(
-    time: Time, word: str, tense: int, written_us: int, folded: str, found: Found, onward: bool
+    time: Time, word: str, tense: int, written_us: int, clock: tuple[int, int] | None, onward: bool
 ) -> Interval | None:
-    """The interval of a time after "since", "until" and the like; None where that is in doubt."""
+    """Return the interval of a time after a word such as "since" or "until"; None if that is in doubt."""
     if word in ("after", "before", "joint") or (word == "range" and not onward):
         return None
     onward = onward or word in ("since", "start")
+    until = word in ("until", "through")
     if word == "since":
-        tense = -1
-    elif word in ("until", "by"):
-        tense = 1
-    elif onward:
-        tense = tense or 1
+        tense = PAST
+    elif until or word == "by" or (onward and tense == OPEN):
+        tense = FUTURE
     period = _reading(time, tense)
     if period is None:
         return None
     begin, end = _us(period.begin), _us(period.end)
-    if end - begin == _DAY_US and (clock := clock_at(folded, found.start, found.stop)):
+    if clock and end - begin == _DAY_US:
         begin, end = begin + clock[0], begin + clock[1]
     if onward:
         return Interval(begin, None)
-    if word in ("until", "by") and end <= written_us:
+    if (until or word == "by") and end <= written_us:
         return None
-    return Interval(written_us if word == "until" else begin, end)
+    return Interval(written_us if until else begin, end)
 
 
 def _reading(time: Time, tense: int) -> Period | None:
     readings = time.readings
     if readings is None:
         return Period(time.begin, time.end)
-    return (readings.plain, readings.ahead, readings.past)[tense]
+    return {PAST: readings.past, OPEN: readings.plain, FUTURE: readings.ahead}[tense]
 
 
-def _is_doubtful(text: str, folded: str, found: Found, language: Language) -> bool:
+def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -> bool:
     """Whether what looks like a time may be something else: a count, a name, the time of a thing."""
-    following = folded[found.stop : found.stop + 2]
-    if following in ("'s", "s'") or (following[:1] == "s" and found.kind == "weekday"):
+    start, stop, kind, _ = mention
+    following = folded[stop : stop + 2]
+    if following in ("'s", "s'") or (following[:1] == "s" and kind == "weekday"):
         return True
-    if folded.endswith("not ", 0, found.start):
+    if folded.endswith("not ", 0, start):
         return True
-    if found.kind == "named":  # the song Yesterday
-        return text[found.start].isupper() and found.start > _sentence(folded, found.start)[0]
-    if found.kind == "weekday":  # Man Friday, Ruby Tuesday, Saturday Night Live
-        if language.code == "en" and _NAMES_ON.match(text, found.stop) and not _ON.search(folded, 0, found.start):
+    if kind == "named":  # the song Yesterday
+        return text[start].isupper() and start > _sentence(folded, start)[0]
+    english = language.code == "en"
+    if kind == "weekday":  # Man Friday, Ruby Tuesday, Saturday Night Live
+        if english and _NAMES_ON.match(text, stop) and not _ON.search(folded, 0, start):
             return True
-        before = _WORD_BEFORE.search(text, 0, found.start)
-        return before is not None and before.start() > _sentence(folded, found.start)[0] and before[0][0].isupper()
-    named = ("year", "season", "month") if language.code == "en" else ("year",)
-    if found.kind not in named or language.onwards.match(folded, found.stop):
+        before = _WORD_BEFORE.search(text, 0, start)
+        return before is not None and before.start() > _sentence(folded, start)[0] and before[0][0].isupper()
+    names = ("year", "season", "month") if english else ("year",)
+    if kind not in names or language.context.onward.match(folded, stop):
         return False
-    match = _COUNTABLE.match(folded, found.stop)
+    match = _COUNTABLE.match(folded, stop)
     if match is None:
         return False
-    if language.nouns_capital:
-        return text[found.stop + 1].isupper()
-    return match[1] not in language.function_words and not text[found.stop + 1].isupper()
+    capital = text[stop + 1].isupper()
+    return capital if language.capital_nouns else match[1] not in language.function_words and not capital
 
 
 def _sentence(folded: str, place: int) -> tuple[int, int]:
@@ -176,7 +174,7 @@ def _is_quoted(folded: str, place: int) -> bool:
 
 
 def _tense(sentence: str, place: int, cues: list[Cue]) -> int:
-    """That of the clause in which the time stands; of the nearest verb before it, else of the first after it."""
+    """Return the tense of the nearest verb before the time in its clause, else of the first after it."""
     begin, end = 0, len(sentence)
     for match in _CLAUSE_END.finditer(sentence):
         if match.end() <= place:
@@ -186,7 +184,7 @@ def _tense(sentence: str, place: int, cues: list[Cue]) -> int:
             break
     within = [cue for cue in cues if begin <= cue.start < end] or cues
     before = [cue for cue in within if cue.start < place]
-    return before[-1].tense if before else within[0].tense if within else 0
+    return before[-1].tense if before else within[0].tense if within else OPEN
 
 
 def _us(day: date) -> int:

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite.text.dates.english import ENGLISH
-from recallite.text.dates.french import FRENCH
 from recallite.text.dates.language import fold
-from recallite.text.dates.languages import LANGUAGES, literals_of
+from recallite.text.dates.languages import languages, literals_of
 from recallite.text.dates.stated import stated_interval
 from recallite.text.index_terms import tokenize
 from tests.unit.text.dates import phrases_english as english
@@ -83,7 +81,7 @@ def test_an_english_an_is_not_looked_up_as_a_french_year():
 
 
 def test_no_form_asks_for_a_term_that_is_not_kept():
-    for language in LANGUAGES:
+    for language in languages():
         for form in language.forms:
             assert form.terms <= language.gates, (language.code, form.kind)
 
@@ -91,7 +89,7 @@ def test_no_form_asks_for_a_term_that_is_not_kept():
 @pytest.mark.parametrize("text", sorted({text for some in (english, other) for text, _ in lines(some.CLEAR)}))
 def test_what_a_pattern_matches_has_its_literals(text):
     folded = fold(text)
-    for form in (*ENGLISH.forms, *FRENCH.forms):
+    for form in (form for language in languages() for form in language.forms):
         if form.literals and form.pattern.search(folded):
             assert any(each in folded for each in form.literals), form.kind
         if form.kind in ("days", "date", "month_year") and (match := form.pattern.search(folded)):
