@@ -45,7 +45,7 @@ def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]
     try:
         today = date.fromordinal(_EPOCH + clock_us // _DAY_US)
         for language in languages:
-            found = language.find(folded, named, today, asked=True)
+            found = language.find(folded, named, today, question=True)
             if spans := [span for time in _joined(folded, found, language) for span in _spans(time)]:
                 return tuple(dict.fromkeys(spans))
     except (ValueError, OverflowError):  # far from our years
@@ -73,9 +73,9 @@ def _joined(folded: str, found: list[Mention], language: Language) -> list[Time]
             skip = True
         elif word in ("since", "after") and not one.time.recurs:
             begin = one.time.end if word == "after" else one.time.begin
-            times.append(Time(begin, date.max, told=False))
+            times.append(Time(begin, date.max))
         elif word in ("before", "until") and not one.time.recurs:
-            times.append(Time(date.min, one.time.begin if word == "before" else one.time.end, told=False))
+            times.append(Time(date.min, one.time.begin if word == "before" else one.time.end))
         else:
             times.append(one.time)
     return times
@@ -83,7 +83,7 @@ def _joined(folded: str, found: list[Mention], language: Language) -> list[Time]
 
 def _spans(time: Time) -> Iterator[Span]:
     length = (time.end - time.begin).days
-    fade = _TOLD_WITHIN_DAYS * _DAY_US if time.told and length <= _LONGEST_TOLD_DAYS else 0
+    fade = _TOLD_WITHIN_DAYS * _DAY_US if time.retold and length <= _LONGEST_TOLD_DAYS else 0
     for back in range(-1, _YEARS_BACK + 1) if time.recurs else (0,):
         try:
             begin = time.begin.replace(year=time.begin.year - back)

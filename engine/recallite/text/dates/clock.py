@@ -22,9 +22,9 @@ _LONGEST_BEFORE = 40
 
 
 def clock_at(folded: str, start: int, stop: int) -> tuple[int, int] | None:
-    """When a day that is named from `start` to `stop` has a time of day: its begin and end in microseconds of the day.
+    """Return the begin and end, in microseconds of the day, of the time of day beside a day from `start` to `stop`.
 
-    An hour lasts an hour, a minute a minute. None where there is none, or where it may be of the morning or evening.
+    An hour lasts an hour, a minute a minute. None if there is none, or if it may be of the morning or evening.
     """
     match = _AFTER.match(folded, stop) or _BEFORE.search(folded, max(0, start - _LONGEST_BEFORE), start)
     if match is None:

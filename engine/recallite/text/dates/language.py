@@ -5,8 +5,8 @@ The tables of a language are in the TOML file of its name beside this module:
 - months, weekdays: in order; names of the same one are separated by slashes
 - seasons, units, relative, named, weeks, numbers, edges: the words of each value, separated by commas. A season is
   that of the northern hemisphere, `relative` one of `periods.RELATIVE`; `named` counts days from today, `weeks` weeks
-- forms: by the kinds of `forms.KINDS`, a pattern or several; those of `asked` are for questions only, in which a wrong
-  time costs little
+- forms: by the kinds of `forms.KINDS`, a pattern or several; those of `question_forms` are for questions only,
+  in which a wrong time costs little
 - literals: by kind, strings of which every text that the kind matches has one, so that most texts need no pattern
 - context: patterns of the words around a time; see `Context`
 - tense, or verbs: the verbs that tell the tense of a sentence; see `tense`
@@ -83,7 +83,7 @@ class _Form(NamedTuple):
     terms: frozenset[str]
     pattern: re.Pattern[str]
     time_of: Callable[[_Match, date, Language], Time]
-    asked: bool
+    for_questions: bool
     literals: Sequence[str]
 
 
@@ -103,8 +103,8 @@ class Language:
     numbers: Mapping[str, int]
     vague_numbers: Collection[str]
     edges: Mapping[str, int]
-    patterns: Mapping[str, Sequence[str]]
-    asked: Mapping[str, Sequence[str]]
+    stated_forms: Mapping[str, Sequence[str]]
+    question_forms: Mapping[str, Sequence[str]]
     literals: Mapping[str, Sequence[str]]
     context: Context
     function_words: frozenset[str]
@@ -144,11 +144,11 @@ class Language:
         forms = []
         for kind, (table, time_of) in KINDS.items():
             terms = fixed.get(table) or self._rarest(tables[table])
-            stated = *EVERYWHERE.get(kind, ()), *self.patterns.get(kind, ())
-            for asked, patterns in ((False, stated), (True, self.asked.get(kind, ()))):
+            stated = *EVERYWHERE.get(kind, ()), *self.stated_forms.get(kind, ())
+            for for_questions, patterns in ((False, stated), (True, self.question_forms.get(kind, ()))):
                 for pattern in patterns:
                     compiled = lazily(filled(pattern, groups))
-                    forms.append(_Form(kind, terms, compiled, time_of, asked, self.literals.get(kind, ())))
+                    forms.append(_Form(kind, terms, compiled, time_of, for_questions, self.literals.get(kind, ())))
         return tuple(forms)
 
     def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
@@ -164,15 +164,15 @@ class Language:
     def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
         return {}
 
-    def find(self, folded: str, terms: Collection[str], today: date, *, asked: bool) -> list[Mention]:
+    def find(self, folded: str, terms: Collection[str], today: date, *, question: bool) -> list[Mention]:
         """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
-        return sorted(self._mentions(folded, terms, today, asked))
+        return sorted(self._mentions(folded, terms, today, question))
 
-    def _mentions(self, folded: str, terms: Collection[str], today: date, asked: bool) -> Iterator[Mention]:
+    def _mentions(self, folded: str, terms: Collection[str], today: date, question: bool) -> Iterator[Mention]:
         taken: list[tuple[int, int]] = []
         numbered = _DIGIT.search(folded) is not None
         for form in self.forms_of(frozenset(terms)):
-            if (form.asked and not asked) or (form.kind in _NUMBERED and not numbered):
+            if (form.for_questions and not question) or (form.kind in _NUMBERED and not numbered):
                 continue
             if form.literals and not any(map(folded.__contains__, form.literals)):
                 continue

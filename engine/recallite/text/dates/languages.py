@@ -58,7 +58,7 @@ def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
     literals: dict[str, None] = {}
     for language in (english, *(other for other in others if not other.terms.isdisjoint(terms))):
         for form in language.forms_of(terms):
-            if form.asked:
+            if form.for_questions:
                 continue
             if not form.literals:
                 return None

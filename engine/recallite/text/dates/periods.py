@@ -43,14 +43,14 @@ class Time(NamedTuple):
     """A time as a question means it, and as a statement does if that differs.
 
     - recurs: it has no year; a question means any
-    - told: events of then may be told of later
+    - retold: events of then are often told within days after
     - readings: None if a statement means `begin` to `end`, whatever its tense
     """
 
     begin: date
     end: date
     recurs: bool = False
-    told: bool = True
+    retold: bool = False
     readings: Readings | None = None
 
 
@@ -60,9 +60,9 @@ DOUBT = Readings()
 def day(year: int | None, month: int, number: int, today: date) -> Time:
     """Return a day, or without a year the last one of that date."""
     if year is not None:
-        return _one_day(date(year, month, number))
+        return _one_day(date(year, month, number))._replace(retold=True)
     last, coming = _nearest_day(month, number, today, -1), _nearest_day(month, number, today, 1)
-    return Time(*_days(last), recurs=True, readings=Readings(_days(last), _days(coming)))
+    return Time(*_days(last), recurs=True, retold=True, readings=Readings(_days(last), _days(coming)))
 
 
 def on_weekday(time: Time, number: int, today: date) -> Time:
@@ -87,12 +87,12 @@ def on_weekday(time: Time, number: int, today: date) -> Time:
 def months(year: int | None, month: int, count: int, today: date) -> Time:
     """Return `count` months, or without a year the last ones that have begun."""
     if year is not None:
-        return Time(*_months(year, month, count))
+        return Time(*_months(year, month, count), retold=True)
     last = _months(today.year - (month > today.month), month, count)
     if last.end > today:  # of the current month one says "this month"
-        return Time(*last, recurs=True, readings=DOUBT)
+        return Time(*last, recurs=True, retold=True, readings=DOUBT)
     coming = _months(last.begin.year + 1, month, count)
-    return Time(*last, recurs=True, readings=Readings(last, coming))
+    return Time(*last, recurs=True, retold=True, readings=Readings(last, coming))
 
 
 def season(year: int | None, month: int, today: date) -> Time:
@@ -103,7 +103,7 @@ def season(year: int | None, month: int, today: date) -> Time:
 
 def years(first: int, count: int = 1) -> Time:
     """Return `count` calendar years."""
-    return Time(date(first, 1, 1), date(first + count, 1, 1), told=False)
+    return Time(date(first, 1, 1), date(first + count, 1, 1))
 
 
 def third_of(time: Time, place: int) -> Time:
@@ -130,12 +130,12 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     """
     if unit == "weekend":
         saturday = today - timedelta(today.weekday() - _SATURDAY - 7 * count)
-        return Time(saturday, saturday + timedelta(2), told=False)
+        return Time(saturday, saturday + timedelta(2))
     middle = _shifted(today, count, unit)
     width = _DAYS_IN[unit]
     early = abs(count) * width // 2 if vague else width // 2
     late = max(early, width - width // 2)
-    time = Time(middle - timedelta(early), middle + timedelta(late), told=False)
+    time = Time(middle - timedelta(early), middle + timedelta(late))
     if vague or unit not in _OF_CALENDAR:
         return time
     begin, end, *_ = _OF_CALENDAR[unit](count, today)
@@ -145,19 +145,19 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
 def within(today: date, count: int, unit: str) -> Time:
     """Return the last `count` units, or the next ones if it is negative; today counts."""
     if count < 0:
-        return Time(today, _shifted(today, -count, unit) + timedelta(1), told=False)
-    return Time(_shifted(today, -count, unit), today + timedelta(1), told=False)
+        return Time(today, _shifted(today, -count, unit) + timedelta(1))
+    return Time(_shifted(today, -count, unit), today + timedelta(1))
 
 
 def from_today(today: date, days: int) -> Time:
     """Return the day that many days from today: yesterday, tomorrow."""
-    return _one_day(today + timedelta(days))._replace(told=False)
+    return _one_day(today + timedelta(days))
 
 
 def near_week(step: int, today: date) -> Time:
     """Return last, this or next week; the week after next with a step of two."""
     monday = today - timedelta(today.weekday()) + timedelta(7 * step)
-    return Time(monday, monday + timedelta(7), told=False)
+    return Time(monday, monday + timedelta(7))
 
 
 def near_weekend(relative: int, today: date) -> Time:
@@ -166,13 +166,13 @@ def near_weekend(relative: int, today: date) -> Time:
     last, over = Period(this - timedelta(7), this - timedelta(5)), Period(this, this + timedelta(2))
     coming = Period(this + timedelta(7), this + timedelta(9))
     if relative == LAST:
-        return Time(*last, told=False)
+        return Time(*last)
     if relative == THIS:
         readings = None if today >= this else Readings(last, over, over)
-        return Time(*over, told=False, readings=readings)
+        return Time(*over, readings=readings)
     if relative == COMING:
-        return Time(*(over if today < this else coming), told=False)
-    return Time(*coming, told=False, readings=None if today >= this else DOUBT)
+        return Time(*(over if today < this else coming))
+    return Time(*coming, readings=None if today >= this else DOUBT)
 
 
 def weekend(today: date) -> Time:
@@ -180,20 +180,20 @@ def weekend(today: date) -> Time:
     saturday = today - timedelta(today.weekday() - _SATURDAY)
     here, last = Period(saturday, saturday + timedelta(2)), Period(saturday - timedelta(7), saturday - timedelta(5))
     if today >= saturday:
-        return Time(*here, told=False, readings=DOUBT)
-    return Time(*last, told=False, readings=Readings(last, here))
+        return Time(*here, readings=DOUBT)
+    return Time(*last, readings=Readings(last, here))
 
 
 def near_month(step: int, today: date) -> Time:
     """Return last, this or next month."""
     year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
-    return months(year, month + 1, 1, today)._replace(told=False)
+    return months(year, month + 1, 1, today)._replace(retold=False)
 
 
 def near_quarter(step: int, today: date) -> Time:
     """Return last, this or next quarter of a year."""
     year, quarter = divmod(today.year * 4 + (today.month - 1) // 3 + step, 4)
-    return months(year, 3 * quarter + 1, 3, today)._replace(told=False)
+    return months(year, 3 * quarter + 1, 3, today)._replace(retold=False)
 
 
 def near_year(step: int, today: date) -> Time:
@@ -206,47 +206,47 @@ def near_weekday(relative: int, weekday: int, today: date) -> Time:
     ahead = (weekday - today.weekday()) % 7
     last, coming = today - timedelta((7 - ahead) % 7 or 7), today + timedelta(ahead or 7)
     if relative == LAST:
-        return _one_day(last)._replace(told=False)
+        return _one_day(last)
     if relative == THIS:
         here = today - timedelta(today.weekday() - weekday)
         if here == today:
-            return _one_day(today)._replace(told=False)
+            return _one_day(today)
         past = _days(last) if here < today else None
         readings = Readings(past, _days(coming) if here > today else None, _days(coming) if here > today else None)
-        return _one_day(coming)._replace(told=False, readings=readings)
+        return _one_day(coming)._replace(readings=readings)
     # On a Friday "next Friday" is in a week for everyone.
     doubtful = relative == NEXT and ahead > 0 and weekday > today.weekday()
-    return _one_day(coming)._replace(told=False, readings=DOUBT if doubtful else None)
+    return _one_day(coming)._replace(readings=DOUBT if doubtful else None)
 
 
 def weekday(number: int, today: date) -> Time:
     """Return a Monday: to a question the last one or today, to a statement the last or the next by its tense."""
     ahead = (number - today.weekday()) % 7
     if not ahead:
-        return _one_day(today)._replace(told=False, readings=DOUBT)
+        return _one_day(today)._replace(readings=DOUBT)
     last, coming = _days(today - timedelta(7 - ahead)), _days(today + timedelta(ahead))
-    return Time(*last, told=False, readings=Readings(last, coming))
+    return Time(*last, readings=Readings(last, coming))
 
 
 def weekday_of_week(number: int, step: int, today: date) -> Time:
     """Return a day of last, this or next week: "Tuesday of last week"."""
-    return _one_day(today - timedelta(today.weekday() - number - 7 * step))._replace(told=False)
+    return _one_day(today - timedelta(today.weekday() - number - 7 * step))
 
 
 def near_months(relative: int, month: int, count: int, today: date) -> Time:
     """Return last, this or next May, or with three months a season."""
     if relative == THIS and (month != _WINTER or count == 1):
-        return months(today.year, month, count, today)._replace(told=False)
+        return months(today.year, month, count, today)._replace(retold=False)
     last = _months(today.year - (month > today.month), month, count)
     now = last if last.end > today else None
     over = _months(last.begin.year - 1, month, count) if now else last
     coming = _months(last.begin.year + 1, month, count)
     if relative == LAST:
-        return Time(*over, told=False)
+        return Time(*over)
     if relative == THIS:
-        return Time(*(now or coming), told=False, readings=None if now else Readings(over, coming))
+        return Time(*(now or coming), readings=None if now else Readings(over, coming))
     doubtful = relative != COMING and coming.begin.year == today.year
-    return Time(*coming, told=False, readings=DOUBT if doubtful else None)
+    return Time(*coming, readings=DOUBT if doubtful else None)
 
 
 def ranged(first: Time, last: Time) -> Time:
@@ -259,7 +259,8 @@ def ranged(first: Time, last: Time) -> Time:
             begin = years_before(begin, 1)
         else:
             begin, end = last.begin, first.end
-    return Time(begin, end, first.recurs and last.recurs, readings=_range_readings(first, last, begin, end))
+    readings = _range_readings(first, last, begin, end)
+    return Time(begin, end, first.recurs and last.recurs, retold=True, readings=readings)
 
 
 def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings | None:

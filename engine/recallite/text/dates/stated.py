@@ -90,7 +90,7 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
 def _mentions(text: str, folded: str, terms: Collection[str], written_us: int, language: Language) -> deque[Mention]:
     """Return the times of a text that do not recur; none if one of them is in doubt."""
     mentions: deque[Mention] = deque()
-    for mention in language.find(folded, terms, date.fromordinal(_EPOCH + written_us // _DAY_US), asked=False):
+    for mention in language.find(folded, terms, date.fromordinal(_EPOCH + written_us // _DAY_US), question=False):
         match = language.context.recurring.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
         if match is not None and (match.lastgroup is None or mention.kind in _BARE):
             continue
