@@ -13,7 +13,7 @@ from msgspec import Struct
 from recallite.agents.episodes import EVENT_TYPES, Episodes
 from recallite.agents.experience import Experience, Tip
 from recallite.agents.procedures import Procedure, Procedures
-from recallite.agents.semantic import KIND, Semantic
+from recallite.agents.semantic import Semantic
 from recallite.agents.session_messages import plain_text
 from recallite.agents.snapshots import Snapshot
 from recallite.engine import Engine
@@ -147,7 +147,7 @@ def _gather(
     fitting = [by_id[hit.id] for hit in found if hit.id in by_id]
     fitting += [procedure for procedure in by_id.values() if procedure not in fitting]
     tips = experience.tips(task_type, agent=agent, limit=TIPS)
-    passages = semantic._search(None, CHUNK_KIND, task, PASSAGES, {})
+    passages = semantic._recall(None, CHUNK_KIND, task, PASSAGES, {})
     return [
         _Section(STANDING, [(_knowledge(each), each) for each in standing]),
         _Section("Last session", [] if snapshot is None else [(line, snapshot) for line in _session_lines(snapshot)]),
@@ -163,10 +163,10 @@ def _gather(
 
 def _standing(semantic: Semantic, agent: str | None, task: str) -> list[Record | Hit]:
     """The newest standing instructions, and preferences: the nearest to the task, then the newest."""
-    asked = semantic._records(agent, KIND, limit=INSTRUCTIONS, where={"standing": "instruction"})
+    asked = semantic._list(agent, limit=INSTRUCTIONS, where={"standing": "instruction"})
     preferred = {"standing": "preference"}
     near = semantic.search(task, PREFERENCES, agent=agent, where=preferred, standing=0)
-    newest = semantic._records(agent, KIND, limit=PREFERENCES, where=preferred)
+    newest = semantic._list(agent, limit=PREFERENCES, where=preferred)
     seen = {hit.id for hit in near}
     return [*asked, *[*near, *(record for record in newest if record.id not in seen)][:PREFERENCES]]
 
@@ -175,11 +175,11 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
     """What superseded other memories in the last days, the newest first."""
     since = checks.to_datetime(checks.now_us()) - timedelta(days=CHANGED_DAYS)
     where = {"superseded_at": {"gte": since}}
-    old = semantic._records(agent, KIND, limit=_MOST_CHANGED, where=where, include_superseded=True)
+    old = semantic._list(agent, limit=_MOST_CHANGED, where=where, include_superseded=True)
     latest = sorted(old, key=lambda each: each.superseded_at or since, reverse=True)
     new = list(dict.fromkeys(id for each in latest for id in each.superseded_by))
     # What has been superseded again since is no news.
-    current = {each.id: each for each in semantic._records(agent, KIND, limit=None, where={"id": {"in": new}})}
+    current = {each.id: each for each in semantic._list(agent, limit=None, where={"id": {"in": new}})}
     return [
         Change(
             record=current[id],

@@ -17,6 +17,7 @@ from recallite.errors import InvalidInput, StoreError
 from recallite.model import checks
 from recallite.model.policies import Consolidation, WritePolicy
 from recallite.model.records import NewRecord, Record, as_seen
+from recallite.plugin import EngineHandle
 from recallite.remember.batch import write_rows
 from recallite.store.protocol import Reader, Writer
 from recallite.store.values import CycleRow, LinkRow, Row
@@ -70,7 +71,7 @@ class Consolidator(Service):
         """The reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
             rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
-        return [self._shown(Cycle, row) for row in rows]
+        return [self._to_public(Cycle, row) for row in rows]
 
     def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:
         """The lasting facts that the language model finds in messages of {"role", "content"}; nothing is stored.
@@ -128,11 +129,11 @@ class Consolidator(Service):
                 unread = extractor is not None and bool(between)
                 episodes = list(reader.records.get_many(between)) if unread else []
             if not due and not unread:
-                idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
-                return idle if last is None else self._shown(Cycle, last)
+                idle = Cycle(scope=self._relative(scope), agent=self._agent_of(scope))
+                return idle if last is None else self._to_public(Cycle, last)
             facts, error = self._extract(extractor, episodes)
             known = {episode.id: episode.valid_from or episode.created_at for episode in episodes}
-            prepared = self._embedded(scope, [_record(fact, known) for fact in facts])
+            prepared = EngineHandle(self._engine, scope).prepare(_record(fact, known) for fact in facts)
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
                 0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
@@ -192,7 +193,7 @@ class Consolidator(Service):
             raise
         if any(row.pending for row in rows):
             engine.may_have_pending = True
-        return self._shown(Cycle, cycle)
+        return self._to_public(Cycle, cycle)
 
     def _promote(
         self,

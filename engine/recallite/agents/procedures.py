@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import ClassVar
 
 from msgspec import Struct
 
-from recallite.agents.service_base import Service
+from recallite.agents.tier import AsyncTier, Check, Tier, check_str
 from recallite.embedding.handle import Identity
-from recallite.errors import InvalidInput, NotFound
+from recallite.errors import NotFound
 from recallite.model import checks
-from recallite.model.filters import Filter
-from recallite.model.records import Hits, NewRecord, Record
-from recallite.recall.request import RecallOptions
+from recallite.model.records import Record
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.store.protocol import Reader, Writer
 from recallite.store.values import Row
-from recallite.system.asynchrony import AsyncService, awaited
+from recallite.system.asynchrony import awaited
 from recallite.system.messages import shown
 
-KIND = "procedure"
 # The weight of the newest outcome in the moving rate.
 WEIGHT = 0.1
 FIRST_RATE = 0.5
@@ -54,8 +51,11 @@ class Procedure(Struct, frozen=True, kw_only=True):
         return self.success_count / self.use_count if self.use_count else None
 
 
-class Procedures(Service):
+class Procedures(Tier[Procedure]):
     """Records of kind "procedure": the name is their context, description and pattern their text."""
+
+    _kind = "procedure"
+    _checks: ClassVar[Mapping[str, Check]] = {"name": checks.check_name, "description": check_str, "pattern": check_str}
 
     def save(
         self,
@@ -74,28 +74,25 @@ class Procedures(Service):
         """
         name = checks.check_name(name, "name")
         description = checks.check_text(description, self._engine.settings.max_text_chars)
-        if not isinstance(pattern, str):
-            raise InvalidInput(f"pattern is {shown(pattern)}: give a str")
         if success_rate is not None:
             checks.check_unit(success_rate, "success_rate")
-        scope = self._scope(agent)
-        item = NewRecord(
-            text=f"{description}\n\n{pattern}" if pattern.strip() else description, kind=KIND, context=name,
-            tags=checks.check_tags(tags), importance=importance,
-            metadata={"name": name, "description": description, "pattern": pattern},
-        )  # fmt: skip
-        (row,), identity = self._embedded(scope, [item])
+        text = f"{description}\n\n{pattern}" if check_str(pattern, "pattern").strip() else description
+        values = {"name": name, "description": description, "pattern": pattern}
+        new = self._new(agent, text, values, {"context": name, "tags": tags, "importance": importance})
+        (row,), identity = self._handle.prepare([new])
         with self._engine.atomic() as writer:
-            known = writer.procedures.named(scope, name)
-            if known is not None:
-                self._rewrite(writer, known, row, identity)
-            record_id = insert_rows(writer, [row], identity)[0] if known is None else known
-            if success_rate is not None or known is None:
-                writer.procedures.set_rate(record_id, FIRST_RATE if success_rate is None else success_rate)
-            (saved,) = self._with_uses(writer, [writer.records.get(record_id)])
+            record_id = writer.procedures.named(row.scope, name)
+            if record_id is None:
+                (record_id,) = insert_rows(writer, [row], identity)
+                writer.procedures.set_rate(record_id, FIRST_RATE)
+            else:
+                self._rewrite(writer, record_id, row, identity)
+            if success_rate is not None:
+                writer.procedures.set_rate(record_id, success_rate)
+            procedure = self._item(writer, record_id)
         if row.pending:
             self._engine.may_have_pending = True
-        return saved
+        return procedure
 
     def record_outcome(self, procedure: str, success: bool, *, agent: str | None = None) -> Procedure:
         """Count a use of the procedure with this name or id: rate = 0.9 * rate + 0.1 * outcome, and exact counts.
@@ -106,42 +103,28 @@ class Procedures(Service):
         with self._engine.atomic() as writer:
             record_id = self._row_id(writer, procedure, agent)
             writer.procedures.count_outcome(record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
-            return self._with_uses(writer, [writer.records.get(record_id)])[0]
-
-    def get(self, procedure: str, *, agent: str | None = None) -> Procedure:
-        """The procedure with this name or id; NotFound if there is none here."""
-        with self._engine.store.read() as reader:
-            record_id = self._row_id(reader, procedure, agent)
-            return self._with_uses(reader, [reader.records.get(record_id)])[0]
+            return self._item(writer, record_id)
 
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
     ) -> builtins.list[Procedure]:
-        """Procedures by success rate, highest first, then by uses, then by name, then in the order stored."""
-        most = None if limit is None else checks.check_count(limit, "limit")
-        chosen = Filter(kinds=[KIND], tags=tags).within(self._scope(agent))
-        with self._engine.store.read() as reader:
-            shown = self._with_uses(reader, reader.records.find(chosen, checks.now_us()))
-        shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
-        return shown[:most]
+        """Return procedures by success rate, highest first, then by uses, then by name, then in the order stored."""
+        count = None if limit is None else checks.check_count(limit, "limit")
+        procedures = self._list(agent, limit=None, order="oldest", tags=tags)
+        procedures.sort(key=lambda procedure: (-procedure.success_rate, -procedure.use_count, procedure.name))
+        return procedures[:count]
 
-    def search(
-        self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Unpack[RecallOptions]
-    ) -> Hits:
-        """The procedures that answer `query`; options are those of `recall`."""
-        return self._search(agent, KIND, query, limit, options)
-
-    def _row_id(self, reader: Reader, procedure: object, agent: str | None) -> int:
-        """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
+    def _row_id(self, reader: Reader, id: object, agent: str | None) -> int:
+        """Return the row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
         scope = self._scope(agent)
         # A name that cannot be stored matches none.
-        storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
-        if storable and procedure == (called := checks.check_query(procedure)):
+        storable = isinstance(id, str) and len(id) <= checks.MAX_QUERY_CHARS
+        if storable and id == (key := checks.check_query(id)):
             for find in (reader.procedures.named, reader.procedures.with_id):
-                found = find(scope, called)
-                if found is not None:
-                    return found
-        raise NotFound(f"no procedure {shown(procedure)} here: never saved, forgotten, or elsewhere")
+                record_id = find(scope, key)
+                if record_id is not None:
+                    return record_id
+        raise NotFound(f"no procedure {shown(id)} here: never saved, forgotten, or elsewhere")
 
     def _rewrite(self, writer: Writer, record_id: int, row: Row, identity: Identity | None) -> None:
         """Replace the contents of a stored procedure; a new text closes the old version."""
@@ -152,28 +135,26 @@ class Procedures(Service):
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
         writer.records.change_columns(record_id, columns, row.tags)
 
-    def _with_uses(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
-        found = builtins.list(records)
-        uses = reader.procedures.uses([record.id for record in found])
-        shown = []
-        for record in found:
-            rate, used, succeeded = uses.get(record.id, (FIRST_RATE, 0, 0))
-            procedure = self._shown(
+    def _items(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
+        records = builtins.list(records)
+        uses = reader.procedures.uses([record.id for record in records])
+        procedures = []
+        for record in records:
+            rate, use_count, success_count = uses.get(record.id, (FIRST_RATE, 0, 0))
+            procedure = self._to_public(
                 Procedure, record,
                 name=str(record.metadata.get("name", record.context or record.id)),
                 description=str(record.metadata.get("description", record.text)),
                 pattern=str(record.metadata.get("pattern", "")),
-                success_rate=rate, use_count=used, success_count=succeeded,
+                success_rate=rate, use_count=use_count, success_count=success_count,
             )  # fmt: skip
-            shown.append(procedure)
-        return shown
+            procedures.append(procedure)
+        return procedures
 
 
-class AsyncProcedures(AsyncService[Procedures]):
+class AsyncProcedures(AsyncTier[Procedures]):
     """`Procedures`, awaited."""
 
     save = awaited(Procedures.save)
     record_outcome = awaited(Procedures.record_outcome)
-    get = awaited(Procedures.get)
     list = awaited(Procedures.list)
-    search = awaited(Procedures.search)

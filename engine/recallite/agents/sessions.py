@@ -6,13 +6,13 @@ import builtins
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import Struct
 
 from recallite.agents.service_base import Service
 from recallite.agents.session_messages import check_messages, decoded, no_session
-from recallite.agents.snapshots import Snapshot, SnapshotService, checked_details
+from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService, snapshot_columns
 from recallite.errors import InvalidInput, SessionDamaged
 from recallite.model import checks
 from recallite.plugin import EngineHandle
@@ -154,30 +154,17 @@ class Session(SnapshotService):
                     raise
         return read
 
-    def end(
-        self,
-        *,
-        snapshot: bool = False,
-        summary: str = "",
-        key_decisions: Sequence[str] = (),
-        task_ids: Sequence[str] = (),
-        total_cost: float = 0.0,
-        total_tokens: int = 0,
-    ) -> Snapshot | None:
+    def end(self, *, snapshot: bool = False, **fields: Unpack[SnapshotFields]) -> Snapshot | None:
         """Remove the session and, with `snapshot`, keep a snapshot of it, in one transaction.
 
         Returns the snapshot; None without one, and for a session that has ended already.
         """
-        details = checked_details(
-            self._engine.settings.write_policy,
-            summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
-            total_tokens=total_tokens,
-        )  # fmt: skip
+        columns = snapshot_columns(self._engine.settings.write_policy, fields)
         with self._engine.atomic() as writer:
             row_id = writer.sessions.find_id(self._opened.scope, self.id)
             if row_id is None:
                 return None
-            taken = self._keep(writer, self._opened.scope, self.id, None, details) if snapshot else None
+            taken = self._take_snapshot(writer, self._opened.scope, self.id, None, columns) if snapshot else None
             writer.sessions.delete([row_id])
         return taken
 
@@ -257,7 +244,7 @@ class Sessions(Service):
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
             rows = reader.sessions.listed(scope, limit=most)
-        return [self._shown(SessionInfo, row, id=row.name) for row in rows]
+        return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
         """Messages that hold words of `query`, by BM25, best first; any text of at most 100,000 characters will do."""
@@ -267,7 +254,7 @@ class Sessions(Service):
         most = checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
             found = reader.sessions.search(scope, words, most)
-        return [self._shown(MessageHit, hit) for hit in found]
+        return [self._to_public(MessageHit, hit) for hit in found]
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
         """Remove the sessions not used for longer than this; returns how many."""

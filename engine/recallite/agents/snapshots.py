@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import Struct
 
@@ -37,67 +37,72 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     total_tokens: int = 0
 
 
+class SnapshotFields(TypedDict, total=False):
+    """The results of a session; `ended_at` is now if it is not given."""
+
+    summary: str
+    key_decisions: Sequence[str]
+    task_ids: Sequence[str]
+    started_at: datetime | str | None
+    ended_at: datetime | str | None
+    total_cost: float
+    total_tokens: int
+
+
 class SnapshotService(Service):
     """The base of the services that keep snapshots."""
 
-    def _keep(
-        self, writer: Writer, scope: str, session_id: str | None, texts: list[str] | None, details: dict[str, Any]
+    def _take_snapshot(
+        self, writer: Writer, scope: str, session_id: str | None, texts: list[str] | None, columns: dict[str, Any]
     ) -> Snapshot:
         """Store a snapshot in this transaction: of these messages as JSON, or of those of a stored session.
 
-        `details` come from `checked_details`.
+        `columns` come from `snapshot_columns`.
         """
         if texts is None:
             assert session_id is not None
-            found, texts = read_messages(writer, scope, session_id)
-            details["started_at"] = details["started_at"] or found.created_at
+            session, texts = read_messages(writer, scope, session_id)
+            columns["started_at"] = columns["started_at"] or session.created_at
         row = SnapshotRow(
-            public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **details
+            public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **columns
         )
         writer.sessions.put_snapshot(row)
         return self._snapshot(row)
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
-        called = f"snapshot {row.public_id}"
-        return self._shown(
+        name = f"snapshot {row.public_id}"
+        return self._to_public(
             Snapshot,
             row,
             id=row.public_id,
             session_id=row.session,
-            messages=tuple(stored_json(row.messages, called, list[dict[str, Any]])),
-            key_decisions=tuple(stored_json(row.key_decisions, called, list[str])),
-            task_ids=tuple(stored_json(row.task_ids, called, list[str])),
+            messages=tuple(stored_json(row.messages, name, list[dict[str, Any]])),
+            key_decisions=tuple(stored_json(row.key_decisions, name, list[str])),
+            task_ids=tuple(stored_json(row.task_ids, name, list[str])),
         )
 
 
-def checked_details(
-    policy: WritePolicy,
-    *,
-    summary: str = "",
-    key_decisions: Sequence[str] = (),
-    task_ids: Sequence[str] = (),
-    started_at: object = None,
-    ended_at: object = None,
-    total_cost: float = 0.0,
-    total_tokens: int = 0,
-) -> dict[str, Any]:
-    """The fields of a snapshot besides its messages, checked, redacted as `policy` says, and as they are stored."""
+def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, Any]:
+    """Return the results of a session, checked and redacted as `policy` says, as they are stored."""
+    if unknown := fields.keys() - SnapshotFields.__annotations__.keys():
+        raise TypeError(f"a snapshot has no field {min(unknown)!r}: use {', '.join(SnapshotFields.__annotations__)}")
+    summary = fields.get("summary", "")
     if not isinstance(summary, str):
         raise InvalidInput(f"summary is {shown(summary)}: give a str")
-    ended = checks.check_time(ended_at, "ended_at")
+    ended_at = checks.check_time(fields.get("ended_at"), "ended_at")
     return {
         "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
-        "key_decisions": _texts(policy.clean_json(key_decisions), "key_decisions"),
-        "task_ids": _texts(task_ids, "task_ids"),
-        "started_at": checks.check_time(started_at, "started_at"),
-        "ended_at": checks.now_us() if ended is None else ended,
-        "total_cost": checks.check_finite(total_cost, "total_cost", minimum=0.0),
-        "total_tokens": checks.check_count(total_tokens, "total_tokens", minimum=0),
+        "key_decisions": _texts(policy.clean_json(fields.get("key_decisions", ())), "key_decisions"),
+        "task_ids": _texts(fields.get("task_ids", ()), "task_ids"),
+        "started_at": checks.check_time(fields.get("started_at"), "started_at"),
+        "ended_at": checks.now_us() if ended_at is None else ended_at,
+        "total_cost": checks.check_finite(fields.get("total_cost", 0.0), "total_cost", minimum=0.0),
+        "total_tokens": checks.check_count(fields.get("total_tokens", 0), "total_tokens", minimum=0),
     }
 
 
 def _texts(values: object, name: str) -> str:
-    """A list of str as JSON."""
-    if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(each, str) for each in values):
+    """Return a list of str as JSON."""
+    if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(text, str) for text in values):
         raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
     return checks.check_json(list(values), name, checks.MAX_METADATA_BYTES)

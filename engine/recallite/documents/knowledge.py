@@ -105,7 +105,7 @@ class Knowledge(Service):
         Each hit's `source` has path and lines; its metadata has that of the document, its id as `document`, and
         `title`, `headings`, `page` (and `last_page`) and `chars` (the position of the chunk in the text).
         """
-        hits = self._search(None, CHUNK_KIND, query, limit, options)
+        hits = self._recall(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
         with self._engine.store.read() as reader:
             found = {
@@ -164,7 +164,7 @@ class Knowledge(Service):
 
     def _document(self, row: DocumentRow) -> Document:
         metadata = msgspec.json.decode(row.metadata) if row.metadata else {}
-        return self._shown(Document, row, id=row.public_id, content_hash=row.content_hash.hex(), metadata=metadata)
+        return self._to_public(Document, row, id=row.public_id, content_hash=row.content_hash.hex(), metadata=metadata)
 
 
 class AsyncKnowledge(AsyncService[Knowledge]):
