@@ -30,7 +30,7 @@ _log = logger(__name__)
 
 
 class Cycle(Struct, frozen=True, kw_only=True):
-    """What one cycle did; `created_at` is None where there was no episode to work on.
+    """The report of one cycle; `created_at` is None if there was no episode to work on.
 
     - compressed: episodes whose importance was lowered, including the pruned ones; pruned: those deleted
     - replayed: episodes that were new since the last replay; promoted: semantic memories made from them
@@ -48,7 +48,7 @@ class Cycle(Struct, frozen=True, kw_only=True):
 
 
 class Consolidator(Service):
-    """Works on the episodes of one scope at a time: that of an agent, or without one the handle's own.
+    """Consolidates the episodes of one scope at a time: that of an agent, or without one the handle's own.
 
     Consolidation does not affect ranking: recency applies at query time.
     """
@@ -68,40 +68,40 @@ class Consolidator(Service):
         return self._run(self._scope(agent), self._extractor(extract), new_from=1)
 
     def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
-        """The reports of the last cycles, newest first."""
+        """Return the reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
             rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._to_public(Cycle, row) for row in rows]
 
     def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:
-        """The lasting facts that the language model finds in messages of {"role", "content"}; nothing is stored.
+        """Return the lasting facts that the language model finds in messages of {"role", "content"}; stores nothing.
 
-        None where no language model is configured. Raises LanguageModelError where it gives no answer.
+        None if no language model is configured. Raises LanguageModelError if it gives no answer.
         """
         checked = check_messages(messages, self._engine.settings.write_policy)
         model = self._engine.language_model
         if model is None:
             return None
         now = datetime.now(UTC)
-        said = [
+        records = [
             Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
             for place, (role, text, _) in enumerate(checked)
             if text.strip()
         ]
-        return check_facts(ask_model(model, said), said, self._engine.settings.max_text_chars)
+        return check_facts(ask_model(model, records), records, self._engine.settings.max_text_chars)
 
     def _run_if_due(self, scope: str) -> None:
         """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
-        chosen = self._engine.settings.consolidation
-        if chosen is None:
+        settings = self._engine.settings.consolidation
+        if settings is None:
             return
         with self._engine.store.read() as reader:
-            if reader.consolidations.new_episodes(scope, chosen.threshold) < chosen.threshold:
+            if reader.consolidations.new_episodes(scope, settings.threshold) < settings.threshold:
                 return
-        extract = chosen.extract and self._engine.language_model is not None
+        extract = settings.extract and self._engine.language_model is not None
         # The episode is stored: a locked store must not fail `log`. The next episode tries again.
         with suppress(StoreError):
-            self._run(scope, self._extractor(extract), new_from=chosen.threshold)
+            self._run(scope, self._extractor(extract), new_from=settings.threshold)
 
     def _extractor(self, extract: bool | Extractor) -> Extractor | None:
         if extract is False:
@@ -144,12 +144,12 @@ class Consolidator(Service):
                 return done
 
     def _extract(self, extractor: Extractor | None, episodes: Sequence[Record]) -> tuple[list[Fact], str | None]:
-        """The facts that the extractor finds in episodes, or why it failed. No transaction is open."""
+        """Return the facts that the extractor finds in episodes, or its error. No transaction is open."""
         if extractor is None or not episodes:
             return [], None
-        shown = [as_seen(episode, self._base) for episode in episodes]
+        visible = [as_seen(episode, self._base) for episode in episodes]
         try:
-            return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
+            return check_facts(extractor(visible), visible, self._engine.settings.max_text_chars), None
         except Exception as fault:  # the caller's code: whatever it raises, the cycle continues
             _log.warning("extraction of facts failed with %s", type(fault).__name__)
             return [], fault_text(fault)
@@ -162,12 +162,12 @@ class Consolidator(Service):
         facts: Sequence[Fact],
         prepared: tuple[list[Row], Identity | None],
     ) -> Cycle | None:
-        """Write a cycle, or the replay of the last one where none is due, in one transaction.
+        """Write a cycle, or the replay of the last one if none is due, in one transaction.
 
-        Returns None where another process has run a cycle since `last` was read.
+        Returns None if another process has run a cycle since `last` was read.
         """
         engine = self._engine
-        chosen = engine.settings.consolidation or Consolidation()
+        settings = engine.settings.consolidation or Consolidation()
         rows, identity = prepared
         accesses = engine.accesses.take()
         try:
@@ -176,7 +176,7 @@ class Consolidator(Service):
                 if writer.consolidations.last(cycle.scope) != last:
                     return None
                 if due:
-                    compressed, pruned = writer.consolidations.compress(cycle.scope, cycle.trigger_id, chosen)
+                    compressed, pruned = writer.consolidations.compress(cycle.scope, cycle.trigger_id, settings)
                     cycle = cycle._replace(compressed=compressed, pruned=pruned)
                 promoted = self._promote(writer, cycle.scope, facts, rows, identity)
                 cycle = cycle._replace(promoted=promoted)
@@ -203,26 +203,24 @@ class Consolidator(Service):
         rows: Sequence[Row],
         identity: Identity | None,
     ) -> int:
-        """Store the facts that are not stored yet, and link all facts to those of their episodes that remain.
+        """Store the facts that are not stored yet, and link all facts to their episodes that remain.
 
-        They are compared with what is stored as `remember` does: a newer fact supersedes an older one.
+        As with `remember`, a newer fact supersedes an older one.
         """
         now = checks.now_us()
-        found = [_known(writer, scope, row) for row in rows]
-        new = [row for row, known in zip(rows, found, strict=True) if known is None]
-        ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
-        named = [next(ids) if known is None else known for known in found]
-        stored = writer.records.find_ids(named, scope)
-        for fact, public_id in zip(facts, named, strict=True):
-            left = writer.records.find_ids(fact.episodes, scope)
-            writer.links.put(
-                LinkRow(episode, stored[public_id], "supports", 1.0, now) for episode in sorted(left.values())
-            )
+        known = [_known(writer, scope, row) for row in rows]
+        new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
+        new_ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
+        ids = [next(new_ids) if known_id is None else known_id for known_id in known]
+        stored = writer.records.find_ids(ids, scope)
+        for fact, id in zip(facts, ids, strict=True):
+            episodes = sorted(writer.records.find_ids(fact.episodes, scope).values())
+            writer.links.put(LinkRow(episode, stored[id], "supports", 1.0, now) for episode in episodes)
         return sum(row.public_id in stored for row in new)
 
 
 def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
-    """A fact as a record: it became known with the newest of its episodes."""
+    """Return a fact as a record: it became known with the newest of its episodes."""
     known = [min(times[id], checks.to_datetime(checks.now_us())) for id in fact.episodes if id in times]
     return NewRecord(
         text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
@@ -230,17 +228,17 @@ def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
 
 
 def _known(reader: Reader, scope: str, row: Row) -> str | None:
-    """The record that states a fact already: one that stands, or that was superseded after the fact was noticed."""
-    found = reader.records.by_row_ids(reader.records.same_text(scope, row.kind, row.content_hash))
-    for each in found.values():
-        until = checks.check_time(each.held_until, "held_until")
+    """Return the record that states a fact already: a current one, or one superseded after the fact was noticed."""
+    records = reader.records.by_row_ids(reader.records.same_text(scope, row.kind, row.content_hash))
+    for record in records.values():
+        until = checks.check_time(record.held_until, "held_until")
         if until is None or row.created_at < until:
-            return each.id
+            return record.id
     return None
 
 
 def _detecting(policy: WritePolicy) -> WritePolicy:
-    """Of a write policy what compares statements; topics and links are for what a caller writes."""
+    """Return a write policy that only compares statements; topics and links are for a caller's texts."""
     return structs.replace(
         policy, merge_strategy="append", topic_cosine=None, link_cosine=None, recognise_recalled=False, junk="store"
     )

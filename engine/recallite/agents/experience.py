@@ -84,15 +84,15 @@ class Experience(Service):
             writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
-        """Record what helped when a tool failed; for each tool and error pattern the latest recovery is kept."""
+        """Record the recovery from an error of a tool; for each tool and error pattern the latest one is kept."""
         name = checks.check_name(tool, "tool")
         policy = self._engine.settings.write_policy
         message = policy.clean(_message(error, "error"))
-        helped = policy.clean(_message(recovery, "recovery"))
+        cure = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)
         with self._engine.atomic([scope]) as writer:
             key = scope, name, error_pattern(message)
-            writer.experience.add_recovery(key, error=message, recovery=helped, now=checks.now_us())
+            writer.experience.add_recovery(key, error=message, recovery=cure, now=checks.now_us())
 
     def tips(
         self,
@@ -103,7 +103,7 @@ class Experience(Service):
         agent: str | None = None,
         limit: int = 10,
     ) -> list[Tip]:
-        """What helped before: recoveries for `error` of `tool`, then tool patterns for `task_type` (None: any).
+        """Return what helped before: recoveries for `error` of `tool`, then tool patterns for `task_type` (None: any).
 
         Patterns need at least 2 runs and 50 % success; the most successful come first. Recoveries are those for the
         same tool and a similar error. An agent sees its own experience and the shared one.
@@ -112,25 +112,25 @@ class Experience(Service):
             checks.check_name(task_type, "task_type")
         if (tool is None) != (error is None):
             raise InvalidInput("tool and error go together: recoveries are for an error of a tool")
-        most = checks.check_count(limit, "limit")
+        count = checks.check_count(limit, "limit")
         scopes = list(dict.fromkeys([self._base, self._scope(agent)]))
         with self._engine.store.read() as reader:
-            known = reader.experience.patterns(scopes, task_type)
-            helped = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
+            patterns = reader.experience.patterns(scopes, task_type)
+            recoveries = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
         recovered: list[Tip] = []
         if error is not None:
-            pattern = error_pattern(_message(error, "error"))
-            similar = [(similarity_of(pattern, row.error_pattern), row) for row in helped]
-            similar.sort(key=lambda each: -each[0])
+            error_words = error_pattern(_message(error, "error"))
+            similar = [(similarity_of(error_words, row.error_pattern), row) for row in recoveries]
+            similar.sort(key=lambda scored: -scored[0])
             recovered = [
                 Tip(kind="recovery", tools=(row.tool,), runs=row.total_count, error=row.error, recovery=row.recovery)
                 for similarity, row in similar
                 if similarity > 0
             ]
-        patterns = [_tip(row) for row in known if row.total_count >= FEWEST_RUNS]
-        good = [tip for tip in patterns if tip.success_rate >= LEAST_SUCCESS]
+        tried = [_tip(row) for row in patterns if row.total_count >= FEWEST_RUNS]
+        good = [tip for tip in tried if tip.success_rate >= LEAST_SUCCESS]
         good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
-        return [*recovered, *good][:most]
+        return [*recovered, *good][:count]
 
 
 class AsyncExperience(AsyncService[Experience]):
@@ -142,7 +142,7 @@ class AsyncExperience(AsyncService[Experience]):
 
 
 def unique_tools(tools: object) -> list[str]:
-    """Tool names in the order of their first use, each once."""
+    """Return tool names in the order of their first use, each once."""
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InvalidInput(f"tools is {shown(tools)}: give a list of tool names, e.g. ['file-write']")
     names = list(dict.fromkeys(checks.check_name(tool, f"tools[{place}]") for place, tool in enumerate(tools)))

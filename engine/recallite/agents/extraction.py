@@ -74,13 +74,13 @@ class _Answer(Struct):
     facts: list[_ModelFact]
 
 
-def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) -> list[Fact]:
-    """The facts that an extractor returned, checked; one that names no episodes gets the newest ones.
+def check_facts(facts: object, episodes: Sequence[Record], max_text_chars: int) -> list[Fact]:
+    """Check the facts that an extractor returned; one that names no episodes gets the newest ones.
 
     Errors name the fact and the key, never its value: they are kept longer than the episodes it may quote.
     """
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInput(f"the extractor gave a {type(given).__name__}: it gives a list of facts")
+    if isinstance(facts, str | Mapping) or not isinstance(facts, Iterable):
+        raise InvalidInput(f"the extractor gave a {type(facts).__name__}: it gives a list of facts")
     known = {episode.id for episode in episodes}
     newest = tuple(episode.id for episode in episodes[-_LINKS_BACK:])
     rules: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -89,16 +89,16 @@ def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) 
         "tags": (checks.check_tags, "a list of short labels"),
         "episodes": (lambda ids: _known_ids(ids, known) or newest, "a list of ids of episodes that were shown"),
     }
-    facts = []
-    for place, each in enumerate(given):
-        fact, values = _fact(each, place), {}
+    checked = []
+    for place, item in enumerate(facts):
+        fact, values = _fact(item, place), {}
         for key, (check, wanted) in rules.items():
             try:
                 values[key] = check(getattr(fact, key))
             except InvalidInput:
                 raise InvalidInput(f"{key!r} of fact {place} is not {wanted}") from None
-        facts.append(Fact(**values))
-    return facts
+        checked.append(Fact(**values))
+    return checked
 
 
 def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
 
 
 def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
-    """The facts that a language model finds in episodes, in requests of some thousand words.
+    """Return the facts that a language model finds in episodes, in requests of some thousand words.
 
     Raises LanguageModelError.
     """
@@ -133,12 +133,12 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
         answer = model.complete(messages, schema=_SCHEMA, max_tokens=_MOST_TOKENS)
         facts += [
             Fact(
-                content=found.content,
-                importance=min(max(found.importance, 0.0), 1.0),
-                episodes=tuple(dict.fromkeys(batch[n - 1].id for n in found.episodes if 0 < n <= len(batch))),
+                content=fact.content,
+                importance=min(max(fact.importance, 0.0), 1.0),
+                episodes=tuple(dict.fromkeys(batch[n - 1].id for n in fact.episodes if 0 < n <= len(batch))),
             )
-            for found in _read(answer).facts
-            if found.content.strip()
+            for fact in _read(answer).facts
+            if fact.content.strip()
         ]
     return facts
 
@@ -150,22 +150,22 @@ def _read(answer: str) -> _Answer:
         raise LanguageModelError(f"the model's facts are not the JSON that was asked for ({fault})") from None
 
 
-def _fact(given: object, place: int) -> Fact:
-    if isinstance(given, Fact):
-        return given
-    if isinstance(given, str):
-        return Fact(content=given)
+def _fact(item: object, place: int) -> Fact:
+    if isinstance(item, Fact):
+        return item
+    if isinstance(item, str):
+        return Fact(content=item)
     wanted = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"fact {place} is a {type(given).__name__}: {wanted}")
-    for key in given:
+    if not isinstance(item, Mapping):
+        raise InvalidInput(f"fact {place} is a {type(item).__name__}: {wanted}")
+    for key in item:
         if key not in Fact.__struct_fields__:
             # A long key may itself be the text of an episode.
             named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
             raise InvalidInput(f"fact {place} has an unknown key{named}: {wanted}")
-    if "content" not in given:
+    if "content" not in item:
         raise InvalidInput(f"fact {place} has no 'content': {wanted}")
-    return Fact(**given)
+    return Fact(**item)
 
 
 def _batches(episodes: Sequence[Record]) -> Iterator[list[Record]]:

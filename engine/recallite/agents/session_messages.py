@@ -26,14 +26,14 @@ class Checked(NamedTuple):
 
 
 def check_messages(messages: object, policy: WritePolicy) -> list[Checked]:
-    """Several messages, checked and redacted."""
+    """Check and redact several messages."""
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise InvalidInput(f"messages is {shown(messages)}: give a list of messages")
     return [_check_message(message, policy) for message in messages]
 
 
 def _check_message(message: object, policy: WritePolicy) -> Checked:
-    """A message, checked and redacted: a JSON object. Its role and content are what it has under these names."""
+    """Check and redact a message: a JSON object. Its role and content are what it has under these names."""
     if not isinstance(message, Mapping):
         raise InvalidInput(
             f"the message is {type(message).__name__} {shown(message)}: give a dict such as "
@@ -51,7 +51,7 @@ def _check_message(message: object, policy: WritePolicy) -> Checked:
 
 
 def plain_text(content: object) -> str:
-    """The plain text of a content: the str itself, or the texts of its parts, without tool calls and pictures."""
+    """Return the plain text of a content: the str, or the texts of its parts, without tool calls and pictures."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -62,7 +62,7 @@ def plain_text(content: object) -> str:
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
-    """A stored message as it was given. Raises SessionDamaged where it cannot be read."""
+    """Return a stored message as it was given. Raises SessionDamaged if it cannot be read."""
     try:
         message = json.loads(text.decode())
     except (ValueError, RecursionError) as fault:
@@ -73,17 +73,17 @@ def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
 
 
 def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
-    """A session of exactly this scope, and its messages as JSON. Raises SessionDamaged where one cannot be read."""
-    found = reader.sessions.find(scope, session_id)
-    if found is None:
+    """Return a session of exactly this scope, and its messages as JSON. Raises SessionDamaged for a damaged one."""
+    session = reader.sessions.find(scope, session_id)
+    if session is None:
         raise no_session(session_id)
     texts = []
-    for position, text in reader.sessions.messages(found.row_id):
+    for position, text in reader.sessions.messages(session.row_id):
         decoded(session_id, position, text)
         texts.append(text.decode())
-    return found, texts
+    return session, texts
 
 
 def no_session(session_id: str) -> NotFound:
-    """The error for a session that is not there, or not for this agent."""
+    """Return the error for a session that is not there, or not for this agent."""
     return NotFound(f"no session {shown(session_id)} here: never opened, ended, or another agent's")

@@ -25,7 +25,7 @@ from recallite.text.stopwords import STOP_TERMS
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session as it is listed; `messages` is how many it has."""
+    """A session as it is listed; `messages` is their number."""
 
     id: str
     agent: str | None = None
@@ -73,7 +73,7 @@ class Session(SnapshotService):
 
     @property
     def created_at(self) -> datetime:
-        """When it was first opened."""
+        """The time at which it was first opened."""
         return checks.to_datetime(self._opened.created_at)
 
     def append(
@@ -101,7 +101,7 @@ class Session(SnapshotService):
             return writer.sessions.append(self._row_id(writer), rows, now)
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
-        """The messages in order, as they were given; with `limit`, the last of them.
+        """Return the messages in order, as they were given; with `limit`, the last of them.
 
         SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out, and
         the limit does not count them.
@@ -139,12 +139,12 @@ class Session(SnapshotService):
         return None
 
     def clear(self) -> int:
-        """Remove every message; returns how many there were. The session stays open."""
+        """Remove every message and return their number. The session stays open."""
         with self._engine.atomic() as writer:
             return writer.sessions.remove_from(self._row_id(writer), 0)
 
     def _decoded(self, rows: Sequence[tuple[int, bytes]], *, skip_damaged: bool) -> builtins.list[dict[str, Any]]:
-        """Stored messages as they were given; without those that are damaged, or SessionDamaged."""
+        """Return stored messages as they were given, without damaged ones; or raise SessionDamaged."""
         read = []
         for position, text in rows:
             try:
@@ -169,10 +169,10 @@ class Session(SnapshotService):
         return taken
 
     def _row_id(self, reader: Reader) -> int:
-        found = reader.sessions.find_id(self._opened.scope, self.id)
-        if found is None:
+        row_id = reader.sessions.find_id(self._opened.scope, self.id)
+        if row_id is None:
             raise no_session(self.id)
-        return found
+        return row_id
 
 
 class AsyncSession(AsyncService[Session]):
@@ -202,7 +202,7 @@ class AsyncSession(AsyncService[Session]):
 
     @property
     def created_at(self) -> datetime:
-        """When it was first opened."""
+        """The time at which it was first opened."""
         return self._now().created_at
 
 
@@ -216,30 +216,30 @@ class Sessions(Service):
             provider = checks.check_name(provider, "provider")
         scope = self._scope(agent)
         with self._engine.store.read() as reader:
-            found = reader.sessions.find(scope, name)
-        if found is None or (provider is not None and provider != found.provider):
+            row = reader.sessions.find(scope, name)
+        if row is None or (provider is not None and provider != row.provider):
             with self._engine.atomic([scope]) as writer:
-                found = writer.sessions.find(scope, name)
-                if found is None:
+                row = writer.sessions.find(scope, name)
+                if row is None:
                     writer.sessions.create(scope, name, provider, checks.now_us())
                 elif provider is not None:
-                    writer.sessions.set_provider(found.row_id, provider)
-                found = writer.sessions.find(scope, name)
-        assert found is not None
-        return Session(self._handle, found)
+                    writer.sessions.set_provider(row.row_id, provider)
+                row = writer.sessions.find(scope, name)
+        assert row is not None
+        return Session(self._handle, row)
 
     def get(self, id: str, *, agent: str | None = None) -> Session:
-        """The existing session with this id; NotFound if there is none here."""
+        """Return the existing session with this id; NotFound if there is none here."""
         scope = self._scope(agent)
         name = checks.check_name(id, "id")
         with self._engine.store.read() as reader:
-            found = reader.sessions.find(scope, name)
-        if found is None:
+            row = reader.sessions.find(scope, name)
+        if row is None:
             raise no_session(id)
-        return Session(self._handle, found)
+        return Session(self._handle, row)
 
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
-        """Sessions, the last used first; without an agent, those of all agents."""
+        """Return sessions, the last used first; without an agent, those of all agents."""
         scope = self._scope(agent)
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
@@ -247,17 +247,17 @@ class Sessions(Service):
         return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
-        """Messages that hold words of `query`, by BM25, best first; any text of at most 100,000 characters will do."""
-        every = query_terms(checks.check_query(query))
-        words = [word for word in every if word not in STOP_TERMS] or every
+        """Return messages with words of `query`, by BM25, best first; any text up to 100,000 characters will do."""
+        terms = query_terms(checks.check_query(query))
+        words = [word for word in terms if word not in STOP_TERMS] or terms
         scope = self._scope(agent)
-        most = checks.check_count(limit, "limit")
+        count = checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            found = reader.sessions.search(scope, words, most)
-        return [self._to_public(MessageHit, hit) for hit in found]
+            hits = reader.sessions.search(scope, words, count)
+        return [self._to_public(MessageHit, hit) for hit in hits]
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
-        """Remove the sessions not used for longer than this; returns how many."""
+        """Remove the sessions not used for longer than this and return their number."""
         if not isinstance(older_than, timedelta) or older_than < timedelta(0):
             raise InvalidInput(f"older_than is {shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
         scope = self._scope(agent)

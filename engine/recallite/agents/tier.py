@@ -86,13 +86,13 @@ class Tier(Service, Generic[Item]):
         with self._engine.store.read() as reader:
             return self._items(reader, reader.records.find(filter, checks.now_us(), order=order, limit=count))
 
-    def _new(self, agent: str | None, text: str, own: Mapping[str, Any], fields: RecordFields) -> NewRecord:
+    def _new(self, agent: str | None, text: str, values: Mapping[str, Any], fields: RecordFields) -> NewRecord:
         """Return a record of an agent with the values of the tier's fields, which are checked, and of all others."""
         metadata = checks.check_metadata(fields.pop("metadata", None))
-        for name in own:
+        for name in values:
             if name in metadata:
                 raise InvalidInput(f"metadata has the key {name!r}, which is an argument of its own: give {name}=...")
-        checked = {name: self._checks[name](value, name) for name, value in own.items()}
+        checked = {name: self._checks[name](value, name) for name, value in values.items()}
         stored = {name: value for name, value in checked.items() if value is not None}
         return NewRecord(
             text=text,
@@ -112,9 +112,9 @@ class RecordTier(Tier[Record]):
         return [as_seen(self._engine.counted(record), self._base) for record in records]
 
     def _remember(
-        self, agent: str | None, text: str, own: Mapping[str, Any], fields: RecordFields, policy: WritePolicy
+        self, agent: str | None, text: str, values: Mapping[str, Any], fields: RecordFields, policy: WritePolicy
     ) -> Record:
-        record = remember_one(self._engine, self._new(agent, text, own, fields), base=self._base, policy=policy)
+        record = remember_one(self._engine, self._new(agent, text, values, fields), base=self._base, policy=policy)
         return as_seen(self._engine.counted(record), self._base)
 
 

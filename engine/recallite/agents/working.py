@@ -49,14 +49,14 @@ class Evicted(Struct, frozen=True, kw_only=True):
 
 
 class Added(Struct, frozen=True, kw_only=True):
-    """What `add` did: the new item, and the one evicted for it."""
+    """The new item, and the one evicted for it."""
 
     item: WorkingItem
     evicted: Evicted | None = None
 
 
 class _State(NamedTuple):
-    """The immutable state of a working memory; a change replaces it, after it has been saved where it is to be."""
+    """The immutable state of a working memory; a change replaces it, after it has been saved if it is to be."""
 
     items: tuple[WorkingItem, ...] = ()
     capacity: int = CAPACITY
@@ -67,7 +67,7 @@ class _State(NamedTuple):
 
 
 class Working(Service):
-    """At most `capacity` items, iterated oldest first. Each handle has its own, and each agent within it.
+    """A memory of at most `capacity` items, iterated oldest first. Each handle has its own, and each agent in it.
 
     Policy "fifo" evicts the oldest item, "importance" the least important, and the oldest of equally important ones.
     Items are in RAM only, unless saved: by `save`, or after every change with `persist`. A call that fails changes
@@ -86,7 +86,7 @@ class Working(Service):
         self._agents: dict[str, Working] = {}
 
     def agent(self, agent: str) -> Working:
-        """The working memory of an agent, separate from this one."""
+        """Return the working memory of an agent, separate from this one."""
         self._scope(agent)
         with self._lock:
             if agent not in self._agents:
@@ -117,12 +117,12 @@ class Working(Service):
             checks.check_choice(promote_to, "promote_to", get_args(Tier))
         if persist is not None:
             checks.check_flag(persist, "persist")
-        given: dict[str, Any] = {
+        changes: dict[str, Any] = {
             "capacity": capacity, "policy": policy, "promote_above": promote_above, "promote_to": promote_to,
             "persist": persist,
         }  # fmt: skip
         with self._lock:
-            state = self._state._replace(**{name: value for name, value in given.items() if value is not None})
+            state = self._state._replace(**{name: value for name, value in changes.items() if value is not None})
             evicted = []
             while len(state.items) > state.capacity:
                 state, evicted_item = self._evict_from(state)
@@ -148,7 +148,7 @@ class Working(Service):
         return Added(item=new, evicted=evicted)
 
     def evict(self) -> Evicted | None:
-        """Evict one item as the policy says; None where there is none."""
+        """Evict one item as the policy says; None if there is none."""
         self._engine.store.check_usable()
         with self._lock:
             if not self._state.items:
@@ -158,7 +158,7 @@ class Working(Service):
         return evicted
 
     def items(self) -> list[WorkingItem]:
-        """The items, oldest first."""
+        """Return the items, oldest first."""
         return list(self._state.items)
 
     def clear(self) -> list[WorkingItem]:
@@ -177,17 +177,17 @@ class Working(Service):
         checks.check_choice(to, "to", get_args(Tier))
         with self._lock:
             if not isinstance(item, WorkingItem):
-                found = next((each for each in self._state.items if isinstance(item, str) and each.id == item), None)
-                if found is None:
+                current = {one.id: one for one in self._state.items}
+                if not isinstance(item, str) or item not in current:
                     raise NotFound(f"no item {shown(item)} in working memory: it was never added, or has gone")
-                item = found
+                item = current[item]
             record = self._store(item, to)
-            left = tuple(each for each in self._state.items if each.id != item.id)
-            self._replace_state(self._state._replace(items=left))
+            remaining = tuple(other for other in self._state.items if other.id != item.id)
+            self._replace_state(self._state._replace(items=remaining))
         return record
 
     def save(self) -> int:
-        """Save the items in the store, replacing those saved before; returns how many."""
+        """Save the items in the store, replacing those saved before, and return their number."""
         with self._lock:
             self._write(self._state.items)
             return len(self._state.items)
@@ -208,15 +208,15 @@ class Working(Service):
         return len(self._state.items)
 
     def _evict_from(self, state: _State) -> tuple[_State, Evicted]:
-        """The state without the item that the policy evicts, which is promoted first if it is important enough."""
+        """Return the state without the item that the policy evicts; an important one is promoted first."""
         place = 0
         if state.policy == "importance":
-            place = min(range(len(state.items)), key=lambda each: (state.items[each].importance, each))
+            place = min(range(len(state.items)), key=lambda place: (state.items[place].importance, place))
         item = state.items[place]
         above = state.promote_above
         promoted = None if above is None or item.importance < above else self._store(item, state.promote_to)
-        left = state.items[:place] + state.items[place + 1 :]
-        return state._replace(items=left), Evicted(item=item, promoted=promoted)
+        remaining = state.items[:place] + state.items[place + 1 :]
+        return state._replace(items=remaining), Evicted(item=item, promoted=promoted)
 
     def _store(self, item: WorkingItem, to: Tier) -> Record:
         known = self._promoted.get((item.id, to))
@@ -231,7 +231,7 @@ class Working(Service):
         return record
 
     def _replace_state(self, state: _State) -> None:
-        """Make this the state, after saving it where `persist` is set."""
+        """Make this the state, after saving it if `persist` is set."""
         if state.persist:
             self._write(state.items)
         self._state = state
@@ -269,5 +269,5 @@ def _copied(content: object) -> Any:
 
 
 def _validated(item: WorkingItem) -> WorkingItem:
-    """The item as JSON stores it. InvalidInput where the caller has since put other values into it."""
+    """Return the item as JSON stores it. InvalidInput if the caller has since put other values into it."""
     return structs.replace(item, content=_copied(item.content))
