@@ -10,16 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from recallite.errors import EmbedderError, EmbedderMissing, TextRefused
-from recallite.model.checks import check_count, check_finite
+from recallite.model.checks import check_count
 from recallite.model.model_address import ModelAddress
-from recallite.remote.breaker import Breaker
-from recallite.system.extras import install_command
+from recallite.remote.json_service import CONTENT_REFUSED, EndpointError, cleaned, open_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
+
+_PAUSE_SECONDS = 2.0
 
 
 class _Item(Struct):
@@ -41,12 +42,12 @@ class RemoteEmbedder:
 
     - max_tokens: the length of the parts of long documents, at four characters per token
     - batch_size: texts per request
-    - timeout_seconds: for one attempt; attempts: how often a request is tried that the endpoint could not serve
-      (unreachable, 429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
+    - timeout_seconds: for one attempt; attempts: the most of a request that the endpoint cannot serve (unreachable,
+      429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
     - clock: seconds, for the pause after a failure
     - routed: asked through litellm, as "voyage/voyage-3"; base_url may then be empty
 
-    Raises InvalidInput for a wrong argument and EmbedderMissing where the extra `llm` is not installed.
+    Raises InvalidInput for a wrong argument and EmbedderMissing if the extra `llm` is not installed.
     """
 
     def __init__(
@@ -68,20 +69,10 @@ class RemoteEmbedder:
             routed=routed,
         )  # fmt: skip
         self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
-        options = {
-            "timeout_seconds": address.timeout_seconds,
-            "attempts": check_count(attempts, "attempts"),
-            "longest_wait_seconds": check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
-            "breaker": Breaker(clock=clock),
-        }
-        try:
-            from recallite.remote.json_service import service_at
-
-            self._service = service_at(address, **options)
-        except ImportError as missing:
-            raise EmbedderMissing(
-                f"the embedder {address.model} needs {missing.name}: {install_command(address.extra)}"
-            ) from missing
+        self._service = open_service(
+            address, EmbedderMissing, attempts=attempts, longest_wait_seconds=longest_wait_seconds,
+            pause_seconds=_PAUSE_SECONDS, clock=clock,
+        )  # fmt: skip
         self._probing = threading.Lock()
         self._dimension: int | None = None
 
@@ -92,7 +83,7 @@ class RemoteEmbedder:
 
     @property
     def problem(self) -> str | None:
-        """Reason why the last request failed, and when the endpoint is asked again; None if it succeeded."""
+        """The failure of the last request, and when the endpoint is asked again; None if it succeeded."""
         return self._service.problem
 
     @property
@@ -110,14 +101,14 @@ class RemoteEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the vectors: the model and the dimension. Raises EmbedderError."""
+        """The model and the dimension: vectors of the same are comparable. Raises EmbedderError."""
         return f"remote:{self._address.model}:{self.dimension}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors float32 (n, dimension), one row a text.
+        """Return unit vectors float32 (n, dimension), one row a text.
 
-        Raises TextRefused where the endpoint refuses these texts, and EmbedderError where it fails or returns another
-        number of vectors, another dimension, NaN, infinity or zeros.
+        Raises TextRefused if the endpoint refuses these texts, and EmbedderError if it fails or returns another number
+        of vectors, another dimension, NaN, infinity or zeros.
         """
         import numpy as np
 
@@ -141,9 +132,7 @@ class RemoteEmbedder:
         return f"RemoteEmbedder({self._address.base_url!r}, {self._address.model!r})"
 
     def _ask(self, texts: list[str]) -> list[_Item]:
-        """The vectors of one request: one for each text, none empty."""
-        from recallite.remote.json_service import CONTENT_REFUSED, EndpointError
-
+        """Return the vectors of one request: one for each text, none empty."""
         body: dict[str, Any] = {"model": self._address.model, "input": texts}
         try:
             answer = self._service.post("/embeddings", body)
@@ -153,14 +142,13 @@ class RemoteEmbedder:
         try:
             items = msgspec.convert(answer, _Answer).data
         except msgspec.ValidationError as reason:
-            raise self._wrong(
-                f"{self._service.clean(repr(answer))}, which is no list of embeddings ({reason})"
-            ) from None
+            quoted = cleaned(repr(answer), self._address)
+            raise self._wrong(f"{quoted}, which is no list of embeddings ({reason})") from None
         if sorted(item.index for item in items) != list(range(len(texts))):
             raise self._wrong(f"{len(items)} vectors for {len(texts)} texts, or not one a text")
         if not all(item.embedding for item in items):
             raise self._wrong("an empty vector")
         return items
 
-    def _wrong(self, what: str) -> EmbedderError:
-        return EmbedderError(f"{self._address} answered {what}: is it an embedding model?")
+    def _wrong(self, answer: str) -> EmbedderError:
+        return EmbedderError(f"{self._address} answered {answer}: is it an embedding model?")

@@ -1,24 +1,21 @@
-"""Models served over HTTP: the language model, and the endpoint, breaker and router that embedders use too."""
+"""Models served over HTTP: the language model, and the service that embedders use too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recallite.remote.model_protocol import LanguageModel as LanguageModel
+
 if TYPE_CHECKING:
     from recallite.remote.language_model import OpenAICompatible as OpenAICompatible
-    from recallite.remote.model_protocol import LanguageModel as LanguageModel
 
 __all__ = ["LanguageModel", "OpenAICompatible"]
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used: a memory without a remote model needs none of them."""
-    if name == "OpenAICompatible":
-        from recallite.remote.language_model import OpenAICompatible
+    """Load the language model when it is first used: a memory without one does not need it."""
+    if name != "OpenAICompatible":
+        raise AttributeError(f"module 'recallite.remote' has no attribute {name!r}")
+    from recallite.remote.language_model import OpenAICompatible
 
-        return OpenAICompatible
-    if name == "LanguageModel":
-        from recallite.remote.model_protocol import LanguageModel
-
-        return LanguageModel
-    raise AttributeError(f"module 'recallite.remote' has no attribute {name!r}")
+    return OpenAICompatible

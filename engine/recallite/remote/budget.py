@@ -33,19 +33,18 @@ class Budget:
         self.tokens = 0
 
     def take_call(self) -> None:
-        """Count one request. Raises LanguageModelError where the budget is spent."""
+        """Count one request. Raises LanguageModelError if the budget is spent."""
         with self._lock:
             now = time.monotonic()
             if self._per_seconds is not None and now - self._began >= self._per_seconds:
                 self._began, self.calls, self.tokens = now, 0, 0
-            for used, most, what in (
-                (self.calls, self._most_calls, "calls"), (self.tokens, self._most_tokens, "tokens"),
-            ):  # fmt: skip
+            limits = (self.calls, self._most_calls, "calls"), (self.tokens, self._most_tokens, "tokens")
+            for used, most, unit in limits:
                 if most is not None and used >= most:
                     span = "" if self._per_seconds is None else f" in {self._per_seconds:g} s"
                     raise LanguageModelError(
-                        f"the language model's budget of {most:,} {what}{span} is spent ({used:,} used): "
-                        f"wait, or raise most_{what}"
+                        f"the language model's budget of {most:,} {unit}{span} is spent ({used:,} used): "
+                        f"wait, or raise most_{unit}"
                     )
             self.calls += 1
 

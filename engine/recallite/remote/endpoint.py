@@ -1,4 +1,4 @@
-"""A JSON endpoint over HTTP, with timeouts and error messages that never contain the key."""
+"""HTTP requests to an endpoint with OpenAI's protocol, with timeouts and error messages that never contain the key."""
 
 from __future__ import annotations
 
@@ -13,112 +13,120 @@ import msgspec
 
 from recallite.errors import InvalidInput
 from recallite.model.model_address import ModelAddress
-from recallite.remote.json_service import EndpointError, Service
+from recallite.remote.json_service import EndpointError, cleaned
 
 MOST_BYTES = 256 * 1024 * 1024
-_KEPT_HEADERS = ("Content-Type", "Retry-After", "Location")
+_TIMED_OUT = 408
 _TOO_MANY = 429
-_REFUSED_KEY = (401, 403)
-_NOT_THERE = 404
 _NOT_IMPLEMENTED = 501
+_ADVICE = {
+    401: ": the key is missing or not valid there",
+    403: ": the key is missing or not valid there",
+    404: ": is the base URL right (it usually ends in /v1), and is {model} served there?",
+}
 
 
-class Endpoint(Service):
-    """A `Service` with OpenAI's protocol at one base URL; connections are reused."""
+class HttpSender:
+    """Sends requests of a `Service` to one base URL; connections are reused."""
 
-    def __init__(self, address: ModelAddress, **options: Any) -> None:
-        super().__init__(address, **options)
+    def __init__(self, address: ModelAddress) -> None:
+        self._address = address
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if address.api_key is not None:
             headers["Authorization"] = f"Bearer {address.api_key}"
         # Redirects are not followed: the key is meant for this host only.
-        self._client = httpx2.Client(timeout=self._timeout_seconds, headers=headers, follow_redirects=False)
+        self._client = httpx2.Client(timeout=address.timeout_seconds, headers=headers, follow_redirects=False)
         weakref.finalize(self, self._client.close)
 
-    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Post a body and return the JSON object of the answer."""
+        url = f"{self._address.base_url}{path}"
         try:
             content = msgspec.json.encode(body)
         except (TypeError, ValueError, RecursionError) as reason:
-            raise InvalidInput(f"what was to be sent cannot be written as JSON: {reason}") from None
-        url = f"{self._address.base_url}{path}"
+            raise InvalidInput(f"the request cannot be written as JSON: {reason}") from None
         try:
-            response = self._answer(url, content)
+            response, data = self._exchange(url, content)
         except httpx2.TimeoutException as reason:
-            raise EndpointError(f"{url} gave no answer within {self._timeout_seconds:g} s", passing=True) from reason
+            seconds = self._address.timeout_seconds
+            raise EndpointError(f"{url} gave no answer within {seconds:g} s", passing=True) from reason
         except httpx2.TransportError as reason:
-            raise EndpointError(
-                f"{url} could not be reached ({type(reason).__name__}: {self.clean(str(reason))}): is it running, "
-                "and is the base URL right?",
-                passing=True,
-            ) from reason
+            fault = f"{type(reason).__name__}: {self._cleaned(str(reason))}"
+            message = f"{url} could not be reached ({fault}): is it running, and is the base URL right?"
+            raise EndpointError(message, passing=True) from reason
         except (httpx2.HTTPError, httpx2.InvalidURL) as reason:
-            raise EndpointError(f"{url} gave no usable answer: {self.clean(str(reason))}") from reason
+            raise EndpointError(f"{url} gave no usable answer: {self._cleaned(str(reason))}") from reason
+        answer = _decoded(data)
         if not response.is_success:
-            raise self._refused(url, response)
-        try:
-            answer = msgspec.json.decode(response.content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            answer = None
+            raise self._refusal(url, response, _message_of(answer) or _text(data) or response.reason_phrase)
         if not isinstance(answer, dict):
-            kind = response.headers.get("Content-Type", "no content type")
+            kind = self._cleaned(response.headers.get("Content-Type", "no content type"))
             raise EndpointError(
-                f"{url} answered {self.clean(response.text)} ({self.clean(kind)}) instead of a JSON object: is the "
-                "base URL that of an OpenAI-compatible endpoint? It usually ends in /v1"
+                f"{url} answered {self._cleaned(_text(data))} ({kind}) instead of a JSON object: is the base URL that "
+                "of an OpenAI-compatible endpoint? It usually ends in /v1"
             )
         return answer
 
-    def _answer(self, url: str, content: bytes) -> httpx2.Response:
-        """The whole response. The client's timeout restarts with every chunk and would not bound a slow response."""
-        deadline = time.monotonic() + self._timeout_seconds
+    def _exchange(self, url: str, content: bytes) -> tuple[httpx2.Response, bytes]:
+        """Return the response with its body. The client's timeout restarts with every chunk and bounds no slow body."""
+        deadline = time.monotonic() + self._address.timeout_seconds
         body = bytearray()
         with self._client.stream("POST", url, content=content) as response:
-            for piece in response.iter_bytes():
-                body += piece
+            for chunk in response.iter_bytes():
+                body += chunk
                 if len(body) > MOST_BYTES:
                     raise EndpointError(f"{url} answered more than {MOST_BYTES:,} bytes: is it the right endpoint?")
                 if time.monotonic() > deadline:
                     raise httpx2.ReadTimeout("the answer went on for too long")
-            headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
-            return httpx2.Response(response.status_code, headers=headers, content=bytes(body))
+        return response, bytes(body)
 
-    def _refused(self, url: str, response: httpx2.Response) -> EndpointError:
+    def _refusal(self, url: str, response: httpx2.Response, reason: str) -> EndpointError:
         status = response.status_code
-        message = f"{url} answered {status}: {self.clean(_said(response))}"
-        if status in _REFUSED_KEY:
-            message += ": the key is missing or not valid there"
-        elif status == _NOT_THERE:
-            message += f": is the base URL right (it usually ends in /v1), and is {self._address.model} served there?"
-        elif response.is_redirect:
-            message += ": redirects are not followed; give the base URL that it leads to"
-        if status != _TOO_MANY and (status < 500 or status == _NOT_IMPLEMENTED):
-            return EndpointError(message, status=status)
-        wait = retry_after(response.headers.get("Retry-After"))
-        if wait is not None and wait > self._longest_wait_seconds:
-            message += f": it asks to wait {wait:,.0f} s, longer than {self._longest_wait_seconds:g} s"
-        return EndpointError(message, status=status, passing=True, wait_seconds=wait)
+        advice = _ADVICE.get(status, "").format(model=self._address.model)
+        if response.is_redirect:
+            advice = ": redirects are not followed; give the base URL that it leads to"
+        message = f"{url} answered {status}: {self._cleaned(reason)}{advice}"
+        return failure_of(message, status, response.headers.get("Retry-After"))
+
+    def _cleaned(self, text: str) -> str:
+        return cleaned(text, self._address)
 
 
-def _said(response: httpx2.Response) -> str:
-    """The error message in a response, in any of the usual fields, else the whole body."""
+def failure_of(message: str, status: int | None, retry_after: str | None) -> EndpointError:
+    """Return the error for a status, None if there was no response; 408, 429 and 5xx may pass."""
+    passing = status in (None, _TIMED_OUT, _TOO_MANY) or (status >= 500 and status != _NOT_IMPLEMENTED)
+    wait_seconds = _seconds(retry_after) if passing else None
+    return EndpointError(message, status=status, passing=passing, wait_seconds=wait_seconds)
+
+
+def _decoded(data: bytes) -> Any:
     try:
-        body = msgspec.json.decode(response.content)
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return response.text or response.reason_phrase
+        return None
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _message_of(answer: object) -> str | None:
+    """Return the error message of a JSON answer, in any of the usual fields; None if there is none."""
     for name in ("error", "message", "detail"):
-        if isinstance(body, dict) and body.get(name):
-            body = body[name]
-    return body if isinstance(body, str) else response.text
+        if isinstance(answer, dict) and answer.get(name):
+            answer = answer[name]
+    return answer if isinstance(answer, str) else None
 
 
-def retry_after(value: str | None) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110, 10.2.3): a number or a date; None for neither."""
-    if value is None:
+def _seconds(retry_after: str | None) -> float | None:
+    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3): a number or a date; None for neither."""
+    if retry_after is None:
         return None
     try:
-        seconds = float(value)
+        seconds = float(retry_after)
     except ValueError:
         try:
-            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+            seconds = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):
             return None
     return max(seconds, 0.0) if seconds == seconds else None

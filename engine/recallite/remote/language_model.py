@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
 
-from recallite.errors import EmbedderMissing, InvalidInput, LanguageModelError
+from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.checks import check_count, check_finite
 from recallite.model.environment import language_model_address
-from recallite.model.model_address import ModelAddress, require
+from recallite.model.model_address import ModelAddress
 from recallite.remote.budget import Budget
-from recallite.system.extras import install_command
+from recallite.remote.json_service import EndpointError, cleaned, open_service
 from recallite.system.messages import shown
 
 _CHARS_PER_TOKEN = 4
@@ -55,13 +56,13 @@ class OpenAICompatible:
     Missing arguments are read from RECALLITE_LLM_BASE_URL, RECALLITE_LLM_MODEL and RECALLITE_LLM_API_KEY. The name of a
     model reached through litellm includes its provider, as "gemini/gemini-2.0-flash"; it needs the extra `providers`.
 
-    - timeout_seconds: for one attempt; attempts: how often a request is tried that the endpoint could not serve
-      (unreachable, 429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
+    - timeout_seconds: for one attempt; attempts: the most of a request that the endpoint cannot serve (unreachable,
+      429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
     - most_calls, most_tokens: the budget, for this object's lifetime or per interval of `per_seconds`
     - temperature: sent only if given, since some models accept none
     - address: the model's address, instead of base_url, model and api_key
 
-    Raises InvalidInput for a wrong argument and LanguageModelError where the extra `llm` is not installed.
+    Raises InvalidInput for a wrong argument and LanguageModelError if the extra `llm` is not installed.
     """
 
     def __init__(
@@ -91,23 +92,10 @@ class OpenAICompatible:
         self._address = structs.replace(address, timeout_seconds=timeout_seconds)
         self._temperature = temperature
         self._budget = Budget(most_calls, most_tokens, per_seconds)
-        options = {
-            "timeout_seconds": timeout_seconds,
-            "attempts": check_count(attempts, "attempts"),
-            "longest_wait_seconds": check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
-        }
-        try:
-            require(address)
-            from recallite.remote.json_service import service_at
-
-            self._service = service_at(self._address, **options)
-        except EmbedderMissing as missing:
-            raise LanguageModelError(str(missing)) from None
-        except ImportError as missing:
-            raise LanguageModelError(
-                f"a language model over HTTP needs {missing.name}: {install_command(address.extra)}"
-            ) from missing
-        # What the endpoint has been found to accept.
+        self._service = open_service(
+            self._address, LanguageModelError, attempts=attempts, longest_wait_seconds=longest_wait_seconds
+        )
+        # The form that the endpoint accepts, as far as it is known.
         self._takes_schema = True
         self._limit_name = "max_tokens"
 
@@ -118,10 +106,10 @@ class OpenAICompatible:
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
     ) -> str:
-        """The answer's text; with `schema`, JSON, by structured output where the endpoint supports it, else by prompt.
+        """Return the answer's text; with `schema`, JSON, by structured output if the endpoint has it, else by prompt.
 
-        Raises LanguageModelError where there is no answer, it is empty or cut at `max_tokens`, or not JSON although a
-        schema was given, and where the budget is spent.
+        Raises LanguageModelError if there is no answer, if it is empty or cut at `max_tokens`, or not JSON although a
+        schema was given, and if the budget is spent.
         """
         body: dict[str, Any] = {"model": self._address.model, "messages": _checked(messages)}
         if self._temperature is not None:
@@ -131,7 +119,7 @@ class OpenAICompatible:
         return self._text(completion, as_json=schema is not None)
 
     def variant(self, *, model: str | None = None, temperature: float | None = None) -> OpenAICompatible:
-        """Another model at the same endpoint and budget; `temperature` applies only where this one has none."""
+        """Return another model at the same endpoint and budget; `temperature` applies only if this one has none."""
         other = copy(self)
         if model is not None:
             other._address = structs.replace(self._address, model=model)
@@ -143,9 +131,7 @@ class OpenAICompatible:
         return f"OpenAICompatible({self._address.base_url!r}, {self._address.model!r})"
 
     def _ask(self, body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None) -> _Completion:
-        """The completion; the request is repeated in another form where the endpoint refuses a parameter."""
-        from recallite.remote.json_service import EndpointError
-
+        """Return the completion; repeat the request in another form if the endpoint refuses a parameter."""
         takes_schema, limit_name = self._takes_schema, self._limit_name
         while True:
             sent = _request(body, schema, limit, takes_schema=takes_schema, limit_name=limit_name)
@@ -171,61 +157,54 @@ class OpenAICompatible:
         try:
             completion = msgspec.convert(answer, _Completion)
         except msgspec.ValidationError as reason:
-            raise LanguageModelError(
-                f"{self._address} answered {self._service.clean(repr(answer))}, which is no chat completion ({reason})"
-            ) from None
+            raise self._failure(f"answered {{}}, which is no chat completion ({reason})", repr(answer)) from None
         tokens = None if completion.usage is None else completion.usage.total_tokens
         if tokens is None:
-            said = "".join(choice.message.content or "" for choice in completion.choices)
-            asked = "".join(message["content"] for message in sent["messages"])
-            tokens = (len(asked) + len(said)) // _CHARS_PER_TOKEN + 1
+            texts = [*(message["content"] for message in sent["messages"])]
+            texts += [choice.message.content or "" for choice in completion.choices]
+            tokens = sum(map(len, texts)) // _CHARS_PER_TOKEN + 1
         self._budget.add_tokens(tokens)
         return completion
 
     def _text(self, completion: _Completion, *, as_json: bool) -> str:
-        where = f"{self._address}"
         if not completion.choices:
-            raise LanguageModelError(f"{where} answered without a choice: ask again, or another model")
+            raise self._failure("answered without a choice: ask again, or another model")
         choice = completion.choices[0]
         if choice.finish_reason == "length":
-            raise LanguageModelError(f"{where} was cut off in its answer: raise max_tokens, or ask for less")
+            raise self._failure("was cut off in its answer: raise max_tokens, or ask for less")
         if choice.message.refusal or choice.finish_reason == "content_filter":
-            raise LanguageModelError(
-                f"{where} refused to answer: {self._service.clean(choice.message.refusal or 'filtered')}"
-            )
+            raise self._failure("refused to answer: {}", choice.message.refusal or "filtered")
         text = _THOUGHT.sub("", choice.message.content or "", count=1).strip()
         if not text:
-            raise LanguageModelError(f"{where} gave an empty answer: ask again, or another model")
-        return self._json(text, where) if as_json else text
+            raise self._failure("gave an empty answer: ask again, or another model")
+        if not as_json:
+            return text
+        for candidate in (text, *_FENCED.findall(text)):
+            with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                msgspec.json.decode(candidate)
+                return str(candidate).strip()
+        raise self._failure("answered {}, which is no JSON: ask again, or another model", text)
 
-    def _json(self, text: str, where: str) -> str:
-        forms: list[str] = [text, *_FENCED.findall(text)]
-        for form in forms:
-            try:
-                msgspec.json.decode(form)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                continue
-            return form.strip()
-        raise LanguageModelError(
-            f"{where} answered {self._service.clean(text)}, which is no JSON: ask again, or another model"
-        )
+    def _failure(self, message: str, quoted: str = "") -> LanguageModelError:
+        """Return the error of the model, with a text of its own in place of {}."""
+        return LanguageModelError(f"{self._address} {message}".replace("{}", cleaned(quoted, self._address)))
 
 
 def _request(
     body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None, *, takes_schema: bool, limit_name: str
 ) -> dict[str, Any]:
-    """The request in the form that the endpoint accepts."""
+    """Return the request in the form that the endpoint accepts."""
     sent = dict(body)
     if limit is not None:
         sent[limit_name] = limit
     if schema is None:
         return sent
     if takes_schema:
-        named = {"name": "answer", "schema": dict(schema), "strict": True}
-        sent["response_format"] = {"type": "json_schema", "json_schema": named}
+        json_schema = {"name": "answer", "schema": dict(schema), "strict": True}
+        sent["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     else:
-        asked = {"role": "system", "content": _WITH_SCHEMA + msgspec.json.encode(dict(schema)).decode()}
-        sent["messages"] = [asked, *body["messages"]]
+        instruction = {"role": "system", "content": _WITH_SCHEMA + msgspec.json.encode(dict(schema)).decode()}
+        sent["messages"] = [instruction, *body["messages"]]
     return sent
 
 

@@ -16,9 +16,9 @@ class LanguageModel(Protocol):
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
     ) -> str:
-        """The answer's text to messages of {"role", "content"}; JSON that fits `schema`, a JSON schema, where given.
+        """Return the answer's text to messages of {"role", "content"}; JSON that fits a JSON schema, if one is given.
 
-        Raises LanguageModelError where there is no answer; the caller then continues without a model. May be called
-        from many threads.
+        Raises LanguageModelError if there is no answer; the caller then continues without a model. May be called from
+        many threads.
         """
         ...

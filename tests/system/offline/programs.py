@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recallite import AsyncMemory, Memory, Settings, Workspace
 from recallite.model.model_address import address_of
-from recallite.remote.json_service import EndpointError, service_at
+from recallite.remote.json_service import EndpointError, open_service
 from recallite.review.map.layout import LEAST_FOR_UMAP
 from recallite.review.map.memory_map import MemoryMap
 
@@ -65,9 +65,9 @@ def routing() -> None:
     """Models of providers, served on this machine; none of the answers says how many tokens it has."""
     Path(".env").write_text("RECALLITE_FROM_ENV_FILE=1\n")
     for model in ("groq/llama-3-8b-8192", "groq/llama-2-7b", "anthropic/claude-3-haiku", "cohere/command-r"):
-        address = address_of(model, api_base=os.environ["RECALLITE_LLM_BASE_URL"], api_key="secret")
+        address = address_of(model, api_base=os.environ["RECALLITE_LLM_BASE_URL"], api_key="secret", timeout_seconds=60)
         assert address is not None
-        service = service_at(address, timeout_seconds=60, attempts=1, longest_wait_seconds=0)
+        service = open_service(address, ImportError, attempts=1, longest_wait_seconds=0)
         # The answer is one of OpenAI's form: of other providers it is an error after the request.
         with suppress(EndpointError):
             service.post("/chat/completions", {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9})

@@ -345,7 +345,7 @@ def test_wrong_messages_are_refused_unsent(server, model, messages):
 
 
 def test_what_json_cannot_say_is_refused_unsent(server, model):
-    with pytest.raises(InvalidInput, match="cannot be written as JSON"):
+    with pytest.raises(InvalidInput, match="the request cannot be written as JSON"):
         model.complete([{"role": "user", "content": "\ud800"}])
     assert server.asked == []
 
