@@ -88,21 +88,17 @@ class Tier(Service, Generic[Item]):
 
     def _new(self, agent: str | None, text: str, values: Mapping[str, Any], fields: RecordFields) -> NewRecord:
         """Return a record of an agent with the values of the tier's fields, which are checked, and of all others."""
-        metadata = checks.check_metadata(fields.pop("metadata", None))
+        arguments: dict[str, Any] = {**fields}
+        metadata = checks.check_metadata(arguments.pop("metadata", None))
         for name in values:
             if name in metadata:
                 raise InvalidInput(f"metadata has the key {name!r}, which is an argument of its own: give {name}=...")
         checked = {name: self._checks[name](value, name) for name, value in values.items()}
-        stored = {name: value for name, value in checked.items() if value is not None}
-        return NewRecord(
-            text=text,
-            kind=self._kind,
-            scope="/" if agent is None else AGENT_SCOPES + checks.check_agent(agent),
-            metadata={**stored, **metadata},
-            tags=checks.check_tags(fields.pop("tags", ())),
-            supersedes=check_ids(fields.pop("supersedes", None), "supersedes"),
-            **fields,
-        )
+        arguments["metadata"] = {**{name: value for name, value in checked.items() if value is not None}, **metadata}
+        arguments["tags"] = checks.check_tags(arguments.get("tags", ()))
+        arguments["supersedes"] = check_ids(arguments.get("supersedes"), "supersedes")
+        scope = "/" if agent is None else AGENT_SCOPES + checks.check_agent(agent)
+        return NewRecord(text=text, kind=self._kind, scope=scope, **arguments)
 
 
 class RecordTier(Tier[Record]):

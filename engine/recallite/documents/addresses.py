@@ -1,4 +1,4 @@
-"""Which network addresses a document may be fetched from: public ones, but no metadata service of a cloud."""
+"""Network addresses from which a document may be fetched: public ones, but no metadata service of a cloud."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _METADATA = frozenset(
 def is_public(address: str) -> bool:
     """Whether an address, as a resolver returns it, is public.
 
-    That is: not private, loopback, link-local, shared, multicast, reserved, for documentation or unspecified. IPv4
-    addresses embedded in IPv6 (mapped, compatible, 6to4, Teredo, ISATAP, NAT64) must be public too.
+    Not public are private, loopback, link-local, shared, multicast, reserved, documentation and unspecified addresses.
+    IPv4 addresses embedded in IPv6 (mapped, compatible, 6to4, Teredo, ISATAP, NAT64) must be public too.
     """
-    return all(_is_public(held) for held in _held(_parsed(address)))
+    return all(map(_is_public, _embedded(_parsed(address))))
 
 
 def is_metadata(address: str) -> bool:
-    """Whether an address is, or embeds, that of a cloud's metadata service. It is refused always."""
-    return not _METADATA.isdisjoint(_held(_parsed(address)))
+    """Whether an address is, or embeds, that of a cloud's metadata service. It is always refused."""
+    return not _METADATA.isdisjoint(_embedded(_parsed(address)))
 
 
 def _parsed(address: str) -> IPv4Address | IPv6Address:
@@ -55,8 +55,8 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     )
 
 
-def _held(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The addresses embedded in this one, else the address itself."""
+def _embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """Return the addresses embedded in this one, else the address itself."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

@@ -28,7 +28,7 @@ _TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
-    """The metadata and title that a document states, front matter included.
+    """Return the metadata and title that a document states, front matter included.
 
     Values longer than 65,536 bytes as JSON are left out.
     """
@@ -40,26 +40,26 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         title = None if heading is None else heading[1].strip().rstrip("#" + string.whitespace) or None
         if isinstance(stated, str) and stated.strip():
             title = stated
-    kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
-    return kept, None if title is None else short_name(title)
+    short = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
+    return short, None if title is None else short_name(title)
 
 
 def cut(
     loaded: Loaded, embedder: EmbedderHandle, *, title: str | None, path: str, metadata: Mapping[str, Any]
 ) -> list[NewChunk]:
-    """The chunks of a document; raises EmbedderError where its tokens cannot be counted."""
+    """Return the chunks of a document; raises EmbedderError if its tokens cannot be counted."""
     text = loaded.text
     pages = loaded.pages or []
     if loaded.markdown:
         begin = front_matter(text)[1] if loaded.exact else 0
-        found = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
+        pieces = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
-        found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
     shared = repeated(metadata)
     chunks = []
-    for chunk in found:
+    for chunk in pieces:
         headings = [short_name(heading) for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:
@@ -77,13 +77,13 @@ def cut(
 
 
 def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the document's metadata that each chunk carries for filters: short values, the last given first."""
-    # The caller's values come last and take precedence where not all fit.
-    own = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
-    return short_values(dict(reversed(own)))
+    """Return the part of the document's metadata that each chunk carries for filters: short values, the last first."""
+    # The caller's values come last and take precedence if not all fit.
+    items = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
+    return short_values(dict(reversed(items)))
 
 
 def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """A stored chunk's metadata with others that it has of its document, and the path at which that is now."""
+    """Return a stored chunk's metadata with other values of its document and its present path."""
     place = {name: stored[name] for name in PLACE_KEYS if name in stored}
     return {**shared, **place, "path": path}

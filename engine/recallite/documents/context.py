@@ -25,27 +25,27 @@ class _Passage(NamedTuple):
 
 
 def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], list[int]]) -> str:
-    """The passages of as many hits as fit, best first; "" where none fits.
+    """Return the passages of as many hits as fit, best first; "" if none fits.
 
     Chunks of a document that overlap or follow each other form one passage, in document order, ranked by its best hit.
-    Where the best hit alone exceeds the budget, the part with most of the query's words is shown.
+    If the best hit alone exceeds the budget, the part with most of the query's words is shown.
     """
     if not hits:
         return ""
     head, *costs = count_tokens([_HEAD, *(_block(_Passage(hit, hit, hit.text)) for hit in hits)])
     if head + costs[0] > budget_tokens:
         return _shortened(hits[0], hits.query, budget_tokens, count_tokens)
-    chosen, left = [], budget_tokens - head
+    fitting, left = [], budget_tokens - head
     for hit, cost in zip(hits, costs, strict=True):
         if cost <= left:
-            chosen.append(hit)
+            fitting.append(hit)
             left -= cost
     # The whole may have more tokens than its parts together: the last passages are dropped until it fits.
-    while chosen:
-        text = _text(chosen)
+    while fitting:
+        text = _text(fitting)
         if count_tokens([text])[0] <= budget_tokens:
             return text
-        chosen.pop()
+        fitting.pop()
     return _shortened(hits[0], hits.query, budget_tokens, count_tokens)
 
 
@@ -53,17 +53,17 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
     words = {word for word in re.findall(r"\w+", query.casefold()) if len(word) > _SHORT_WORD}
     begins = [0, *(match.end() for match in _SENTENCE_END.finditer(hit.text))]
 
-    def held(begin: int) -> tuple[int, int]:
-        """How many of the words follow, and how many of them soon."""
+    def matches(begin: int) -> tuple[int, int]:
+        """Return the number of the words that follow, and of those that follow soon."""
         part = hit.text[begin : begin + _WINDOW_CHARS].casefold()
         return sum(word in part for word in words), sum(word in part[:_SOON_CHARS] for word in words)
 
-    begin = max(begins, key=held)
+    begin = max(begins, key=matches)
     length = len(hit.text) - begin
     while length > 1:
-        said = ("… " if begin else "") + hit.text[begin : begin + length].rstrip()
-        shown = said + (" …" if begin + length < len(hit.text) else "")
-        text = _HEAD + _block(_Passage(hit, hit, shown))
+        part = ("… " if begin else "") + hit.text[begin : begin + length].rstrip()
+        part += " …" if begin + length < len(hit.text) else ""
+        text = _HEAD + _block(_Passage(hit, hit, part))
         if count_tokens([text])[0] <= budget_tokens:
             return text
         length = int(length * _NARROW)
@@ -74,11 +74,11 @@ def _text(hits: Sequence[Hit]) -> str:
     by_document: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
         by_document.setdefault((hit.scope, "" if hit.source is None else hit.source.id), []).append(hit)
-    return _HEAD + "".join(_block(passage) for held in by_document.values() for passage in _passages(held))
+    return _HEAD + "".join(_block(passage) for chunks in by_document.values() for passage in _passages(chunks))
 
 
 def _passages(hits: Sequence[Hit]) -> list[_Passage]:
-    """Chunks of one document in its order, adjacent ones joined."""
+    """Return chunks of one document in its order, adjacent ones joined."""
     passages: list[_Passage] = []
     for hit in sorted(hits, key=_span):
         before = passages[-1] if passages else None
@@ -100,17 +100,17 @@ def _follows(before: Hit, after: Hit) -> bool:
 
 
 def _block(passage: _Passage) -> str:
-    """A heading with the source of the passage, and the passage, every line of it quoted.
+    """Return a heading with the source of the passage, and the passage, every line of it quoted.
 
     A quoted line can neither end the quotation nor be read as a heading or an instruction; invisible characters are
     escaped.
     """
     metadata = passage.first.metadata
     title = [str(metadata["title"])] if "title" in metadata else []
-    said = " > ".join(dict.fromkeys([*title, *map(str, metadata.get("headings", ()))]))
+    heading = " > ".join(dict.fromkeys([*title, *map(str, metadata.get("headings", ()))]))
     lines = [_one_line(line) for line in passage.text.expandtabs(4).splitlines()]
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
-    return f"\n## {_one_line(f'{said} ({_place(passage)})').strip()}\n\n{quoted}\n"
+    return f"\n## {_one_line(f'{heading} ({_place(passage)})').strip()}\n\n{quoted}\n"
 
 
 def _place(passage: _Passage) -> str:
@@ -128,11 +128,11 @@ def _place(passage: _Passage) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A text on one line, with invisible characters and those that change its direction escaped."""
+    """Return a text on one line, with invisible characters and those that change its direction escaped."""
     return visible(" ".join(text.splitlines()))
 
 
 def _span(hit: Hit) -> tuple[int, int]:
-    """Where a chunk begins and ends in its document; -1 where that is unknown."""
+    """Return the begin and end of a chunk in its document; -1 if they are unknown."""
     chars = hit.metadata.get("chars")
     return (chars[0], chars[1]) if isinstance(chars, list) and len(chars) == 2 else (-1, -1)

@@ -51,7 +51,7 @@ _PDF_WITHIN = 1024
 
 
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
-    """The format of a document; `media_type` is what a server declared.
+    """Return the format of a document; `media_type` is the one that a server declared.
 
     Raises DocumentUnreadable for an unsupported format, and says what it looks like.
     """
@@ -66,9 +66,9 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise DocumentEncrypted("it is an encrypted Office document: save it without a password")
         raise DocumentUnreadable("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
-    for magic, what in _FOREIGN:
+    for magic, kind in _FOREIGN:
         if data.startswith(magic):
-            raise DocumentUnreadable(f"it looks like {what}; PDF, DOCX, HTML, Markdown and text are read")
+            raise DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):

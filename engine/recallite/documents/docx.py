@@ -29,7 +29,7 @@ _FLAG_ENCRYPTED = 1
 
 
 def load_docx(data: bytes, limits: Limits) -> Loaded:
-    """A Word document as Markdown; raises DocumentUnreadable, DocumentEncrypted and DocumentTooLarge."""
+    """Return a Word document as Markdown; raises DocumentUnreadable, DocumentEncrypted and DocumentTooLarge."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive, limits)

@@ -29,7 +29,7 @@ _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/pl
 
 
 class Fetched(Struct, frozen=True):
-    """What a server sent: the bytes, the final URL, and the declared media type and charset."""
+    """An answer: the bytes, the final URL, and the declared media type and charset."""
 
     data: bytes
     url: str
@@ -38,7 +38,7 @@ class Fetched(Struct, frozen=True):
 
 
 class _Budget:
-    """What a fetch may still take, redirects included: time, and bytes of headers, framing and body."""
+    """The time, and bytes of headers, framing and body, that a fetch may still take, redirects included."""
 
     def __init__(self, limits: Limits) -> None:
         self._deadline = time.monotonic() + limits.seconds
@@ -46,7 +46,7 @@ class _Budget:
         self._bytes = 0
 
     def seconds(self) -> float:
-        """The time that is left; TimeoutError where there is none."""
+        """Return the seconds that are left; TimeoutError if there are none."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -70,7 +70,7 @@ class _Stream(httpcore2.NetworkStream):
         self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """At most this many bytes, as soon as there are any."""
+        """Return at most this many bytes, as soon as there are any."""
         data = self._stream.read(max_bytes, self._budget.seconds())
         self._budget.received(len(data))
         return data
@@ -108,7 +108,7 @@ class _Network(httpcore2.NetworkBackend):
         self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:  # fmt: skip
-        """A connection to the first allowed address of the host that answers."""
+        """Connect to the first allowed address of the host that answers."""
         addresses = _resolved(host, port, self._budget)
         if any(map(is_metadata, addresses)):
             raise DocumentRefused(
@@ -132,7 +132,7 @@ class _Network(httpcore2.NetworkBackend):
 
 
 def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
-    """The addresses of a host, resolved in a thread because a resolver has no timeout."""
+    """Return the addresses of a host, resolved in a thread because a resolver has no timeout."""
     answered: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def resolve() -> None:
@@ -144,18 +144,18 @@ def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
 
     threading.Thread(target=resolve, daemon=True).start()
     try:
-        found = answered.get(timeout=budget.seconds())
+        addresses = answered.get(timeout=budget.seconds())
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(found, (OSError, UnicodeError, OverflowError)):  # an invalid label or port
-        raise httpcore2.ConnectError(f"the name {shown(host)} cannot be resolved: {found}") from found
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(addresses, (OSError, UnicodeError, OverflowError)):  # an invalid label or port
+        raise httpcore2.ConnectError(f"the name {shown(host)} cannot be resolved: {addresses}") from addresses
+    if isinstance(addresses, Exception):
+        raise addresses
+    return addresses
 
 
 def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) -> Fetched:
-    """The document at an http(s) URL, after at most five redirects, each checked like the URL itself.
+    """Fetch the document at an http(s) URL, after at most five redirects, each checked like the URL itself.
 
     The time limit covers everything: names, connections, headers and body. Proxies of the environment are not used.
 
@@ -195,7 +195,7 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
 
 
 def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fetched | str:
-    """The document, or the target of a redirect."""
+    """Return the document, or the target of a redirect."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": url.netloc.decode("ascii"),
         "User-Agent": f"recallite/{__version__}",

@@ -32,7 +32,7 @@ class FoundFile(NamedTuple):
 
 
 def find_file(path: Path, root: Path | None) -> FoundFile | Path:
-    """A file, or the real path of a folder, at `path`; with `root` it must be in that folder, links aside."""
+    """Return the file, or the real path of a folder, at `path`; with `root` it must be in that folder, links aside."""
     try:
         if root is not None:
             base = Path(os.path.realpath(root, strict=True))
@@ -56,13 +56,13 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
 
 
 def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
-    """The bytes of a file, all of one version of it, and its stamp. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the bytes of one version of a file, and its stamp. Raises DocumentUnreadable and DocumentTooLarge."""
 
-    def check(held: os.stat_result) -> None:
-        if not stat.S_ISREG(held.st_mode):
-            raise DocumentUnreadable(f"it is {kind_of(held.st_mode)}, not a file")
-        if held.st_size > max_bytes:
-            raise DocumentTooLarge(f"it has {held.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
+    def check(status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise DocumentUnreadable(f"it is {kind_of(status.st_mode)}, not a file")
+        if status.st_size > max_bytes:
+            raise DocumentTooLarge(f"it has {status.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
 
     try:
         read = read_steady(file.root, file.inner, check)
@@ -74,7 +74,7 @@ def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
 
 
 class Walk:
-    """A walk through a folder. Iterating yields its files in order; what is left out is added to `skipped`.
+    """A walk through a folder. Iterating yields its files in order; files that are left out are added to `skipped`.
 
     `include` and `exclude` are .gitignore patterns of paths below the folder. Without `include`, files with the
     extension of a document are taken. Raises InvalidInput for an invalid pattern.
@@ -99,7 +99,7 @@ class Walk:
         yield from self._enter(folder, "", "", ())
 
     def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """The files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
+        """Yield the files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
         with closing(folder):
             try:
                 entries = folder.entries()
@@ -143,7 +143,7 @@ class Walk:
             yield from self._enter(inner, path, below, (*above, below))
 
     def _opened(self, below: str) -> Folder:
-        """A folder opened at its real path step by step, so that no link is followed on the way."""
+        """Open a folder at its real path step by step, so that no link is followed on the way."""
         folder = open_folder(self._root)
         for name in below.split("/"):
             with closing(folder):
@@ -151,7 +151,7 @@ class Walk:
         return folder
 
     def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """The target of a symbolic link, where links are followed and the target is in the folder."""
+        """Yield the target of a symbolic link, if links are followed and the target is in the folder."""
         if not self._follow:
             self._skip(
                 path, "it is a symbolic link: those that stay in the folder are followed on request (follow symlinks)"

@@ -35,13 +35,13 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _NO_CELL = frozenset(["table", "ul", "ol", "pre", "blockquote", *_HEADINGS])
 _HIDING_STYLE = re.compile(r"(display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
-# What would be read as Markdown at the beginning of a line.
+# Text that would be read as Markdown at the beginning of a line.
 _MARKUP = re.compile(r"^(?=#{1,6}(?:\s|$)|```|~~~|(?:[-=*_] ?){3,}$)", re.MULTILINE)
 _DEEPEST_INDENT = 40
 
 
 def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded:
-    """The main text of an HTML page; `charset` is the declared one. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the main text of a page; `charset` is the declared one. Raises DocumentUnreadable and DocumentTooLarge."""
     declared = _CHARSET.search(data[:4096])
     text, warnings = decode(data, charset or (declared[1].decode("ascii") if declared else None))
     tree = LexborHTMLParser(text)
@@ -56,20 +56,20 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
 
 
 def markdown_of(html: str, max_chars: int) -> str:
-    """A piece of HTML as Markdown, all of it."""
+    """Return a piece of HTML as Markdown, all of it."""
     body = LexborHTMLParser(html).body
     return "" if body is None else _to_markdown(body, frozenset(), max_chars)
 
 
 def _main_text(tree: Any, max_chars: int) -> str:
-    """The contents of <main> or of the only <article>, else of the body without navigation and the like."""
+    """Return the contents of <main> or of the only <article>, else of the body without navigation and the like."""
     body = tree.body
     if body is None:
         return ""
     articles = tree.css("article")
     main = tree.css_first("main, [role=main]") or (articles[0] if len(articles) == 1 else None)
-    found = _to_markdown(main, _AROUND, max_chars) if main is not None else ""
-    return found or _to_markdown(body, _AROUND, max_chars) or _to_markdown(body, frozenset(), max_chars)
+    text = _to_markdown(main, _AROUND, max_chars) if main is not None else ""
+    return text or _to_markdown(body, _AROUND, max_chars) or _to_markdown(body, frozenset(), max_chars)
 
 
 def _metadata(tree: Any) -> dict[str, Any]:
@@ -106,9 +106,9 @@ class _Writer:
 
     def end_block(self, lead: str = "") -> None:
         """End a paragraph, or a heading with the mark `lead`."""
-        said = "".join(self._inline)
+        inline = "".join(self._inline)
         self._inline.clear()
-        lines = [_BLANKS.sub(" ", line).strip() for line in said.split("\v")]
+        lines = [_BLANKS.sub(" ", line).strip() for line in inline.split("\v")]
         if lead:
             text = " ".join(line for line in lines if line)
         else:
@@ -137,7 +137,7 @@ class _Writer:
         self._mark = None
 
     def end_list(self) -> None:
-        """End a list: what follows is not one of its items."""
+        """End a list: the next block is not one of its items."""
         self._tight = False
 
     def text(self) -> str:
@@ -145,7 +145,7 @@ class _Writer:
 
 
 def _to_markdown(root: Any, drop: frozenset[str], max_chars: int) -> str:
-    """The element `root` as Markdown, without the elements named in `drop`. Raises DocumentTooLarge."""
+    """Return the element `root` as Markdown, without the elements named in `drop`. Raises DocumentTooLarge."""
     writer = _Writer(max_chars)
     # An explicit stack: 20,000 nested elements would exceed the recursion limit.
     stack: list[tuple[Any, bool]] = [(root, False)]
@@ -231,7 +231,7 @@ def _is_hidden(node: Any) -> bool:
 
 
 def _fenced(node: Any) -> str:
-    """A block of code, its text unchanged."""
+    """Return a block of code, its text unchanged."""
     code = (node.text(deep=True) or "").replace("\r\n", "\n").strip("\n")
     inner = node.css_first("code")
     classes = f"{node.attributes.get('class') or ''} {(inner.attributes.get('class') or '') if inner else ''}"
@@ -242,7 +242,7 @@ def _fenced(node: Any) -> str:
 
 
 def _rows(table: Any) -> list[str]:
-    """The rows of a data table as Markdown; none for a table that lays out a page or has no cells."""
+    """Return the rows of a data table as Markdown; none for a table that lays out a page or has no cells."""
     inside = table.traverse()
     next(inside)
     if any(node.tag in _NO_CELL for node in inside):
@@ -268,10 +268,10 @@ def _rows(table: Any) -> list[str]:
 
 
 def _cell(cell: Any) -> str:
-    said = []
+    parts = []
     for node in cell.traverse(include_text=True):
         if node.tag == "-text":
-            said.append(node.text_content or "")
+            parts.append(node.text_content or "")
         elif node.tag in _BLOCKS or node.tag == "br":
-            said.append(" ")
-    return _BLANKS.sub(" ", "".join(said)).strip().replace("|", "\\|")
+            parts.append(" ")
+    return _BLANKS.sub(" ", "".join(parts)).strip().replace("|", "\\|")

@@ -62,7 +62,7 @@ class _Item(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The bytes of a document, and what else is known about it."""
+    """The bytes of a document, and the facts known about it."""
 
     data: bytes
     name: str
@@ -111,7 +111,7 @@ class Ingest:
         return [self._results[item.source] for item in items if item.source in self._results]
 
     def _items(self, sources: Iterable[object]) -> Iterator[_Item]:
-        """The documents that the sources name, those of folders included."""
+        """Yield the documents that the sources name, those of folders included."""
         for source in sources:
             try:
                 yield from self._named(source)
@@ -138,16 +138,16 @@ class Ingest:
 
     def _at_path(self, path: Path) -> Iterator[_Item]:
         options = self._options
-        found = find_file(path, options.root)
-        if isinstance(found, FoundFile):
-            yield _Item(check_name(options.name or found.source, "source"), found.inner, file=found)
+        target = find_file(path, options.root)
+        if isinstance(target, FoundFile):
+            yield _Item(check_name(options.name or target.source, "source"), target.inner, file=target)
             return
         if options.name is not None or options.title is not None:
             raise InvalidInput(f"name and title are for one document, and {path} is a folder")
         self._alone = False
-        self._folders.append(found.as_posix().rstrip("/") + "/")
+        self._folders.append(target.as_posix().rstrip("/") + "/")
         walk = Walk(
-            found, options.include, options.exclude,
+            target, options.include, options.exclude,
             recursive=options.recursive, follow_symlinks=options.follow_symlinks and options.root is None,
         )  # fmt: skip
         for file in walk:
@@ -157,7 +157,7 @@ class Ingest:
     def _new_documents(
         self, items: Sequence[_Item], parser: Parser, on_progress: Progress | None
     ) -> Iterator[NewDocument]:
-        """The documents to write; the outcomes of the others are reported here."""
+        """Yield the documents to write; the outcomes of the others are reported here."""
         for done, item in enumerate(items):
             if on_progress is not None:
                 on_progress(done, len(items))
@@ -170,7 +170,7 @@ class Ingest:
                 yield document
 
     def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
-        """The document to write; None where its bytes are stored already."""
+        """Return the document to write; None if its bytes are stored already."""
         with _document_errors():
             content = self._read(item)
         digest = hashlib.sha256(content.data).digest()
@@ -190,34 +190,34 @@ class Ingest:
             if self._is_unchanged(other, digest):
                 self._report_duplicate(item.source, other, content.warnings)
                 return self._refreshed(other, None, content)
-        return self._parsed(item, content, digest, parser, _given(stored))
+        return self._parsed(item, content, digest, parser, _caller_metadata(stored))
 
     def _parsed(
-        self, item: _Item, content: _Content, digest: bytes, parser: Parser, given: dict[str, Any]
+        self, item: _Item, content: _Content, digest: bytes, parser: Parser, by_caller: dict[str, Any]
     ) -> NewDocument:
-        given = {**given, **(self._options.metadata or {})}
+        by_caller = {**by_caller, **(self._options.metadata or {})}
         with _document_errors():
             loaded = parser.load(
                 content.data, content.name, media_type=content.media_type, charset=content.charset,
                 password=self._options.password,
             )  # fmt: skip
-            stated, own_title = stated_by(loaded)
-            metadata = {**stated, **content.metadata, **given}
-            title = self._options.title or own_title or _title_of(item)
+            stated, stated_title = stated_by(loaded)
+            metadata = {**stated, **content.metadata, **by_caller}
+            title = self._options.title or stated_title or _title_of(item)
             chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
             raise DocumentUnreadable("it holds no text")
         document = NewDocument(
             scope=self._options.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
-            inode=content.inode, metadata=metadata, given=given, chunks=chunks, created_at=now_us(),
+            inode=content.inode, metadata=metadata, given=by_caller, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
         self._hashes[digest] = item.source
         self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings)
         return document
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
-        """A stored document with the metadata given added, and with the source that `item` has."""
+        """Return a stored document with the caller's metadata added, and with the source of `item`."""
         known = msgspec.json.decode(row.metadata) if row.metadata else {}
         metadata = {**known, **content.metadata, **(self._options.metadata or {})}
         source = row.source if item is None else item.source
@@ -238,7 +238,7 @@ class Ingest:
             content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
             mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
             inode=row.inode if item is None else content.inode, metadata=metadata,
-            given={**_given(row), **(self._options.metadata or {})}, chunks=chunks,
+            given={**_caller_metadata(row), **(self._options.metadata or {})}, chunks=chunks,
             created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip
@@ -262,10 +262,10 @@ class Ingest:
         if not _is_file(row) or self._options.root is not None:
             return True
         try:
-            found = find_file(Path(row.source), None)
-            if not isinstance(found, FoundFile):
+            file = find_file(Path(row.source), None)
+            if not isinstance(file, FoundFile):
                 return False
-            return hashlib.sha256(read_file(found, self._limits.max_bytes)[0]).digest() == digest
+            return hashlib.sha256(read_file(file, self._limits.max_bytes)[0]).digest() == digest
         except DocumentError:
             return False
 
@@ -302,7 +302,7 @@ class Ingest:
             )  # fmt: skip
 
     def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
-        """Report a duplicate, and delete what was stored under its own source, which is outdated."""
+        """Report a duplicate, and delete the outdated document stored under its own source."""
         delete_documents(self._engine, self._scope, [source])
         self._results[source] = _stored_already(other, source, warnings)
 
@@ -355,22 +355,22 @@ def _is_file(row: DocumentRow) -> bool:
     return row.mtime_ns is not None
 
 
-def _given(row: DocumentRow | None) -> dict[str, Any]:
-    """The metadata of a stored document that callers gave."""
+def _caller_metadata(row: DocumentRow | None) -> dict[str, Any]:
+    """Return the metadata of a stored document that callers gave."""
     return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
 
 
 def _stored_already(row: DocumentRow, source: str, warnings: tuple[str, ...]) -> IngestedDocument:
-    """The outcome for a source with the bytes of this document: unchanged, or a duplicate of another source."""
-    own = source == row.source
+    """Return the outcome for a source with the bytes of this document: unchanged, or a duplicate of another source."""
+    unchanged = source == row.source
     return IngestedDocument(
-        id=row.public_id, source=source, outcome="unchanged" if own else "duplicate", title=row.title,
-        chunks=row.chunks, duplicate_of=None if own else row.source, warnings=warnings,
+        id=row.public_id, source=source, outcome="unchanged" if unchanged else "duplicate", title=row.title,
+        chunks=row.chunks, duplicate_of=None if unchanged else row.source, warnings=warnings,
     )  # fmt: skip
 
 
 def _title_of(item: _Item) -> str | None:
-    """A title for a document without one: the name of the file, or the last part of a URL."""
+    """Return a title for a document without one: the name of the file, or the last part of a URL."""
     if item.data is not None and item.source.startswith("sha256:"):
         return None
     name = unquote(urlsplit(item.source).path) if is_url(item.source) else item.source

@@ -31,7 +31,7 @@ _CONTEXT_HITS = 20
 
 
 def _counted(done: Ingested) -> dict[str, int]:
-    chunks = sum(each.chunks_created for each in done.documents)
+    chunks = sum(document.chunks_created for document in done.documents)
     return {"documents": len(done.documents), "chunks": chunks, "skipped": len(done.skipped)}
 
 
@@ -59,7 +59,7 @@ class Knowledge(Service):
         root: str | os.PathLike[str] | None = None,
         on_progress: Progress | None = None,
     ) -> Ingested:
-        """Read PDF, DOCX, HTML, Markdown and text, and store what is new or has changed.
+        """Read PDF, DOCX, HTML, Markdown and text, and store new and changed documents.
 
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
         are for a single document; the name of bytes also tells their format. `metadata` is added to the document's.
@@ -96,11 +96,11 @@ class Knowledge(Service):
             root=None if root is None else checks.check_path(root, "root"),
         )  # fmt: skip
         ingest = Ingest(self._engine, self._base, options, alone=not several)
-        found = ingest.run(sources, on_progress)
-        return Ingested(documents=tuple(found), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
+        documents = ingest.run(sources, on_progress)
+        return Ingested(documents=tuple(documents), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
 
     def search(self, /, query: str, limit: int = 5, **options: Unpack[RecallOptions]) -> Hits:
-        """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
+        """Return the chunks that answer `query`, best first; options are those of `recall`, `where` among them.
 
         Each hit's `source` has path and lines; its metadata has that of the document, its id as `document`, and
         `title`, `headings`, `page` (and `last_page`) and `chars` (the position of the chunk in the text).
@@ -108,12 +108,12 @@ class Knowledge(Service):
         hits = self._recall(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
         with self._engine.store.read() as reader:
-            found = {
+            rows = {
                 (scope, source): reader.documents.find(checks.join_scopes(self._base, scope) or "/", source)
                 for scope, source in sources
             }
         for place, hit in enumerate(hits):
-            row = None if hit.source is None else found[hit.scope, hit.source.id]
+            row = None if hit.source is None else rows[hit.scope, hit.source.id]
             if row is not None:
                 hits[place] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
         return hits
@@ -121,10 +121,10 @@ class Knowledge(Service):
     def context(
         self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Unpack[RecallOptions]
     ) -> str:
-        """Passages that answer `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
+        """Return passages that answer `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
 
         Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Adjacent
-        chunks form one passage, without their overlap. "" where nothing is found or nothing fits.
+        chunks form one passage, without their overlap. "" if nothing is found or nothing fits.
         """
         budget = checks.check_count(budget_tokens, "budget_tokens")
         if self._engine.embedder.enabled:
@@ -133,14 +133,14 @@ class Knowledge(Service):
         return compose(self.search(query, limit, **options), budget, self._engine.embedder.count_tokens)
 
     def list(self, *, scope: str | None = None, limit: int | None = None) -> builtins.list[Document]:
-        """The documents of a scope and those below it, in the order of their sources."""
+        """Return the documents of a scope and of those below it, in the order of their sources."""
         within = checks.join_scopes(self._base, scope) or "/"
-        most = None if limit is None else checks.check_count(limit, "limit")
+        count = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            return [self._document(row) for row in reader.documents.listed(within, limit=most)]
+            return [self._document(row) for row in reader.documents.listed(within, limit=count)]
 
     def get(self, id: str, *, scope: str = "/") -> Document:
-        """The document with this id, or with this source in a scope; NotFound if there is none here."""
+        """Return the document with this id, or with this source in a scope; NotFound if there is none here."""
         return self._document(self._row(id, scope))
 
     def delete(self, id: str, *, scope: str = "/") -> DeletedDocument:

@@ -1,4 +1,4 @@
-"""What a loader returns of a document, and its limits."""
+"""Documents as loaders return them, and their limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     """The text of a document.
 
     `pages` are the offsets at which pages begin, None without pages. With `markdown` the text is Markdown. With `exact`
-    its lines are those of the file; otherwise it was converted. `metadata` is what the file states (author, dates),
+    its lines are those of the file; otherwise it was converted. `metadata` is stated by the file (author, dates),
     `warnings` say what was left out or guessed.
     """
 

@@ -1,4 +1,4 @@
-"""What the knowledge base reports about documents."""
+"""Reports of the knowledge base about documents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class IngestedDocument(Struct, frozen=True, kw_only=True):
     - "created": it is new. "updated": its text or metadata has changed. "unchanged": neither has.
     - "duplicate": the document with this `id`, whose source is `duplicate_of`, has the same bytes; no chunk was made.
 
-    `chunks` is how many it has, `chunks_created` how many are new, `pending` how many are not embedded yet.
+    `chunks` counts its chunks, `chunks_created` the new ones, `pending` those that are not embedded yet.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
 
 
 class Ingested(Struct, frozen=True, kw_only=True):
-    """What an ingest did, in the order in which documents were found."""
+    """The outcomes of an ingest, in the order in which documents were found."""
 
     documents: tuple[IngestedDocument, ...]
     skipped: tuple[Skipped, ...]
@@ -66,18 +66,18 @@ class Ingested(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many documents had each outcome, and how many were skipped."""
-        found: dict[str, int] = Counter(each.outcome for each in self.documents)
-        return {**found, "skipped": len(self.skipped)} if self.skipped else {**found}
+        """The number of documents with each outcome, and of those that were skipped."""
+        outcomes: dict[str, int] = Counter(document.outcome for document in self.documents)
+        return {**outcomes, "skipped": len(self.skipped)} if self.skipped else {**outcomes}
 
     @property
     def ids(self) -> list[str]:
         """The ids of the documents, each once."""
-        return list(dict.fromkeys(each.id for each in self.documents))
+        return list(dict.fromkeys(document.id for document in self.documents))
 
 
 class DeletedDocument(Struct, frozen=True, kw_only=True):
-    """A deleted document, and how many chunks it had."""
+    """A deleted document, and the number of its chunks."""
 
     id: str
     source: str

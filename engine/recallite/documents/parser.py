@@ -104,7 +104,7 @@ class Parser:
         self, data: bytes, name: str, *, media_type: str | None = None, charset: str | None = None,
         password: str | None = None,
     ) -> Loaded:  # fmt: skip
-        """The text of a document with this name; `media_type` and `charset` are what a server declared.
+        """Return the text of a document with this name; a server may have declared `media_type` and `charset`.
 
         Raises the errors under DocumentError.
         """

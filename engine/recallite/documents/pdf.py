@@ -40,7 +40,7 @@ _WORD = re.compile(r"\S+")
 
 
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
-    """The text of a PDF; raises DocumentEncrypted, DocumentUnreadable and DocumentTooLarge."""
+    """Return the text of a PDF; raises DocumentEncrypted, DocumentUnreadable and DocumentTooLarge."""
     document = _open(data, password)
     try:
         return _loaded(document, max_chars)
@@ -103,7 +103,7 @@ def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
 
 
 def _lines(page: Any) -> list[Line]:
-    """The lines of a page in the order in which the file draws them, usually column by column."""
+    """Return the lines of a page in the order in which the file draws them, usually column by column."""
     textpage = page.get_textpage()
     count = textpage.count_chars()
     chars = "".join(_char(textpage, place) for place in range(count))
@@ -137,26 +137,26 @@ def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
         if boxes[place][0][0] - boxes[place - 1][1][2] > _CELL_GAP * size:
             cells.append([])
         cells[-1].append(place)
-    kept: list[tuple[str, tuple[float, float]]] = []
+    texts: list[tuple[str, tuple[float, float]]] = []
     for cell in cells:
         text = clean(_logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
         if text:
             ends = [box for place in (cell[0], cell[-1]) for box in boxes[place]]
-            kept.append((text, (min(box[0] for box in ends), max(box[2] for box in ends))))
-    if not kept:
+            texts.append((text, (min(box[0] for box in ends), max(box[2] for box in ends))))
+    if not texts:
         return None
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], x, y)
-    edges = tuple(edge for _, edge in kept)
-    return Line(tuple(text for text, _ in kept), edges[0][0], edges[-1][1], y.value, size, edges)
+    edges = tuple(edge for _, edge in texts)
+    return Line(tuple(text for text, _ in texts), edges[0][0], edges[-1][1], y.value, size, edges)
 
 
 def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
-    """The characters [begin, end) of a page in reading order.
+    """Return the characters [begin, end) of a page in reading order.
 
-    PDFium reverses runs of right-to-left text character by character. Where one glyph represents several characters (a
-    ligature, or a whole word in files of WeasyPrint), these are in order already and come out reversed; a glyph without
-    a character comes out as its number in the font.
+    PDFium reverses runs of right-to-left text character by character. The characters of one glyph (a ligature, or a
+    whole word in files of WeasyPrint) are in order already and come out reversed; a glyph without a character comes out
+    as its number in the font.
     """
     text = chars[begin:end]
     if text.isascii() or not any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text):
@@ -183,14 +183,14 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
 
 
 def _size(textpage: Any, place: int) -> float:
-    """The size of the font of a character in points, as it is drawn."""
+    """Return the size of the font of a character in points, as it is drawn."""
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFText_GetMatrix(textpage, place, matrix)
     return float(pdfium.FPDFText_GetFontSize(textpage, place) * math.hypot(matrix.c, matrix.d))
 
 
 def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
-    """The entries of the outline: title, page from 0, level from 1."""
+    """Yield the entries of the outline: title, page from 0, level from 1."""
     for entry in document.get_toc(max_depth=6):
         destination = entry.get_dest()
         page = None if destination is None else destination.get_index()
@@ -205,7 +205,7 @@ def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
 
 
 def _date(value: str) -> str | None:
-    """A PDF date (D:20220403193102+02'00') in ISO 8601; None where it is invalid."""
+    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; None if it is invalid."""
     digits = re.match(r"D:(\d{14})(Z|[+-]\d\d'?\d\d)?", value)
     if digits is None:
         return None

@@ -38,13 +38,13 @@ class Line(NamedTuple):
 
 
 def clean(text: str) -> str:
-    """Text without control characters and without surrounding white space; a hyphen at the end of the line is kept."""
+    """Return text without control characters and surrounding white space; a hyphen at the end of the line stays."""
     hyphen = LINE_END_HYPHEN if text.endswith(LINE_END_HYPHEN) else ""
     return _CONTROL.sub("", text).strip() + hyphen
 
 
 def columns_apart(lines: Sequence[Line]) -> list[Line]:
-    """The lines column by column, also where the file draws them across two columns."""
+    """Return the lines column by column, also if the file draws them across two columns."""
     ordered: list[Line] = []
     for run in _runs(lines):
         halves = [[_cell(line, side) for line in run] for side in (0, 1)] if len(run[0].cells) == 2 else []
@@ -54,7 +54,7 @@ def columns_apart(lines: Sequence[Line]) -> list[Line]:
 
 
 def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Neighbouring lines with as many cells; of two cells each, the second ones begin at the same place."""
+    """Yield neighbouring lines with as many cells; of two cells each, the second ones begin at the same place."""
     run: list[Line] = []
     for line in lines:
         same = bool(run) and len(line.cells) == len(run[0].cells)
@@ -72,7 +72,7 @@ def _cell(line: Line, side: int) -> Line:
 
 
 def without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
-    """The lines of a page without the page number, which could end up in the middle of a paragraph."""
+    """Return the lines of a page without the page number, which could end up in the middle of a paragraph."""
     names = {str(number + 1), label} - {""}
     lowest = min(lines, key=lambda line: line.baseline, default=None)
     highest = max(lines, key=lambda line: line.baseline, default=None)
@@ -81,16 +81,16 @@ def without_page_number(lines: list[Line], number: int, label: str) -> list[Line
 
 
 def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, int, int]]) -> dict[Line, int]:
-    """The level, from 1, of each line that is a heading: by the outline, else by the size of its font."""
-    found: dict[tuple[int, Line], int] = {}
+    """Return the level, from 1, of each line that is a heading: by the outline, else by the size of its font."""
+    levels: dict[tuple[int, Line], int] = {}
     for title, page, level in outline:
-        wanted = _key(title)
+        key = _key(title)
         lines = pages[page] if 0 <= page < len(pages) else []
-        named = [line for line in lines if wanted and _key(line.text) == wanted and (page, line) not in found]
-        if named:
-            found[page, named[0]] = level
-    if found:
-        return {line: level for (_, line), level in found.items()}
+        heading = next((line for line in lines if key and _key(line.text) == key and (page, line) not in levels), None)
+        if heading is not None:
+            levels[page, heading] = level
+    if levels:
+        return {line: level for (_, line), level in levels.items()}
     sizes: Counter[float] = Counter()
     for line in chain.from_iterable(pages):
         sizes[round(line.size, 1)] += len(line.text)
@@ -108,7 +108,7 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
 
 
 def largest(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> str:
-    """The first heading of the highest level on the first page."""
+    """Return the first heading of the highest level on the first page."""
     first = [line for line in pages[0] if line in headings]
     return min(first, key=lambda line: headings[line]).text if first else ""
 
@@ -118,7 +118,7 @@ def _key(title: str) -> str:
 
 
 def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple[str, list[int]]:
-    """One text of all lines, and the offset at which each page begins."""
+    """Return one text of all lines, and the offset at which each page begins."""
     pieces: list[str] = []
     starts: list[int] = []
     length = 0
@@ -170,7 +170,7 @@ class _Layout:
             self._ends[column] = max(self._ends.get(column, 0.0), line.right)
 
     def gap(self, before: Line, after: Line, headings: dict[Line, int], turned: bool) -> str:
-        """What separates two lines: nothing, a space, a line break or an empty line."""
+        """Return the separator of two lines: nothing, a space, a line break or an empty line."""
         if headings.get(before) != headings.get(after):
             return "\n\n"
         if turned:

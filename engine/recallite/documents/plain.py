@@ -25,7 +25,7 @@ _MOST_BAD = 0.001
 
 
 def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
-    """The text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
         raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
@@ -38,9 +38,9 @@ def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | Non
 
 
 def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
-    """The text, and warnings of what was guessed or lost. Encodings tried: byte order mark, UTF-8, declared, guessed.
+    """Return the text, and warnings of guesses and losses. Encodings tried: byte order mark, UTF-8, declared, guessed.
 
-    Raises DocumentUnreadable for what is not text, and ParserMissing where guessing needs a library.
+    Raises DocumentUnreadable for data that is not text, and ParserMissing if guessing needs a library.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):

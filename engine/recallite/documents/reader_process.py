@@ -35,7 +35,7 @@ class Request(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True, tag=True):
-    """Why a document was not read: the name of an error of `recallite.errors`, and its message."""
+    """The name of the error of `recallite.errors` for which a document was not read, and its message."""
 
     error: str
     message: str
@@ -60,7 +60,7 @@ def main() -> None:
     limited = False
     while True:
         request = waiting.get()
-        # Where the system has no such limits the parent's timeout remains.
+        # If the system has no such limits the parent's timeout remains.
         limit_processor_time(request.limits.seconds)
         if not limited:
             limit_memory_and_files(request.limits.memory_mb * 1_000_000)
@@ -91,8 +91,8 @@ def _answer(request: Request) -> Reply:
     except RecursionError:
         return Failure("DocumentUnreadable", "it is nested too deeply")
     except Exception as reason:  # a library on a damaged file
-        said = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
-        return Failure("DocumentUnreadable", said)
+        message = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
+        return Failure("DocumentUnreadable", message)
 
 
 def _load(request: Request) -> Loaded:

@@ -164,12 +164,17 @@ def open_service(address: ModelAddress, missing: type[Exception], **options: Any
         require(address)
         import stamina  # noqa: F401
 
+        send: Callable[[str, dict[str, Any]], dict[str, Any]]
         if address.routed:
-            from recallite.remote.router import RoutedSender as Sender
+            from recallite.remote.router import RoutedSender
+
+            send = RoutedSender(address)
         else:
-            from recallite.remote.endpoint import HttpSender as Sender
+            from recallite.remote.endpoint import HttpSender
+
+            send = HttpSender(address)
     except EmbedderMissing as fault:
         raise missing(str(fault)) from None
     except ImportError as fault:
         raise missing(f"{address.model} needs {fault.name}: {install_command(address.extra)}") from fault
-    return Service(Sender(address), **options)
+    return Service(send, **options)
