@@ -143,7 +143,8 @@ def _part(match: _Match, today: date, language: Language) -> Time:
 def _near(match: _Match, today: date, language: Language) -> Time:
     relative, name = language.relative[match["relative"]], match["period"]
     if unit := language.units.get(name):
-        return periods.near_unit(unit, relative, today)
+        weekend = unit == "weekend"
+        return periods.near_weekend(relative, today) if weekend else periods.near_unit(unit, min(relative, 1), today)
     if name in language.weekdays:
         return periods.near_weekday(relative, language.weekdays[name], today)
     if name in language.seasons:

@@ -136,9 +136,9 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     early = abs(count) * width // 2 if vague else width // 2
     late = max(early, width - width // 2)
     time = Time(middle - timedelta(early), middle + timedelta(late))
-    if vague or unit not in _OF_CALENDAR:
+    if vague or unit not in ("week", *_CALENDAR):
         return time
-    begin, end, *_ = _OF_CALENDAR[unit](count, today)
+    begin, end, *_ = near_unit(unit, count, today)
     return time._replace(readings=Readings(*3 * (Period(begin, end),)))
 
 
@@ -184,21 +184,13 @@ def weekend(today: date) -> Time:
     return Time(*last, readings=Readings(last, here))
 
 
-def near_month(step: int, today: date) -> Time:
-    """Return last, this or next month."""
-    year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
-    return months(year, month + 1, 1, today)._replace(retold=False)
-
-
-def near_quarter(step: int, today: date) -> Time:
-    """Return last, this or next quarter of a year."""
-    year, quarter = divmod(today.year * 4 + (today.month - 1) // 3 + step, 4)
-    return months(year, 3 * quarter + 1, 3, today)._replace(retold=False)
-
-
-def near_year(step: int, today: date) -> Time:
-    """Return last, this or next year."""
-    return years(today.year + step)
+def near_unit(unit: str, step: int, today: date) -> Time:
+    """Return last, this, next or a later week, month, quarter or year; KeyError for other units."""
+    if unit == "week":
+        return near_week(step, today)
+    count = _CALENDAR[unit]
+    year, month = divmod(((today.year * 12 + today.month - 1) // count + step) * count, 12)
+    return Time(*_months(year, month + 1, count))
 
 
 def near_weekday(relative: int, weekday: int, today: date) -> Time:
@@ -277,14 +269,6 @@ def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings
     return DOUBT
 
 
-_OF_CALENDAR = {"week": near_week, "month": near_month, "quarter": near_quarter, "year": near_year}
-
-
-def near_unit(unit: str, relative: int, today: date) -> Time:
-    """Return last, this, next or the coming week, weekend, month, quarter or year; KeyError for other units."""
-    return near_weekend(relative, today) if unit == "weekend" else _OF_CALENDAR[unit](min(relative, 1), today)
-
-
 def years_before(day: date, years: int) -> date:
     """Return the same day in an earlier year; for 29 February the day after the 28th."""
     try:
@@ -294,7 +278,8 @@ def years_before(day: date, years: int) -> date:
 
 
 _DAYS_IN = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365, "decade": 3652}
-_MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_CALENDAR = {"month": 1, "quarter": 3, "year": 12}
+_MONTHS_IN = {**_CALENDAR, "decade": 120}
 
 
 def _shifted(today: date, count: int, unit: str) -> date:
