@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +16,7 @@ from recallite.agents.semantic import Semantic
 from recallite.agents.session_messages import plain_text
 from recallite.agents.snapshots import Snapshot
 from recallite.engine import Engine
-from recallite.errors import InvalidInput, RecalliteError
+from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.profiles import resolve_profile
 from recallite.model.records import Hit, Record
@@ -103,16 +102,14 @@ def bootstrap(
     budget = checks.check_count(budget_tokens, "budget_tokens")
     with_standing = resolve_profile(engine.settings.profile).standing > 0
     sections = _gather(tiers, agent, task, task_type, _standing(tiers[0], agent, task) if with_standing else [])
-    if engine.embedder.enabled:
-        with suppress(RecalliteError):  # without an embedder a token is counted as four characters
-            engine.embedder.get()
-    counts, text = _fit(sections, budget, engine.embedder.count_tokens)
+    count_tokens = tiers[0]._token_counter()
+    counts, text = _fit(sections, budget, count_tokens)
     values: dict[str, tuple[Any, ...]] = {}
     for section, count in zip(sections, counts, strict=True):
         values[section.field] = (*values.get(section.field, ()), *(value for _, value in section.entries[:count]))
     return Bootstrap(
         text=text,
-        tokens=engine.embedder.count_tokens([text])[0] if text else 0,
+        tokens=count_tokens([text])[0] if text else 0,
         snapshot=next(iter(values.pop("snapshot")), None),
         left_out=sum(len(section.entries) for section in sections) - sum(counts),
         **values,

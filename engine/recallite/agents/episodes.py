@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 from recallite.agents.consolidator import Consolidator
 from recallite.agents.session_messages import check_messages
 from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService, snapshot_columns
-from recallite.agents.tier import AsyncTier, Check, RecordFields, RecordTier, check_duration, optional
+from recallite.agents.tier import AsyncTier, Check, RecordFields, RecordTier, check_amount, optional
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.policies import WritePolicy
@@ -31,8 +31,8 @@ class Episodes(RecordTier, SnapshotService):
     _checks: ClassVar[Mapping[str, Check]] = {
         "event_type": lambda value, name: checks.check_choice(value, name, EVENT_TYPES),
         "task_id": optional(checks.check_name),
-        "cost": optional(check_duration),
-        "duration_ms": optional(check_duration),
+        "cost": optional(check_amount),
+        "duration_ms": optional(check_amount),
     }
 
     def log(

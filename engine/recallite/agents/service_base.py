@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, RecalliteError
 from recallite.model import checks
 from recallite.model.records import Hits, as_seen
 from recallite.plugin import EngineHandle
@@ -59,6 +61,13 @@ class Service:
                 is_time = name.endswith("_at") and isinstance(value, int)
                 fields[name] = checks.to_datetime(value) if is_time else value
         return kind(**fields)
+
+    def _token_counter(self) -> Callable[[list[str]], list[int]]:
+        """Return a counter of the tokens of texts; without an embedder a token is counted as four characters."""
+        if self._engine.embedder.enabled:
+            with suppress(RecalliteError):
+                self._engine.embedder.get()
+        return self._engine.embedder.count_tokens
 
     def _recall(self, agent: str | None, kind: str, query: str, limit: int, options: RecallOptions) -> Hits:
         """Recall records of one kind from the scope of an agent and below."""

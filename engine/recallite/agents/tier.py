@@ -137,6 +137,6 @@ def check_str(value: object, name: str) -> str:
     return value
 
 
-def check_duration(value: object, name: str) -> float:
+def check_amount(value: object, name: str) -> float:
     """Return a finite number of at least 0."""
     return checks.check_finite(value, name, minimum=0.0)

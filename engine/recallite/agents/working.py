@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from recallite.agents.episodes import Episodes
 from recallite.agents.semantic import Semantic
 from recallite.agents.service_base import Service
+from recallite.agents.tier import Check, check_amount
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Record
@@ -26,6 +27,15 @@ Policy = Literal["fifo", "importance"]
 Tier = Literal["semantic", "episode"]
 CAPACITY = 7
 MAX_ITEM_BYTES = 1_000_000
+
+
+_CHECKS: dict[str, Check] = {
+    "capacity": checks.check_count,
+    "policy": lambda value, name: checks.check_choice(value, name, get_args(Policy)),
+    "promote_above": check_amount,
+    "promote_to": lambda value, name: checks.check_choice(value, name, get_args(Tier)),
+    "persist": checks.check_flag,
+}
 
 
 class WorkingItem(Struct, frozen=True, kw_only=True):
@@ -107,22 +117,15 @@ class Working(Service):
         Evicted items with at least the importance `promote_above` are stored in the tier `promote_to`; a number above
         1 promotes none.
         """
-        if capacity is not None:
-            checks.check_count(capacity, "capacity")
-        if policy is not None:
-            checks.check_choice(policy, "policy", get_args(Policy))
-        if promote_above is not None:
-            checks.check_finite(promote_above, "promote_above", minimum=0.0)
-        if promote_to is not None:
-            checks.check_choice(promote_to, "promote_to", get_args(Tier))
-        if persist is not None:
-            checks.check_flag(persist, "persist")
-        changes: dict[str, Any] = {
+        options: dict[str, Any] = {
             "capacity": capacity, "policy": policy, "promote_above": promote_above, "promote_to": promote_to,
             "persist": persist,
         }  # fmt: skip
+        changes = {name: value for name, value in options.items() if value is not None}
+        for name, value in changes.items():
+            _CHECKS[name](value, name)
         with self._lock:
-            state = self._state._replace(**{name: value for name, value in changes.items() if value is not None})
+            state = self._state._replace(**changes)
             evicted = []
             while len(state.items) > state.capacity:
                 state, evicted_item = self._evict_from(state)

@@ -68,7 +68,7 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
         raise DocumentUnreadable("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
     for magic, kind in _FOREIGN:
         if data.startswith(magic):
-            raise DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
+            raise _foreign(kind)
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):
@@ -90,5 +90,9 @@ def _zipped(data: bytes) -> Kind:
         if member in members:
             if kind == "docx":
                 return "docx"
-            raise DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
+            raise _foreign(kind)
     raise DocumentUnreadable("it looks like a zip archive; unpack it and ingest the folder")
+
+
+def _foreign(kind: str) -> DocumentUnreadable:
+    return DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")

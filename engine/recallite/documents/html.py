@@ -11,9 +11,9 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from recallite.documents.loaded import Loaded
+from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.plain import decode
-from recallite.errors import DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentUnreadable
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _AROUND = frozenset(("nav", "aside", "footer"))
@@ -101,7 +101,7 @@ class _Writer:
         """Add text to the block that is being written."""
         self._chars += len(text)
         if self._chars > self._max_chars:
-            raise DocumentTooLarge(f"its text is longer than {self._max_chars:,} characters")
+            raise too_long(self._max_chars)
         self._inline.append(text)
 
     def end_block(self, lead: str = "") -> None:

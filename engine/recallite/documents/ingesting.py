@@ -218,7 +218,7 @@ class Ingest:
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
         """Return a stored document with the caller's metadata added, and with the source of `item`."""
-        known = msgspec.json.decode(row.metadata) if row.metadata else {}
+        known = stored_metadata(row.metadata)
         metadata = {**known, **content.metadata, **(self._options.metadata or {})}
         source = row.source if item is None else item.source
         if metadata == known and source == row.source:
@@ -230,7 +230,7 @@ class Ingest:
         shared = repeated(metadata)
         chunks = [
             NewChunk(text=chunk.text, context=chunk.context,
-                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), shared, source))
+                     metadata=with_metadata(stored_metadata(chunk.metadata), shared, source))
             for chunk in stored
         ]  # fmt: skip
         document = NewDocument(
@@ -345,6 +345,11 @@ def _document_errors() -> Iterator[None]:
         raise DocumentUnreadable(f"reading it failed: {type(fault).__name__}: {str(fault)[:300]}") from fault
 
 
+def stored_metadata(text: str | None) -> dict[str, Any]:
+    """Return metadata from a column of the store."""
+    return dict(msgspec.json.decode(text)) if text else {}
+
+
 def is_url(source: str) -> bool:
     """Whether a source is a URL of http or https."""
     return source.lower().startswith(("http://", "https://"))
@@ -357,7 +362,7 @@ def _is_file(row: DocumentRow) -> bool:
 
 def _caller_metadata(row: DocumentRow | None) -> dict[str, Any]:
     """Return the metadata of a stored document that callers gave."""
-    return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
+    return stored_metadata(None if row is None else row.given)
 
 
 def _stored_already(row: DocumentRow, source: str, warnings: tuple[str, ...]) -> IngestedDocument:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Unpack
 
-import msgspec
 from msgspec import structs
 
 from recallite.agents.service_base import Service
 from recallite.documents.context import compose
-from recallite.documents.ingesting import Ingest, IngestOptions, Progress
+from recallite.documents.ingesting import Ingest, IngestOptions, Progress, stored_metadata
 from recallite.documents.outcomes import DeletedDocument, Document, Ingested
-from recallite.errors import InvalidInput, NotFound, RecalliteError
+from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Hits
 from recallite.recall.request import RecallOptions
@@ -127,10 +125,7 @@ class Knowledge(Service):
         chunks form one passage, without their overlap. "" if nothing is found or nothing fits.
         """
         budget = checks.check_count(budget_tokens, "budget_tokens")
-        if self._engine.embedder.enabled:
-            with suppress(RecalliteError):  # a token is then counted as four characters
-                self._engine.embedder.get()
-        return compose(self.search(query, limit, **options), budget, self._engine.embedder.count_tokens)
+        return compose(self.search(query, limit, **options), budget, self._token_counter())
 
     def list(self, *, scope: str | None = None, limit: int | None = None) -> builtins.list[Document]:
         """Return the documents of a scope and of those below it, in the order of their sources."""
@@ -163,7 +158,7 @@ class Knowledge(Service):
         return row
 
     def _document(self, row: DocumentRow) -> Document:
-        metadata = msgspec.json.decode(row.metadata) if row.metadata else {}
+        metadata = stored_metadata(row.metadata)
         return self._to_public(Document, row, id=row.public_id, content_hash=row.content_hash.hex(), metadata=metadata)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from recallite.errors import DocumentTooLarge
+
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 
 
@@ -34,3 +36,8 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     title: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+
+def too_long(max_chars: int) -> DocumentTooLarge:
+    """Return the error for a text of more characters."""
+    return DocumentTooLarge(f"its text is longer than {max_chars:,} characters")

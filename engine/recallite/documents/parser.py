@@ -15,9 +15,9 @@ import msgspec
 
 from recallite import errors
 from recallite.documents.detecting import detect
-from recallite.documents.loaded import Limits, Loaded
+from recallite.documents.loaded import Limits, Loaded, too_long
 from recallite.documents.plain import load_text
-from recallite.documents.reader_process import LENGTH_BYTES, Failure, Reply, Request
+from recallite.documents.reader_process import Failure, Reply, Request, received, send
 from recallite.errors import DocumentTooLarge, DocumentUnreadable
 from recallite.system.processes import ending, out_of_time
 
@@ -68,12 +68,10 @@ class _Worker:
 
 
 def _receive(stream: BinaryIO, replies: queue.SimpleQueue[bytes | None], longest: int) -> None:
-    while len(head := stream.read(LENGTH_BYTES)) == LENGTH_BYTES:
-        length = int.from_bytes(head, "little")
-        if length > longest:
-            replies.put(b"")
+    for message in received(stream, longest):
+        replies.put(message)
+        if not message:
             return
-        replies.put(stream.read(length))
     replies.put(None)
 
 
@@ -131,11 +129,8 @@ class Parser:
         if self._worker is None:
             self._worker = _Worker(self._limits.max_chars * _BYTES_PER_CHAR + _OVERHEAD_BYTES)
         worker = self._worker
-        message = msgspec.msgpack.encode(request)
         with contextlib.suppress(BrokenPipeError):  # it has ended; the reply says how
-            worker.requests.write(len(message).to_bytes(LENGTH_BYTES, "little"))
-            worker.requests.write(message)
-            worker.requests.flush()
+            send(worker.requests, request)
         try:
             answer = worker.replies.get(timeout=self._limits.seconds)
         except queue.Empty:
@@ -143,7 +138,7 @@ class Parser:
         if answer is None:
             raise self._crashed(worker)
         if not answer:
-            raise DocumentTooLarge(f"its text is longer than {self._limits.max_chars:,} characters")
+            raise too_long(self._limits.max_chars)
         return _REPLIES.decode(answer)
 
     def _crashed(self, worker: _Worker) -> Exception:

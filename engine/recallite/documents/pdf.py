@@ -17,7 +17,7 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from recallite.documents.loaded import Loaded
+from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.pdf_layout import (
     LINE_END_HYPHEN,
     Line,
@@ -28,7 +28,7 @@ from recallite.documents.pdf_layout import (
     largest,
     without_page_number,
 )
-from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentEncrypted, DocumentUnreadable
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -61,7 +61,7 @@ def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
         lines = _lines(page)
         chars += sum(len(line.text) for line in lines)
         if chars > max_chars:
-            raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+            raise too_long(max_chars)
         drawn += not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
         pages[number] = without_page_number(lines, number, document.get_page_label(number))
         page.close()

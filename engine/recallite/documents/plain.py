@@ -6,8 +6,8 @@ import codecs
 import importlib
 import re
 
-from recallite.documents.loaded import Loaded
-from recallite.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
+from recallite.documents.loaded import Loaded, too_long
+from recallite.errors import DocumentUnreadable, ParserMissing
 from recallite.system.extras import install_command
 
 # UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
@@ -28,7 +28,7 @@ def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | Non
     """Return the text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
-        raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+        raise too_long(max_chars)
     if not text.strip():
         raise DocumentUnreadable("it holds no text")
     return Loaded(

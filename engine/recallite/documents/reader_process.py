@@ -9,7 +9,8 @@ import os
 import queue
 import sys
 import threading
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import IO, BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +21,7 @@ from recallite.system.confinement import refusing
 from recallite.system.extras import install_command
 from recallite.system.processes import ignore_interrupts, limit_memory_and_files, limit_processor_time
 
-LENGTH_BYTES = 8
+_LENGTH_BYTES = 8
 _NESTED = 20_000
 
 
@@ -45,6 +46,24 @@ Reply = Loaded | Failure
 """The result of a request."""
 
 
+def send(stream: IO[bytes], message: Request | Reply) -> None:
+    """Write a message with its length before it."""
+    data = msgspec.msgpack.encode(message)
+    stream.write(len(data).to_bytes(_LENGTH_BYTES, "little"))
+    stream.write(data)
+    stream.flush()
+
+
+def received(stream: BinaryIO, longest: int | None = None) -> Iterator[bytes]:
+    """Yield the messages of a stream until it ends; b"" in place of one that is longer than `longest`, the last."""
+    while len(head := stream.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
+        length = int.from_bytes(head, "little")
+        if longest is not None and length > longest:
+            yield b""
+            return
+        yield stream.read(length)
+
+
 def main() -> None:
     """Serve requests until standard input ends."""
     requests = sys.stdin.buffer
@@ -65,16 +84,13 @@ def main() -> None:
         if not limited:
             limit_memory_and_files(request.limits.memory_mb * 1_000_000)
         limited = True
-        reply = msgspec.msgpack.encode(_answer(request))
-        replies.write(len(reply).to_bytes(LENGTH_BYTES, "little") + reply)
-        replies.flush()
+        send(replies, _answer(request))
 
 
 def _receive(stream: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
     """Read requests; when the stream ends the parent is gone, and this process exits whatever it is doing."""
-    decoder = msgspec.msgpack.Decoder(Request)
-    while len(length := stream.read(LENGTH_BYTES)) == LENGTH_BYTES:
-        waiting.put(decoder.decode(stream.read(int.from_bytes(length, "little"))))
+    for message in received(stream):
+        waiting.put(msgspec.msgpack.decode(message, type=Request))
     os._exit(0)
 
 
