@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
+from recallite.agents.tier import RecordFields
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, state, unit
 
 
@@ -30,6 +32,10 @@ def test_semantic_keeps_summary_verified_tags_and_importance(either):
     seen = either.semantic.get(record.id)
     assert (seen.access_count, seen.accessed_at is None) == (1, False)
     assert either.semantic.recent() == [seen]
+
+
+def test_a_tier_takes_the_fields_of_every_record():
+    assert RecordFields.__annotations__.keys() <= set(NewRecord.__struct_fields__)
 
 
 def test_semantic_is_marked_as_verified_and_keeps_its_metadata(memory):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recallite.text.dates.forms import KINDS
 from recallite.text.dates.language import fold
 from recallite.text.dates.languages import languages, literals_of
 from recallite.text.dates.stated import stated_interval
@@ -78,6 +80,14 @@ def test_an_english_an_is_not_looked_up_as_a_french_year():
     terms = frozenset(["an"])
     assert literals_of(terms) is not None
     assert not any(literal in "it takes an hour" for literal in literals_of(terms))
+
+
+def test_a_language_file_has_known_kinds_and_placeholders_only():
+    for language in languages():
+        for table in (language.stated_forms, language.question_forms, language.literals):
+            assert table.keys() <= KINDS.keys(), language.code
+        for form in language.forms:
+            assert not re.search(r"\{[a-z_]+\}", form.pattern.pattern), (language.code, form.kind)
 
 
 def test_no_form_asks_for_a_term_that_is_not_kept():
