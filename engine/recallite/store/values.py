@@ -404,6 +404,15 @@ class AccessTokenRow(NamedTuple):
     expires_at: int | None
 
 
+class CopyMark(NamedTuple):
+    """What an unfinished copy says of itself: its source, the part of it, and which run writes to it."""
+
+    source: str
+    scope: str
+    access_tokens: bool
+    run: str
+
+
 class TenantRow(NamedTuple):
     """A role of the database server that is confined to a scope."""
 

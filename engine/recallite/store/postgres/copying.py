@@ -1,33 +1,42 @@
-"""The tags of scopes that a copy brings, and the sequences from which PostgreSQL goes on after a copy."""
+"""The columns of PostgreSQL's tables, the tags of scopes that a copy brings, and the sequences that go on after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recallite.store.protocol.copying import CopiedPart, CopiedRow
-from recallite.store.sql.copied_tables import TABLES, CopiedTable
-from recallite.store.sql.copying import SqlCopying, SqlPart
+from recallite.store.sql.copying import TABLES, CopiedRow, SqlCopying
 
-_NUMBERED = [table.name for table in TABLES if table.names[0] == "id"]
+_NUMBERED = [name for name, table in TABLES.items() if table.key == "id"]
+_COLUMNS = (
+    "SELECT column_name::text, data_type = 'boolean' FROM information_schema.columns "
+    "WHERE table_schema = current_schema() AND table_name = ? AND is_generated = 'NEVER'"
+)
 
 
 class PostgresCopying(SqlCopying):
-    """All tables that a copy takes over."""
+    """Every table that a copy takes over."""
 
-    def of(self, part: CopiedPart, *, everything: bool = False) -> SqlPart:
-        self._take_time()
-        return super().of(part, everything=everything)
+    def columns(self, table: str) -> list[str]:
+        return [name for name, _ in self._rows(_COLUMNS, (table,))]
 
-    def clear(self, part: CopiedPart) -> None:
-        self._take_time()
-        super().clear(part)
-
-    def _take_time(self) -> None:
-        """What is done with a large table, and what is done elsewhere meanwhile, takes longer than it may otherwise."""
+    def lift_time_limits(self) -> None:
         self._execute(
             "SELECT set_config('statement_timeout', '0', true), "
             "set_config('idle_in_transaction_session_timeout', '0', true)"
         )
+
+    def clear(self, *, access_tokens: bool) -> None:
+        self.lift_time_limits()
+        super().clear(access_tokens=access_tokens)
+
+    def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
+        flags = {name for name, is_flag in self._rows(_COLUMNS, (table,)) if is_flag}
+        if flags:
+            places = {place for place, name in enumerate(columns) if name in flags}
+            rows = [tuple(bool(it) if place in places else it for place, it in enumerate(row)) for row in rows]
+        super().put(table, columns, rows)
+        if table == "record_tag" and rows:
+            self._execute("SELECT note_tags(?)", (self._id_array([row[columns.index("record_id")] for row in rows]),))
 
     def last_ids(self) -> dict[str, int]:
         rows = self._rows(
@@ -42,8 +51,3 @@ class PostgresCopying(SqlCopying):
             last = max(last_ids.get(table, 0), self._number(f"SELECT coalesce(max(id), 0) FROM {table}"))
             if last:
                 self._execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), ?)", (last,))
-
-    def _insert(self, table: CopiedTable, rows: Sequence[CopiedRow]) -> None:
-        super()._insert(table, rows)
-        if table.name == "record_tag":
-            self._execute("SELECT note_tags(?)", (self._id_array([row[0] for row in rows]),))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.protocol.candidates import CandidateSearch
-from recallite.store.protocol.copying import Copying, CopyWriter
 from recallite.store.protocol.index import (
     Blocks,
     Changes,
@@ -69,6 +68,9 @@ from recallite.store.protocol.supersessions import (
 )
 from recallite.store.values import Erased, TenantRow
 
+if TYPE_CHECKING:
+    from recallite.store.sql.copying import SqlCopying
+
 __all__ = ["Progress", "ReadOnlySql", "Reader", "Store", "Writer"]
 
 Progress = Callable[[int, int | None], None]
@@ -111,7 +113,7 @@ class Reader(Protocol):
     embedding_cache: EmbeddingCache
     access_tokens: AccessTokens
     candidates: CandidateSearch | None
-    copying: Copying
+    copying: SqlCopying
 
     @property
     def sees_one_commit(self) -> bool:
@@ -147,7 +149,6 @@ class Writer(Reader, Protocol):
     working: WorkingWriter
     embedding_cache: EmbeddingCacheWriter
     access_tokens: AccessTokenWriter
-    copying: CopyWriter
     erasure: Erasure
 
 

@@ -1,31 +1,52 @@
-"""The numbers from which SQLite goes on after a copy."""
+"""The columns of SQLite's tables, whose values are checked, and the numbers from which it goes on after a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
-from recallite.store.protocol.copying import CopiedPart, CopiedRow
-from recallite.store.sql.copied_tables import CopiedTable
-from recallite.store.sql.copying import SqlCopying
+from recallite.errors import StoreCorrupt
+from recallite.store.sql.copying import CopiedRow, SqlCopying
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
+_TYPES = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+
 
 class SqliteCopying(SqlCopying):
-    """All tables that a copy takes over, and `sqlite_sequence`."""
+    """Every table that a copy takes over, and `sqlite_sequence`."""
 
     _tx: SqliteTransaction
 
-    def clear(self, part: CopiedPart) -> None:
-        super().clear(part)
+    def columns(self, table: str) -> list[str]:
+        return [*self._types(table)]
+
+    def _types(self, table: str) -> dict[str, set[type]]:
+        """The types that the values of each column may have."""
+        rows = self._rows('SELECT name, type, "notnull" OR pk FROM pragma_table_info(?)', (table,))
+        return {name: {_TYPES[type]} if required else {_TYPES[type], NoneType} for name, type, required in rows}
+
+    def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
+        types = self._types(table)
+        for place, name in enumerate(columns):
+            if not {type(row[place]) for row in rows} <= types[name]:
+                wrong = next(row for row in rows if type(row[place]) not in types[name])
+                raise StoreCorrupt(
+                    f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
+                    "changed it; correct or remove the row, or try: recallite rebuild"
+                )
+
+    def clear(self, *, access_tokens: bool) -> None:
+        super().clear(access_tokens=access_tokens)
         self._tx.records.texts.clear()
 
-    def _insert(self, table: CopiedTable, rows: Sequence[CopiedRow]) -> None:
-        super()._insert(table, rows)
-        if table.name == "record":
-            self._tx.records.list_texts(rows[0][0], rows[-1][0])
+    def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
+        super().put(table, columns, rows)
+        if table == "record" and rows:
+            id = columns.index("id")
+            self._tx.records.list_texts(rows[0][id], rows[-1][id])
 
     def last_ids(self) -> dict[str, int]:
         return dict(self._rows("SELECT name, seq FROM sqlite_sequence WHERE name != 'feed'"))
