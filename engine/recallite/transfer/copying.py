@@ -302,7 +302,9 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
 
 def _questions(store: Store, row_ids: list[int]) -> tuple[list[str], list[Any], list[str]]:
     """Texts of records that have a vector, those vectors, and the first words of records."""
-    texts, vectors, keywords = [], [], []
+    texts: list[str] = []
+    vectors: list[Any] = []
+    keywords: list[str] = []
     with store.read() as reader:
         embedder = reader.vectors.active_embedder()
         # Twice as many as are asked: some are closed versions.

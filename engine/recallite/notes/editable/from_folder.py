@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import structs
@@ -11,15 +13,7 @@ from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.checks import check_scope, check_time, now_us, to_datetime
 from recallite.model.records import NewRecord, Record
 from recallite.model.reports import FileTrouble, Restored
-from recallite.notes.editable.manifest import (
-    FileEntry,
-    FolderManifest,
-    changeable_fields,
-    content_digest,
-    known_supersessions,
-    store_identity,
-    stored_fields,
-)
+from recallite.notes.editable.manifest import FileEntry, FolderManifest, store_identity
 from recallite.notes.editable.markdown import (
     Fields,
     MemoryFile,
@@ -30,7 +24,15 @@ from recallite.notes.editable.markdown import (
     parse_file,
 )
 from recallite.notes.editable.safe_folder import OWN, Folder, digest
-from recallite.notes.editable.to_folder import ids_of
+from recallite.notes.editable.sections import (
+    changeable_fields,
+    content_digest,
+    ids_of,
+    known_supersessions,
+    moves_creation,
+    stored_fields,
+    unstored_changes,
+)
 from recallite.remember import change
 from recallite.remember.supersession import row_id
 from recallite.store.protocol import Progress, Writer
@@ -41,6 +43,7 @@ from recallite.transfer.naming import name_memories
 from recallite.transfer.supersessions import check_supersession, put_supersession
 
 _MEMORIES_A_BATCH = 1024
+_FIELDS_OF_RECORDS = [name for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__]
 
 
 @traced("import_folder", lambda done: {"memories": done.created + done.updated})
@@ -61,99 +64,103 @@ def import_folder(
     `on_progress(done, total)` counts files.
     """
     with folder.locked(optional=True):
-        run = _Run(engine, FolderManifest(folder, store_identity(engine), base), base, overwrite)
+        run = _Import(engine, FolderManifest(folder, store_identity(engine), base), base, overwrite)
         paths = list(folder.walk(".md"))
         for done, path in enumerate(paths, 1):
             run.read(folder, path)
             if on_progress is not None:
                 on_progress(done, len(paths))
-        if not run.found:
+        if not run.has_files:
             raise InvalidInput(f"{folder.root} has no file of memories: give a folder that an export has written")
         return run.finish(set(paths), forget_missing=forget_missing)
 
 
-class _Run:
+class _Import:
     """One import: what was read, and its outcome."""
 
     def __init__(self, engine: Engine, known: FolderManifest, base: str, overwrite: bool) -> None:
         self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
         self._batch = Batch(engine, base, base)
         self._entries = dict(known.files)
-        self._files = 0
-        self._before = {
-            public_id: content for entry in known.files.values() for public_id, content in entry.memories.items()
-        }
+        self._before = {id: content for entry in known.files.values() for id, content in entry.memories.items()}
+        self._files = self._updated = self._unchanged = 0
         self._places: dict[str, tuple[str, int]] = {}
-        self._unread: set[str] = set()
-        self._joined: list[tuple[str, int, LinkLine]] = []
+        self._links: list[tuple[str, int, LinkLine]] = []
         self._superseded: list[tuple[str, int, str, SupersededBy]] = []
-        self._updated = self._unchanged = 0
+        self._unread: set[str] = set()
         self._problems: list[FileTrouble] = []
 
     @property
-    def found(self) -> bool:
+    def has_files(self) -> bool:
         """Whether there are, or were, files of memories."""
         return bool(self._files or self._problems or self._known.files)
 
+    @contextmanager
+    def _reporting(self, path: str, line: int | None) -> Iterator[None]:
+        """Report what is wrong in a line as a problem."""
+        try:
+            yield
+        except RecalliteError as fault:
+            self._trouble(path, line, fault)
+
+    def _trouble(self, path: str, line: int | None, reason: object) -> None:
+        self._unread.add(path)
+        self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
+
     def read(self, folder: Folder, path: str) -> None:
         """Read one file."""
-        try:
+        with self._reporting(path, None):
             data = folder.read(path)
             if data is None:
                 return
             if not is_memory_file(text := decoded(data)):
                 if path in self._known.files:
-                    self._trouble(path, None, "it had memories, and no longer begins as such files do: repair its head")
+                    raise InvalidInput("it had memories, and no longer begins as such files do: repair its head")
                 return
             self._files += 1
             if _printable(path) != path:
                 raise InvalidInput("its name is not UTF-8: rename it")
             file = parse_file(text)
             check_scope(file.scope)
-        except RecalliteError as reason:
-            self._trouble(path, None, reason)
-            return
-        for line, unclear in file.problems:
-            self._trouble(path, line, unclear)
-        before = len(self._problems)
-        digests = self._take(path, file)
-        if not file.problems and len(self._problems) == before:
-            held = self._entries.get(path)
-            kept = {} if held is None else {id: content for id, content in held.memories.items() if id not in digests}
-            self._entries[path] = FileEntry((digest(data),), file.scope, {**kept, **digests})
+            for line, problem in file.problems:
+                self._trouble(path, line, problem)
+            before = len(self._problems)
+            digests = self._take(path, file)
+            if not file.problems and len(self._problems) == before:
+                entry = self._entries.get(path)
+                others = {} if entry is None else entry.memories
+                self._entries[path] = FileEntry((digest(data),), file.scope, {**others, **digests})
 
     def _take(self, path: str, file: MemoryFile) -> dict[str, str]:
         """Store, update or skip each memory of a file; returns the digests of the valid ones, by id."""
         sections = self._with_ids(path, file)
         with self._engine.store.read() as reader:
-            ids = list(sections)
-            rows = reader.records.find_ids(ids, self._base)
+            rows = reader.records.find_ids(list(sections), self._base)
             records = reader.records.by_row_ids(list(rows.values()))
         digests = {}
         for public_id, section in sections.items():
-            try:
-                now = changeable_fields(file.scope, section.fields, section.text)
+            with self._reporting(path, section.line):
+                content = content_digest(changeable_fields(file.scope, section.fields, section.text))
                 if public_id in rows:
-                    self._compare(records[rows[public_id]], path, section, now)
+                    self._compare(records[rows[public_id]], path, file.scope, section)
                 else:
                     self._batch.add(_incoming(public_id, file.scope, section), section.line)
-                digests[public_id] = content_digest(now)
+                digests[public_id] = content
                 links = [LinkLine(source=public_id, **structs.asdict(link)) for link in section.fields.links]
-                self._joined += [(path, section.line, link) for link in links]
-                self._superseded += [(path, section.line, public_id, each) for each in section.fields.superseded_by]
-            except RecalliteError as reason:
-                self._trouble(path, section.line, reason)
+                self._links += [(path, section.line, link) for link in links]
+                self._superseded += [(path, section.line, public_id, entry) for entry in section.fields.superseded_by]
             if self._batch.full(_MEMORIES_A_BATCH):
                 self._batch.write()
         return digests
 
     def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
-        found = {}
-        given = ids_of(file, self._base)
+        """The sections of a file by the ids of their memories in the store."""
+        sections = {}
+        file_ids = ids_of(file, self._base)
         with self._engine.store.read() as reader:
-            names = name_memories(reader, given, self._base)
-        for section, given_id in zip(file.sections, given, strict=True):
-            public_id = names[given_id]
+            names = name_memories(reader, file_ids, self._base)
+        for section, file_id in zip(file.sections, file_ids, strict=True):
+            public_id = names[file_id]
             if public_id in self._places:
                 other, line = self._places[public_id]
                 self._trouble(
@@ -162,41 +169,37 @@ class _Run:
                 )  # fmt: skip
                 continue
             self._places[public_id] = path, section.line
-            found[public_id] = section
-        return found
+            sections[public_id] = section
+        return sections
 
-    def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
+    def _compare(self, record: Record, path: str, scope: str, section: Section) -> None:
         """Update a stored memory if its section differs and the store has nothing newer."""
-        stored = stored_fields(record, self._base)
-        created = check_time(section.fields.created_at, "created_at")
-        if created is not None and to_datetime(created) != record.created_at:
+        if moves_creation(record, section.fields):
             self._trouble(path, section.line, "created_at cannot be changed: it stays as it is in the store")
-        changes = {name: value for name, value in now.items() if value != stored[name]}
         before = self._before.get(record.id)
-        if not changes or before == content_digest(now):
+        changes = unstored_changes(record, scope, section, before, self._base)
+        if not changes:
             self._unchanged += 1
             return
         if before is None:
             updated = check_time(section.fields.updated_at or section.fields.created_at, "updated_at")
             newer = updated is not None and to_datetime(updated) < record.updated_at
         else:
-            newer = before != content_digest(stored)
+            newer = before != content_digest(stored_fields(record, self._base))
         if newer and not self._overwrite:
-            self._trouble(
-                path, section.line,
+            raise InvalidInput(
                 f"{record.id} was changed in the store too ({', '.join(changes)}), which wins: import with "
-                "overwrite to take the file's, or export with overwrite to take the store's",
-            )  # fmt: skip
-            return
+                "overwrite to take the file's, or export with overwrite to take the store's"
+            )
         change.update(self._engine, record.id, changes, base=self._base)
         self._updated += 1
 
     def finish(self, paths: set[str], *, forget_missing: bool) -> Restored:
         """Write what is left, the links last, and the manifest."""
         self._batch.write()
-        linked = self._link()
+        self._link()
         self._supersede()
-        missing = self._missing(paths)
+        missing = self._missing()
         forgotten = 0
         if forget_missing and missing:
             forgotten = change.forget(self._engine, missing, None, base=self._base).records
@@ -216,25 +219,22 @@ class _Run:
             self._problems.append(FileTrouble(path=OWN, reason=f"the manifest could not be written: {reason}"))
         return Restored(
             created=self._batch.stored, updated=self._updated, unchanged=self._unchanged + self._batch.skipped,
-            links=linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),
+            links=self._batch.linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),
         )  # fmt: skip
 
-    def _link(self) -> int:
+    def _link(self) -> None:
         """Make the links whose two ends are stored."""
-        ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
+        ends = {end for *_, link in self._links for end in (link.source, link.target)}
         with self._engine.store.read() as reader:
             names = name_memories(reader, ends, self._base)
-            seen = reader.records.find_ids(list(names.values()), self._base)
-        for path, line, joined in self._joined:
-            try:
-                if names[joined.target] not in seen:
-                    self._trouble(path, line, f"the link's end {joined.target} is not a memory here")
-                elif names[joined.source] in seen:
-                    self._batch.add(joined, line)
-            except RecalliteError as reason:
-                self._trouble(path, line, reason)
+            stored = reader.records.find_ids(list(names.values()), self._base)
+        for path, line, link in self._links:
+            with self._reporting(path, line):
+                if names[link.target] not in stored:
+                    raise InvalidInput(f"the link's end {link.target} is not a memory here")
+                if names[link.source] in stored:
+                    self._batch.add(link, line)
         self._batch.write()
-        return self._batch.linked
 
     def _supersede(self) -> None:
         """Put memories in the place of others; what the store refuses is a problem of its section.
@@ -247,26 +247,24 @@ class _Run:
             known = known_supersessions(writer, self._base)
             names = name_memories(writer, {entry.new for *_, entry in self._superseded}, self._base)
             for path, line, old, entry in self._superseded:
-                try:
+                with self._reporting(path, line):
                     if (old, names[entry.new], check_time(entry.known_from, "known_from")) not in known:
-                        filled = self._filled(writer, entry, names[entry.new])
+                        fields = self._completed(writer, entry, names[entry.new])
                         put_supersession(
-                            writer, check_supersession(SupersessionLine(old=old, **filled), line), self._base
+                            writer, check_supersession(SupersessionLine(old=old, **fields), line), self._base
                         )
-                except RecalliteError as reason:
-                    self._trouble(path, line, reason)
 
-    def _filled(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
+    def _completed(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
         """The fields of an entry, with what was left out."""
         fields = structs.asdict(entry)
         if entry.holds_from is None:
-            begun = writer.records.get(row_id(writer, new, self._base))
-            fields["holds_from"] = written_time(begun.valid_from or begun.created_at)
+            successor = writer.records.get(row_id(writer, new, self._base))
+            fields["holds_from"] = written_time(successor.valid_from or successor.created_at)
         if entry.known_from is None:
             fields["known_from"] = written_time(to_datetime(now_us()))
         return fields
 
-    def _missing(self, paths: set[str]) -> list[str]:
+    def _missing(self) -> list[str]:
         """Stored memories that a file had at the last export or import, and that no file has now.
 
         Files that could not be read in full are not counted: the memory may still be there.
@@ -281,10 +279,6 @@ class _Run:
         with self._engine.store.read() as reader:
             return sorted(reader.records.find_ids(gone, self._base))
 
-    def _trouble(self, path: str, line: int | None, reason: object) -> None:
-        self._unread.add(path)
-        self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
-
 
 def _printable(text: str) -> str:
     """A text in which bytes of file names that are not characters are escaped."""
@@ -293,9 +287,9 @@ def _printable(text: str) -> str:
 
 def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
-    given = {name: getattr(fields, name) for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__}
+    values = {name: getattr(fields, name) for name in _FIELDS_OF_RECORDS}
     return Incoming(
-        **{**given, "id": public_id}, text=section.text, scope=scope, base_importance=fields.base_importance,
+        **{**values, "id": public_id}, text=section.text, scope=scope, base_importance=fields.base_importance,
         updated_at=fields.updated_at or fields.created_at, recorded_from=fields.recorded_from,
         valid_resolved=fields.valid_resolved, repeated=fields.repeated,
     )  # fmt: skip

@@ -5,29 +5,30 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_time, join_scopes, to_datetime
+from recallite.model.checks import check_time, join_scopes
 from recallite.model.records import Record
 from recallite.model.reports import Exported, FileTrouble
-from recallite.notes.editable.manifest import (
-    FileEntry,
-    FolderManifest,
+from recallite.notes.editable.manifest import FileEntry, FolderManifest, store_identity
+from recallite.notes.editable.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
+from recallite.notes.editable.safe_folder import Changed, Folder, digest
+from recallite.notes.editable.sections import (
     Joined,
     changeable_fields,
     content_digest,
     fields_of,
+    ids_of,
     known_supersessions,
-    store_identity,
-    stored_fields,
+    moves_creation,
+    unstored_changes,
 )
-from recallite.notes.editable.markdown import MemoryFile, Section, decoded, is_memory_file, parse_file, render_file
-from recallite.notes.editable.safe_folder import Changed, Folder, digest
 from recallite.store.protocol import Progress, Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.tracing import traced
@@ -37,32 +38,35 @@ if TYPE_CHECKING:
     from recallite.model.filters import Filter
 
 
-_PLAIN = re.compile(r"[^\w-]+")
+_UNSAFE = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60
 FILE_CHARS = 2_000_000
-"""A file has at most so many characters, unless it has a single memory."""
+"""The most characters of a file, unless it has a single memory."""
 _OTHER_CHARS = 400
 _FETCHED_TOGETHER = 1_000
-_CHANGED = "it was changed while the export ran: run it again"
+_IMPORT_FIRST = "import the folder first, or export with overwrite"
 
 
 class _File(Struct):
-    """A file to write: what it replaces, its content, and its manifest entry."""
+    """A file to write: its content, its manifest entry, and what it replaces."""
 
     path: str
-    old: bytes | None
     data: bytes
     entry: FileEntry
+    old: bytes | None = None
+
+
+class _Conflict(InvalidInput):
+    """A file may not be replaced because of one of its lines."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 @traced("export_folder", lambda done: {"memories": done.records})
 def export_folder(
-    engine: Engine,
-    folder: Folder,
-    chosen: Filter,
-    *,
-    overwrite: bool = False,
-    on_progress: Progress | None = None,
+    engine: Engine, folder: Folder, chosen: Filter, *, overwrite: bool = False, on_progress: Progress | None = None
 ) -> Exported:
     """Write the memories that a filter admits, their scopes relative to its base, and remove files left without any.
 
@@ -79,12 +83,11 @@ def export_folder(
 
 
 class _Export:
-    """One export: the files to write, those that are up to date already, those left without memories, and conflicts."""
+    """One export: the files to write, those left without memories, and conflicts."""
 
     def __init__(self, folder: Folder, known: FolderManifest, base: str, overwrite: bool) -> None:
         self._folder, self._known, self._base, self._overwrite = folder, known, base, overwrite
         self._files: list[_File] = []
-        self._current: dict[str, FileEntry] = {}
         self._left: list[str] = []
         self._conflicts: list[FileTrouble] = []
         self._records = 0
@@ -98,159 +101,126 @@ class _Export:
         for month in months:
             for path, records in _files_of(reader, month, self._base):
                 paths.add(path)
-                self._add(reader, path, *_rendered(month, records, joined.with_repeated(reader, records), self._base))
+                file = _rendered(path, month, records, joined.with_repeated(reader, records), self._base)
+                with self._refusing(path):
+                    file.old = self._folder.read(path)
+                    if file.old is not None and file.old != file.data:
+                        self._check_replaceable(reader, file.old, file)
+                    self._files.append(file)
                 self._records += len(records)
                 if on_progress is not None:
                     on_progress(self._records, total)
         self._left = [path for path, entry in self._known.files.items() if path not in paths and _covers(chosen, entry)]
 
-    def _add(self, reader: Reader, path: str, data: bytes, entry: FileEntry) -> None:
+    @contextmanager
+    def _refusing(self, path: str) -> Iterator[None]:
+        """Note what refuses the use of a file as a conflict."""
         try:
-            old = self._folder.read(path)
-            if old == data:
-                self._current[path] = entry
-            elif conflict := self._conflict(reader, old, entry, self._known.files.get(path)):
-                self._refuse(path, *conflict)
-            else:
-                self._files.append(_File(path, old, data, entry))
-        except InvalidInput as reason:
-            self._refuse(path, None, reason)
-
-    def _refuse(self, path: str, line: int | None, reason: object) -> None:
-        self._conflicts.append(FileTrouble(path=path, line=line, reason=str(reason)))
+            yield
+        except Changed:
+            reason = "it was changed while the export ran: run it again"
+            self._conflicts.append(FileTrouble(path=path, reason=reason))
+        except InvalidInput as fault:
+            self._conflicts.append(FileTrouble(path=path, line=getattr(fault, "line", None), reason=str(fault)))
 
     def carry_out(self) -> Exported:
         """Write what is planned, and remove the files without memories."""
-        entries = {**self._known.files, **self._current}
+        changed = [file for file in self._files if file.old != file.data]
+        entries = {**self._known.files, **{file.path: file.entry for file in self._files if file.old == file.data}}
         # The manifest is written first: files of an export that is killed are known to the next one.
         either = {
             file.path: FileEntry(
                 (*file.entry.hashes, *([] if file.old is None else [digest(file.old)])),
                 file.entry.scope, file.entry.memories,
             )
-            for file in self._files
+            for file in changed
         }  # fmt: skip
         self._known.write({**entries, **either})
         written, removed = [], []
-        for file in self._files:
-            try:
+        for file in changed:
+            with self._refusing(file.path):
                 self._folder.write(file.path, file.data, over=file.old)
                 written.append(file.path)
                 entries[file.path] = file.entry
-            except Changed:
-                self._refuse(file.path, None, _CHANGED)
-            except InvalidInput as reason:
-                self._refuse(file.path, None, reason)
         for path in self._left:
-            try:
-                if self._removed(path, entries[path]):
+            with self._refusing(path):
+                if self._remove(path, entries[path]):
                     removed.append(path)
                 del entries[path]
-            except InvalidInput as reason:
-                self._refuse(path, None, reason)
         self._known.write(entries)
         return Exported(
-            records=self._records, written=tuple(written), unchanged=len(self._current), removed=tuple(removed),
-            conflicts=tuple(self._conflicts),
+            records=self._records, written=tuple(written), unchanged=len(self._files) - len(changed),
+            removed=tuple(removed), conflicts=tuple(self._conflicts),
         )  # fmt: skip
 
-    def _removed(self, path: str, entry: FileEntry) -> bool:
-        """Remove a file whose memories are no longer in the store, or in another file; False where there is no file.
-
-        Raises InvalidInput where it has changed since.
-        """
+    def _remove(self, path: str, entry: FileEntry) -> bool:
+        """Remove a file whose memories are no longer in the store, or in another file; False if there is no file."""
         old = self._folder.read(path)
         if old is None:
             return False
         if digest(old) not in entry.hashes and not (self._overwrite and is_memory_file(decoded(old))):
             raise InvalidInput("its memories are no longer in the store, and it was changed: import it, or remove it")
-        try:
-            self._folder.remove(path, over=old)
-        except Changed:
-            raise InvalidInput(_CHANGED) from None
+        self._folder.remove(path, over=old)
         return True
 
-    def _conflict(
-        self, reader: Reader, old: bytes | None, entry: FileEntry, before: FileEntry | None
-    ) -> tuple[int | None, str] | None:
-        """Line and reason why a file may not be replaced; None where the store has all of it, or `overwrite` allows it.
-
-        Raises InvalidInput where the whole file is the reason.
-        """
-        if old is None or (before is not None and digest(old) in before.hashes):
-            return None
+    def _check_replaceable(self, reader: Reader, old: bytes, new: _File) -> None:
+        """Raise InvalidInput for a file with something that the store does not have, unless `overwrite` allows it."""
+        before = self._known.files.get(new.path)
+        if before is not None and digest(old) in before.hashes:
+            return
         text = decoded(old)
         if not is_memory_file(text):
             raise InvalidInput("it is not a file of memories: move it, or export to another folder")
         if self._overwrite:
-            return None
+            return
         file = parse_file(text)
-        if file.problems:
-            return file.problems[0]
         ids = ids_of(file, self._base)
-        if unknown := self._unknown(reader, file, ids, before):
-            return unknown
-        stored = entry.memories.keys() - set(ids)
-        if gone := [] if before is None else [each for each in before.memories if each in stored]:
+        known = {} if before is None else before.memories
+        for line, reason in (*file.problems, *_unknown(reader, file, ids, self._base, known)):
+            raise _Conflict(line, reason)
+        removed = new.entry.memories.keys() - {*ids}
+        gone = [public_id for public_id in known if public_id in removed]
+        if gone:
             raise InvalidInput(
                 f"{len(gone)} of its memories were removed ({gone[0]}): import the folder, which lists them and can "
                 "forget them, or export with overwrite"
             )
-        return None
 
-    def _unknown(
-        self, reader: Reader, file: MemoryFile, ids: list[str], before: FileEntry | None
-    ) -> tuple[int, str] | None:
-        """The first memory of a file that the store does not have, or has otherwise: its line, and how it differs."""
-        rows = reader.records.find_ids(ids, self._base)
-        records = reader.records.by_row_ids(list(rows.values()))
-        targets = [link.target for section in file.sections for link in section.fields.links]
-        ends = reader.records.find_ids(targets, self._base)
-        superseded = (
-            known_supersessions(reader, self._base)
-            if any(section.fields.superseded_by for section in file.sections)
-            else set()
-        )
-        seen: set[str] = set()
 
-        def difference(public_id: str, section: Section) -> str | None:
-            if public_id in seen:
-                return "this memory is in the file twice: remove one, or the id of one if it is another memory"
-            seen.add(public_id)
-            if public_id not in rows:
-                return "the store does not have this memory: import the folder first"
-            record, fields = records[rows[public_id]], section.fields
-            now = content_digest(changeable_fields(file.scope, fields, section.text))
-            if now != content_digest(stored_fields(record, self._base)) and (
-                before is None or before.memories.get(public_id) != now
-            ):
-                return "this memory differs from the store: import the folder first, or export with overwrite"
-            created = check_time(fields.created_at, "created_at")
-            if created is not None and to_datetime(created) != record.created_at:
-                return "created_at cannot be changed: undo it, or export with overwrite"
-            if any(
-                (public_id, each.new, check_time(each.known_from, "known_from")) not in superseded
-                for each in fields.superseded_by
-            ):
-                return (
-                    "the store does not have what supersedes this memory: import the folder first, or export with "
-                    "overwrite"
-                )
-            known = [
-                LinkRow(rows[public_id], ends[link.target], link.type, 0.0, 0)
-                for link in fields.links
-                if link.target in ends
-            ]
-            if len(known) < len(fields.links) or reader.links.missing(known):
-                return (
-                    "the store does not have a link of this memory: import the folder first, or export with overwrite"
-                )
-            return None
-
-        for public_id, section in zip(ids, file.sections, strict=True):
-            if reason := difference(public_id, section):
-                return section.line, reason
-        return None
+def _unknown(
+    reader: Reader, file: MemoryFile, ids: list[str], base: str, known: Mapping[str, str]
+) -> Iterator[tuple[int, str]]:
+    """What of a file the store does not have, or has otherwise: the line of a memory, and the difference."""
+    rows = reader.records.find_ids(ids, base)
+    records = reader.records.by_row_ids(list(rows.values()))
+    ends = reader.records.find_ids([link.target for section in file.sections for link in section.fields.links], base)
+    superseded = known_supersessions(reader, base) if any(each.fields.superseded_by for each in file.sections) else ()
+    seen: set[str] = set()
+    for public_id, section in zip(ids, file.sections, strict=True):
+        fields, line = section.fields, section.line
+        if public_id in seen:
+            yield line, "this memory is in the file twice: remove one, or the id of one if it is another memory"
+        seen.add(public_id)
+        if public_id not in rows:
+            yield line, "the store does not have this memory: import the folder first"
+            continue
+        record = records[rows[public_id]]
+        if unstored_changes(record, file.scope, section, known.get(public_id), base):
+            yield line, f"this memory differs from the store: {_IMPORT_FIRST}"
+        if moves_creation(record, fields):
+            yield line, "created_at cannot be changed: undo it, or export with overwrite"
+        if any(
+            (public_id, entry.new, check_time(entry.known_from, "known_from")) not in superseded
+            for entry in fields.superseded_by
+        ):
+            yield line, f"the store does not have what supersedes this memory: {_IMPORT_FIRST}"
+        links = [
+            LinkRow(rows[public_id], ends[link.target], link.type, 0.0, 0)
+            for link in fields.links
+            if link.target in ends
+        ]
+        if len(links) < len(fields.links) or reader.links.missing(links):
+            yield line, f"the store does not have a link of this memory: {_IMPORT_FIRST}"
 
 
 def file_of(scope: str, month: str, part: int = 1) -> str:
@@ -263,23 +233,8 @@ def file_of(scope: str, month: str, part: int = 1) -> str:
     return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
-def ids_of(file: MemoryFile, base: str) -> list[str]:
-    """The id of each memory of a file; one that was written by hand gets the same at each import, while its text is
-    unchanged.
-
-    Such an id depends on the scope `base` of the handle, so that it reveals nothing about other scopes.
-    """
-    scope = join_scopes(base, file.scope) or "/"
-    return [section.fields.id or _derived_id(scope, section) for section in file.sections]
-
-
-def _derived_id(scope: str, section: Section) -> str:
-    key = "\x00".join((scope, section.fields.context or "", section.text))
-    return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-
-
 def _folder_name(segment: str) -> str:
-    plain = _PLAIN.sub("-", unicodedata.normalize("NFC", segment).casefold())[:_MAX_NAME_CHARS]
+    plain = _UNSAFE.sub("-", unicodedata.normalize("NFC", segment).casefold())[:_MAX_NAME_CHARS]
     if plain == segment:
         return plain
     return f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}"
@@ -292,24 +247,24 @@ def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, li
     records: list[Record] = []
     for begin in range(0, len(month.row_ids), _FETCHED_TOGETHER):
         row_ids = month.row_ids[begin : begin + _FETCHED_TOGETHER]
-        found = reader.records.by_row_ids(row_ids)
+        fetched = reader.records.by_row_ids(row_ids)
         for row_id in row_ids:
-            chars = len(found[row_id].text) + _OTHER_CHARS
+            chars = len(fetched[row_id].text) + _OTHER_CHARS
             if records and size + chars > FILE_CHARS:
                 yield file_of(scope, month.month, part), records
                 part, size, records = part + 1, 0, []
-            records.append(found[row_id])
+            records.append(fetched[row_id])
             size += chars
     yield file_of(scope, month.month, part), records
 
 
-def _rendered(month: Month, records: list[Record], joined: Joined, base: str) -> tuple[bytes, FileEntry]:
-    """The file of these memories of a month, and its entry."""
+def _rendered(path: str, month: Month, records: list[Record], joined: Joined, base: str) -> _File:
+    """The file of these memories of a month."""
     scope = scope_within(month.scope, base)
     sections = [(record.created_at, fields_of(record, joined), record.text) for record in records]
     data = render_file(scope, month.month, sections).encode()
     digests = {fields.id or "": content_digest(changeable_fields(scope, fields, text)) for _, fields, text in sections}
-    return data, FileEntry((digest(data),), scope, digests)
+    return _File(path, data, FileEntry((digest(data),), scope, digests))
 
 
 def _covers(chosen: Filter, entry: FileEntry) -> bool:

@@ -7,75 +7,61 @@ basic-memory goes into the notes that it came from, as sections, observations an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from recallite.model.records import Record
 from recallite.transfer.exporters.notes import (
-    Grouped,
+    Note,
+    NoteDialect,
+    NoteGroups,
     begins_with_heading,
     folder_of,
-    note,
+    imported_path,
     path_of,
     safe_name,
-    safe_path,
     shared_tags,
     title_of,
-    write_note,
 )
-from recallite.transfer.exporters.targets import Memories, Target, Written
+from recallite.transfer.exporters.targets import Memories, Target
 
-_PREFIX = "basic-memory:"
 _PLACE = frozenset({"path", "permalink", "title", "headings", "category", "relation_type", "to"})
 _KEPT = frozenset({"tags", "created_at", "topic", "links", "source"})
 _NO_WORD = re.compile(r"[^\w/-]+")
 
 
-def write(memories: Memories, path: Path) -> Iterator[Written]:
-    """The notes of a project."""
-    grouped = Grouped()
-    titles: dict[str, str] = {}  # of each note
-    for record in memories.pages():
-        place = _path(record)
-        grouped.add(place, record)
-        titles.setdefault(grouped.notes[record.id], _title(record))
-    for place, ids in grouped.ids.items():
-        found = memories.some(ids)
-        records = [found[id] for id in ids if id in found]
-        if not records:
-            continue
-        shared = shared_tags(records)
-        relations = [_relation(record) for record in records if _is_relation(record)]
-        relations += _links(memories, grouped, titles, place, records)
-        blocks = [
-            *([] if any(begins_with_heading(record.text) for record in records) else [f"# {titles[place]}"]),
-            *(record.text for record in records if not _is_observation(record) and not _is_relation(record)),
-            _list("## Observations", [_observation(record, shared) for record in records if _is_observation(record)]),
-            _list("## Relations", relations),
-        ]
-        write_note(path, place, note(_properties(place, titles[place], records, shared), filter(None, blocks)))
-        for record in records:
-            own = _place(record) is not None
-            said = {"metadata"} if own or _is_relation(record) else set()
-            said |= {"context"} if own or record.context == titles[place] else set()
-            yield Written(record, _KEPT | said)
-
-
-def _place(record: Record) -> str | None:
-    return safe_path(record.metadata.get("path")) if record.id.startswith(_PREFIX) else None
+def _imported(record: Record) -> str | None:
+    return imported_path(record, "basic-memory")
 
 
 def _path(record: Record) -> str:
-    if own := _place(record):
-        return folder_of(record) + own
+    if imported := _imported(record):
+        return folder_of(record) + imported
     topic = _topic(record)
     return f"{folder_of(record)}{safe_name(topic)}.md" if topic else path_of(record)
 
 
+def _render(memories: Memories, groups: NoteGroups, path: str, records: list[Record]) -> Note:
+    title, shared = _title(records[0]), shared_tags(records)
+    relations = [_relation(record) for record in records if _is_relation(record)]
+    relations += _links(memories, groups, records)
+    blocks = [
+        *([] if any(begins_with_heading(record.text) for record in records) else [f"# {title}"]),
+        *(record.text for record in records if not _is_observation(record) and not _is_relation(record)),
+        _list("## Observations", [_observation(record, shared) for record in records if _is_observation(record)]),
+        _list("## Relations", relations),
+    ]
+
+    def kept(record: Record) -> frozenset[str]:
+        imported = bool(_imported(record))
+        metadata = {"metadata"} if imported or _is_relation(record) else set()
+        return _KEPT | metadata | ({"context"} if imported or record.context == title else set())
+
+    return Note(_properties(path, title, records, shared), filter(None, blocks), kept)
+
+
 def _title(record: Record) -> str:
-    stated = record.metadata.get("title")
-    return stated if _place(record) and isinstance(stated, str) else _topic(record) or title_of(record)
+    title = record.metadata.get("title")
+    return title if _imported(record) and isinstance(title, str) else _topic(record) or title_of(record)
 
 
 def _topic(record: Record) -> str | None:
@@ -89,24 +75,24 @@ def _is_relation(record: Record) -> bool:
 
 
 def _is_observation(record: Record) -> bool:
-    if _place(record):
+    if _imported(record):
         return isinstance(record.metadata.get("category"), str)
     return record.topic is not None and not _is_relation(record)
 
 
 def _observation(record: Record, shared: list[str]) -> str:
-    stated = record.metadata.get("category")
-    category = re.sub(r"[\[\]()\n]", " ", stated if isinstance(stated, str) else record.kind).strip() or "note"
+    category = record.metadata.get("category")
+    category = category if isinstance(category, str) else record.kind
+    category = re.sub(r"[\[\]()\n]", " ", category).strip() or "note"
     text = " ".join(record.text.split())
-    beside = [f"#{_NO_WORD.sub('-', tag)}" for tag in record.tags if tag not in shared and f"#{tag}" not in text]
-    return " ".join([f"- [{category if len(category) > 1 else 'note'}]", text, *beside])
+    tags = [f"#{_NO_WORD.sub('-', tag)}" for tag in record.tags if tag not in shared and f"#{tag}" not in text]
+    return " ".join([f"- [{category if len(category) > 1 else 'note'}]", text, *tags])
 
 
 def _relation(record: Record) -> str:
     kind, target = str(record.metadata["relation_type"]), str(record.metadata["to"])
-    context = _context(record.text)
-    shown = f'"{kind}"' if " " in kind else kind
-    return f"- {shown} [[{target}]]{context}"
+    quoted = f'"{kind}"' if " " in kind else kind
+    return f"- {quoted} [[{target}]]{_context(record.text)}"
 
 
 def _context(text: str) -> str:
@@ -115,32 +101,28 @@ def _context(text: str) -> str:
     return last[begin:] if begin >= 0 and last.endswith(")") else ""
 
 
-def _links(
-    memories: Memories, grouped: Grouped, titles: dict[str, str], place: str, records: list[Record]
-) -> list[str]:
+def _links(memories: Memories, groups: NoteGroups, records: list[Record]) -> list[str]:
     """The links to other notes, but for those of relations, which say it themselves."""
-    targets = {
-        titles[target]
-        for record in records
-        if not _is_relation(record)
-        for link in memories.links(record.id)
-        if (target := grouped.notes.get(link.target)) is not None and target != place
-    }
-    said = "\n".join(record.text for record in records)
-    return [f"- relates_to [[{title}]]" for title in sorted(targets) if f"[[{title}]]" not in said]
+    paths = {path for record in records if not _is_relation(record) for path in groups.linked(memories, record)}
+    firsts = memories.some(groups.ids[path][0] for path in paths)
+    text = "\n".join(record.text for record in records)
+    titles = sorted({_title(record) for record in firsts.values()})
+    return [f"- relates_to [[{title}]]" for title in titles if f"[[{title}]]" not in text]
 
 
 def _list(heading: str, lines: list[str]) -> str:
     return "\n".join([heading, *lines]) if lines else ""
 
 
-def _properties(place: str, title: str, records: list[Record], shared: list[str]) -> dict[str, Any]:
+def _properties(path: str, title: str, records: list[Record], shared: list[str]) -> dict[str, Any]:
     first = records[0]
-    stated = first.metadata.get("permalink") if _place(first) else None
-    permalink = stated or _NO_WORD.sub("-", place.removesuffix(".md").lower()).strip("-")
-    beside = {name: value for name, value in first.metadata.items() if name not in _PLACE} if _place(first) else {}
-    head = {"title": title, "type": "note", "permalink": permalink, "tags": shared, **beside}
+    imported = first.metadata if _imported(first) else {}
+    permalink = imported.get("permalink") or _NO_WORD.sub("-", path.removesuffix(".md").lower()).strip("-")
+    others = {name: value for name, value in imported.items() if name not in _PLACE}
+    head = {"title": title, "type": "note", "permalink": permalink, "tags": shared, **others}
     return {**head, "created": min(record.created_at for record in records).isoformat()}
 
 
-TARGET = Target(write, "a new folder, of notes with observations and relations", folder=True)
+TARGET = Target(
+    NoteDialect(_path, _render).write, "a new folder, of notes with observations and relations", folder=True
+)

@@ -1,17 +1,18 @@
-"""Markdown notes in a new folder: their names, properties and files."""
+"""Markdown notes in a new folder, in the dialect of another system: their names, properties and files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from recallite.errors import InvalidInput
 from recallite.model.records import Record
+from recallite.transfer.exporters.targets import Memories, Written
 
 _UNSAFE = re.compile(r'[<>:"\\|?*#^\[\]\x00-\x1f\x7f/]+')
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
@@ -19,6 +20,66 @@ _HEADING = re.compile(r"\s*#{1,6}(?:[ \t]|$)", re.MULTILINE)
 _MAX_NAME_CHARS = 80
 _MAX_NAME_BYTES = 200
 _TITLE_WORDS = 8
+
+
+class NoteGroups:
+    """The memories of each note, by path; paths that differ in case only are one, as on macOS and Windows."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, str] = {}
+        self.ids: dict[str, list[str]] = {}
+        self.notes: dict[str, str] = {}
+        """The path of the note of each memory."""
+
+    def add(self, path: str, record: Record) -> str:
+        """Put a memory into a note, after those that are in it; returns the path of the note."""
+        path = self._paths.setdefault(path.casefold(), path)
+        self.ids.setdefault(path, []).append(record.id)
+        self.notes[record.id] = path
+        return path
+
+    def linked(self, memories: Memories, record: Record) -> Iterator[str]:
+        """The other notes to which a memory has a link."""
+        for link in memories.links(record.id):
+            path = self.notes.get(link.target)
+            if path is not None and path != self.notes[record.id]:
+                yield path
+
+
+class Note(NamedTuple):
+    """A note to write: its properties, its blocks, and the fields that it holds of each of its memories."""
+
+    properties: Mapping[str, Any]
+    blocks: Iterable[str]
+    kept: Callable[[Record], Collection[str]]
+
+
+class NoteDialect(NamedTuple):
+    """How a system writes memories as notes: the note of each memory, and what is in a note.
+
+    `group` gives the path of the note of a memory; `render(memories, groups, path, records)` makes a note.
+    """
+
+    group: Callable[[Record], str]
+    render: Callable[[Memories, NoteGroups, str, list[Record]], Note]
+
+    def write(self, memories: Memories, folder: Path) -> Iterator[Written]:
+        """Write the notes of all memories."""
+        groups = NoteGroups()
+        for record in memories.pages():
+            groups.add(self.group(record), record)
+        for path, ids in groups.ids.items():
+            stored = memories.some(ids)
+            records = [stored[id] for id in ids if id in stored]
+            if records:
+                note = self.render(memories, groups, path, records)
+                _write(folder, path, _note_text(note.properties, note.blocks))
+                yield from (Written(record, frozenset(note.kept(record))) for record in records)
+
+
+def imported_path(record: Record, system: str) -> str | None:
+    """The path of the note of that system from which a memory was imported; None for other memories."""
+    return safe_path(record.metadata.get("path")) if record.id.startswith(f"{system}:") else None
 
 
 def safe_name(name: str) -> str:
@@ -32,7 +93,7 @@ def safe_name(name: str) -> str:
 
 
 def safe_path(path: object) -> str | None:
-    """The path of a note that stays in the folder, or None for what is no such path."""
+    """The path of a note that stays in the folder; None for any other path."""
     if not isinstance(path, str) or not path.lower().endswith(".md"):
         return None
     parts = path[:-3].split("/")
@@ -62,16 +123,22 @@ def begins_with_heading(text: str) -> bool:
     return _HEADING.match(text) is not None
 
 
-def note(properties: Mapping[str, Any], blocks: Iterable[str]) -> str:
+def shared_tags(records: Iterable[Record]) -> list[str]:
+    """The tags that all memories have."""
+    first, *others = [record.tags for record in records]
+    return [tag for tag in first if all(tag in tags for tags in others)]
+
+
+def _note_text(properties: Mapping[str, Any], blocks: Iterable[str]) -> str:
     """The text of a note; properties that are empty are left out."""
-    said = {name: value for name, value in properties.items() if value not in (None, "", [], (), {})}
-    head = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=10_000) if said else ""
+    filled = {name: value for name, value in properties.items() if value not in (None, "", [], (), {})}
+    head = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=10_000) if filled else ""
     body = "\n\n".join(block.strip("\n") for block in blocks)
     return (f"---\n{head}---\n\n" if head else "") + body + "\n"
 
 
-def write_note(folder: Path, path: str, text: str) -> None:
-    """Write a note that is not there yet. InvalidInput where the disk refuses."""
+def _write(folder: Path, path: str, text: str) -> None:
+    """Write a note that is not there yet. InvalidInput if the disk refuses."""
     place = folder.joinpath(*path.split("/"))
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -79,24 +146,3 @@ def write_note(folder: Path, path: str, text: str) -> None:
             stream.write(text)
     except OSError as fault:
         raise InvalidInput(f"{place} cannot be written: {fault.strerror}") from fault
-
-
-class Grouped:
-    """The memories of each note, by path; paths that differ in case only are one, as on macOS and Windows."""
-
-    def __init__(self) -> None:
-        self._paths: dict[str, str] = {}
-        self.ids: dict[str, list[str]] = {}
-        self.notes: dict[str, str] = {}  # the note of each memory
-
-    def add(self, path: str, record: Record) -> None:
-        """Put a memory into a note, after those that are in it."""
-        path = self._paths.setdefault(path.casefold(), path)
-        self.ids.setdefault(path, []).append(record.id)
-        self.notes[record.id] = path
-
-
-def shared_tags(records: Iterable[Record]) -> list[str]:
-    """The tags that all memories have."""
-    first, *others = [record.tags for record in records]
-    return [tag for tag in first if all(tag in tags for tags in others)]

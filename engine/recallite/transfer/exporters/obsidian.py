@@ -6,96 +6,71 @@ sections have the properties that all of them share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from recallite.model.records import Record
 from recallite.transfer.exporters.notes import (
-    Grouped,
+    Note,
+    NoteDialect,
+    NoteGroups,
     folder_of,
-    note,
+    imported_path,
     path_of,
-    safe_path,
     shared_tags,
-    write_note,
 )
-from recallite.transfer.exporters.targets import Memories, Target, Written
+from recallite.transfer.exporters.targets import Memories, Target
 from recallite.transfer.importers.notes import tags_in
 
-_PREFIX = "obsidian:"
 _PLACE = ("path", "note", "headings")
-_FIELDS = (
-    "scope",
-    "kind",
-    "importance",
-    "context",
-    "topic",
-    "source",
-    "valid_from",
-    "valid_until",
-    "expires_at",
-    "pinned",
-)
-_USUAL = {"scope": "/", "kind": "memory", "importance": 0.5, "pinned": False}
-_TAKEN = frozenset({*_FIELDS, "created", "tags", "links"})  # what metadata cannot be called
-_OF_SECTION = frozenset({"created_at", "metadata", "links", "context", "source"})
-_OF_MEMORY = frozenset({*_FIELDS, "tags", "created_at", "metadata", "links"})
-
-
-def write(memories: Memories, path: Path) -> Iterator[Written]:
-    """The notes of a vault."""
-    grouped = Grouped()
-    for record in memories.pages():
-        grouped.add(_section_path(record) or path_of(record), record)
-    for place, ids in grouped.ids.items():
-        found = memories.some(ids)
-        records = [found[id] for id in ids if id in found]
-        if not records:
-            continue
-        links = sorted({f"[[{target}]]" for id in ids for target in _targets(memories, grouped, place, id)})
-        properties = _shared(records) if _section_path(records[0]) else _own(records[0])
-        write_note(path, place, note({**properties, "links": links}, [record.text for record in records]))
-        for record in records:
-            yield Written(record, _kept(record, shared_tags(records)))
+_DEFAULTS = {
+    "scope": "/", "kind": "memory", "importance": 0.5, "context": None, "topic": None, "source": None,
+    "valid_from": None, "valid_until": None, "expires_at": None, "pinned": False,
+}  # fmt: skip
+_TAKEN = frozenset({*_DEFAULTS, "created", "tags", "links"})  # what metadata cannot be called
+_OF_SECTION = frozenset({"created_at", "metadata", "links", "context", "source", "scope"})
+_OF_MEMORY = frozenset({*_DEFAULTS, "tags", "created_at", "metadata", "links"})
 
 
 def _section_path(record: Record) -> str | None:
     """The path of the note that a memory was a section of."""
-    path = safe_path(record.metadata.get("path")) if record.id.startswith(_PREFIX) else None
+    path = imported_path(record, "obsidian")
     return None if path is None else folder_of(record) + path
 
 
-def _targets(memories: Memories, grouped: Grouped, place: str, id: str) -> Iterator[str]:
-    for link in memories.links(id):
-        target = grouped.notes.get(link.target)
-        if target is not None and target != place:
-            yield target.removesuffix(".md")
+def _render(memories: Memories, groups: NoteGroups, path: str, records: list[Record]) -> Note:
+    shared = shared_tags(records)
+    properties = _of_sections(records[0], shared) if _section_path(records[0]) else _of_memory(records[0])
+    targets = {target for record in records for target in groups.linked(memories, record)}
+    links = sorted(f"[[{target.removesuffix('.md')}]]" for target in targets)
+
+    def kept(record: Record) -> frozenset[str]:
+        if not _section_path(record):
+            return _OF_MEMORY if _TAKEN.isdisjoint(record.metadata) else _OF_MEMORY - {"metadata"}
+        tagged = {*shared, *tags_in(record.text)} >= {*record.tags}
+        return _OF_SECTION | ({"tags"} if tagged else set())
+
+    return Note({**properties, "links": links}, [record.text for record in records], kept)
 
 
-def _shared(records: list[Record]) -> dict[str, Any]:
+def _of_sections(first: Record, shared: list[str]) -> dict[str, Any]:
     """The properties of a note put together from its sections: those of the first."""
-    first = records[0]
-    beside = {name: value for name, value in first.metadata.items() if name not in _PLACE}
-    return {"created": first.created_at.isoformat(), "tags": shared_tags(records), **beside}
+    others = {name: value for name, value in first.metadata.items() if name not in _PLACE}
+    return {"created": first.created_at.isoformat(), "tags": shared, **others}
 
 
-def _own(record: Record) -> dict[str, Any]:
-    said = {
+def _of_memory(record: Record) -> dict[str, Any]:
+    fields = {
         name: value.isoformat() if isinstance(value, datetime) else value
-        for name in _FIELDS
-        if (value := getattr(record, name)) is not None and value != _USUAL.get(name)
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(record, name)) != default
     }
-    beside = {name: value for name, value in record.metadata.items() if name not in _TAKEN}
-    return {"created": record.created_at.isoformat(), "tags": list(record.tags), **said, **beside}
+    others = {name: value for name, value in record.metadata.items() if name not in _TAKEN}
+    return {"created": record.created_at.isoformat(), "tags": list(record.tags), **fields, **others}
 
 
-def _kept(record: Record, shared: list[str]) -> frozenset[str]:
-    if not _section_path(record):
-        return _OF_MEMORY if _TAKEN.isdisjoint(record.metadata) else _OF_MEMORY - {"metadata"}
-    tagged = {*shared, *tags_in(record.text)} >= {*record.tags}
-    return _OF_SECTION | ({"tags"} if tagged else set()) | {"scope"}
-
-
-TARGET = Target(write, "a new folder, of notes with properties and wikilinks", folder=True)
+TARGET = Target(
+    NoteDialect(lambda record: _section_path(record) or path_of(record), _render).write,
+    "a new folder, of notes with properties and wikilinks",
+    folder=True,
+)
