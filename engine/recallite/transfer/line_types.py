@@ -108,36 +108,41 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
     vectors: tuple[bytes, ...] = ()
 
 
-class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every field of a JSON line, which is what it has of `text`, `link`, `supersession`, `document` and `format`."""
+class RecordFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The fields of a memory in a file; times are ISO 8601."""
 
     id: str | None = None
-    text: str | None = None
-    context: str | None = None
     kind: str = "memory"
-    scope: str = "/"
-    tags: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = ()
     importance: float = 0.5
     base_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None
     position: int | None = None
+    context: str | None = None
     created_at: str | None = None
     valid_from: str | None = None
     valid_until: str | None = None
     valid_resolved: bool = False
     updated_at: str | None = None
-    accessed_at: str | None = None
+    recorded_from: str | None = None
     expires_at: str | None = None
     expires_after: timedelta | None = None
-    access_count: int = 0
-    recorded_from: str | None = None
-    recorded_until: str | None = None
-    metadata: dict[str, Any] | None = None
     indexed: bool = True
-    embedding_state: str | None = None
     repeated: tuple[OccurrenceLine, ...] = ()
+
+
+class _Line(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field of a JSON line, which is one of `text`, `link`, `supersession`, `document` and `format`."""
+
+    text: str | None = None
+    scope: str = "/"
+    metadata: dict[str, Any] | None = None
+    accessed_at: str | None = None
+    access_count: int = 0
+    recorded_until: str | None = None
+    embedding_state: str | None = None
     vector: list[float] | None = None
     vectors: tuple[bytes, ...] = ()
     link: LinkLine | None = None
@@ -151,8 +156,9 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
 """What a line says."""
 _decode = msgspec.json.Decoder(_Line).decode
-RECORD_FIELDS = tuple(name for name in _Line.__struct_fields__ if name in Record.__struct_fields__)
-"""What a line has of a stored memory."""
+_STORED = [name for name in _Line.__struct_fields__ if name in Record.__struct_fields__ and name not in ("id", "text")]
+RECORD_FIELDS = ("id", "text", *_STORED)
+"""The fields that a line has of a stored memory."""
 
 
 def written_time(moment: datetime | None) -> str | None:

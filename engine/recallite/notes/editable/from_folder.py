@@ -289,7 +289,7 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
     values = {name: getattr(fields, name) for name in _FIELDS_OF_RECORDS}
     return Incoming(
-        **{**values, "id": public_id}, text=section.text, scope=scope, base_importance=fields.base_importance,
-        updated_at=fields.updated_at or fields.created_at, recorded_from=fields.recorded_from,
-        valid_resolved=fields.valid_resolved, repeated=fields.repeated,
+        **{**values, "id": public_id, "tags": fields.tags or ()}, text=section.text, scope=scope,
+        base_importance=fields.base_importance, updated_at=fields.updated_at or fields.created_at,
+        recorded_from=fields.recorded_from, valid_resolved=fields.valid_resolved, repeated=fields.repeated,
     )  # fmt: skip

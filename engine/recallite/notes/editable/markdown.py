@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -41,7 +41,7 @@ from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.text.lazy_patterns import lazily
 from recallite.text.quoting import visible
-from recallite.transfer.line_types import LinkTo, OccurrenceLine
+from recallite.transfer.line_types import LinkTo, OccurrenceLine, RecordFields
 
 _HEAD = lazily(r"\A---\nrecallite: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recallite ", "-->"
@@ -72,32 +72,12 @@ class SupersededBy(Struct, frozen=True, forbid_unknown_fields=True):
     strength: float = 1.0
 
 
-class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The comment of a section. Times are ISO 8601; `before`, `after`, `eol` and `body` say how the text is written."""
+class Fields(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The comment of a section. `before`, `after`, `eol` and `body` say how the text is written."""
 
-    id: str | None = None
-    kind: str = "memory"
-    tags: tuple[str, ...] = ()
-    importance: float = 0.5
-    base_importance: float | None = None
-    pinned: bool = False
-    topic: str | None = None
-    source: str | None = None
-    position: int | None = None
-    context: str | None = None
-    created_at: str | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
-    valid_resolved: bool = False
-    updated_at: str | None = None
-    recorded_from: str | None = None
-    expires_at: str | None = None
-    expires_after: timedelta | None = None
-    indexed: bool = True
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
     links: tuple[LinkTo, ...] = ()
     superseded_by: tuple[SupersededBy, ...] = ()
-    repeated: tuple[OccurrenceLine, ...] = ()
     before: str = ""
     after: str = ""
     eol: Literal["lf", "crlf"] = "lf"

@@ -80,7 +80,7 @@ def changeable_fields(scope: str, fields: Fields, text: str) -> dict[str, Any]:
     """What a section says that `update` can change, by `update`'s names. InvalidInput for a wrong time."""
     values = {name: getattr(fields, name) for name in _CHANGEABLE}
     times = {name: optional_datetime(check_time(values[name], name)) for name in _CHANGEABLE_TIMES}
-    return {**values, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags))}
+    return {**values, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags or ()))}
 
 
 def stored_fields(record: Record, base: str) -> dict[str, Any]:

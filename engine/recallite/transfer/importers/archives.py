@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
-from recallite.transfer.importers.turns import shown_name
+from recallite.transfer.importers.values import shown_name
 
 MAX_FILES = 1_000_000
 _MAX_RATIO = 250  # DEFLATE reaches 1,032; conversations as JSON are compressed 4 to 20 times

@@ -21,8 +21,7 @@ from recallite.transfer.importers.found import Entries, Found, FoundLink
 from recallite.transfer.importers.notes import (
     Note,
     kept_metadata,
-    note_at,
-    paths_of,
+    notes_below,
     sections_of,
     tags_in,
     without_code,
@@ -50,13 +49,10 @@ def read(path: Path) -> Entries:
     """The memories of a project's folder, or of one note; then the links."""
     firsts: dict[str, str] = {}  # the first memory of each note, by what a link may call it
     links: list[_Reference] = []
-    for found in paths_of(path):
-        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+    for note in notes_below(path):
         if isinstance(note, FileTrouble):
             yield note
             continue
-        if note.trouble is not None:
-            yield note.trouble
         reader = _Reader(note)
         for record, line in reader.records():
             for name in reader.names:

@@ -23,8 +23,7 @@ from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.archives import Value, members_of, values_of
 from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.turns import array, labels, mapping, text_of
-from recallite.transfer.importers.values import label_of, time_of
+from recallite.transfer.importers.values import array, label_of, labels, mapping, text_of, time_of
 
 _FILES = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 # Citations and links to files, which only ChatGPT shows: private characters around them, or 【1†source】.

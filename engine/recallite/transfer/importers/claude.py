@@ -25,8 +25,7 @@ from recallite.transfer.importers.archives import Value, members_of, values_of
 from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
 from recallite.transfer.importers.notes import Note, context_in, sections_of
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.turns import array, labels, mapping, text_of
-from recallite.transfer.importers.values import label_of, scope_of, time_of
+from recallite.transfer.importers.values import array, label_of, labels, mapping, scope_of, text_of, time_of
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 _PROJECTS = re.compile(r"(^|/)(projects\.json|projects/[^/]+\.json)$", re.IGNORECASE)

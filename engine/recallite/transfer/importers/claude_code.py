@@ -19,8 +19,7 @@ from recallite.model.records import NewRecord
 from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
 from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.turns import labels, mapping, text_of
-from recallite.transfer.importers.values import scope_of, time_of
+from recallite.transfer.importers.values import labels, mapping, scope_of, text_of, time_of
 
 _FILES = re.compile(r"\.jsonl$")
 # What Claude Code, an editor or a hook puts into a prompt.

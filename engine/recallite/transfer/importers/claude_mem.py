@@ -18,8 +18,7 @@ from recallite.store import foreign
 from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.turns import array, labels, text_of
-from recallite.transfer.importers.values import label_of, scope_of, tags_of, time_of
+from recallite.transfer.importers.values import array, label_of, labels, scope_of, tags_of, text_of, time_of
 
 _FILE = "claude-mem.db"
 _OBSERVATIONS = "observations"

@@ -38,17 +38,13 @@ _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 
 
 class Note(NamedTuple):
-    """A file: its path below the folder, its text, its front matter and where the body begins.
-
-    `trouble` says what of the file is not as it was, None where all is.
-    """
+    """A file: its path below the folder, its text, its front matter and where the body begins."""
 
     path: str
     text: str
     metadata: dict[str, Any]
     begin: int
     changed_at: datetime
-    trouble: FileTrouble | None = None
 
     @property
     def name(self) -> str:
@@ -90,11 +86,19 @@ def day_of(path: str) -> datetime | None:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def paths_of(folder: Path, chosen: Callable[[str], bool] = lambda path: True) -> Iterator[str | FileTrouble]:
-    """The paths of the notes below a folder, or of the one file, for which `chosen` is true.
+def notes_below(folder: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Note | FileTrouble]:
+    """The notes below a folder, or the one file, whose paths are wanted, and what could not be read.
 
-    InvalidInput where the folder cannot be read, or the file has another ending.
+    InvalidInput if the folder cannot be read, or the file has another ending.
     """
+    for path in _paths(folder, wanted):
+        if isinstance(path, FileTrouble):
+            yield path
+        else:
+            yield from _read(folder, path)
+
+
+def _paths(folder: Path, wanted: Callable[[str], bool]) -> Iterator[str | FileTrouble]:
     if not folder.is_dir():
         if not folder.name.lower().endswith(ENDINGS):
             raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
@@ -111,13 +115,13 @@ def paths_of(folder: Path, chosen: Callable[[str], bool] = lambda path: True) ->
     for inner, folders, entries in walk(folder, refused):
         yield from troubles
         troubles.clear()
-        folders[:] = [name for name in folders if not name.startswith(".") and chosen(_below(inner, name) + "/")]
+        folders[:] = [name for name in folders if not name.startswith(".") and wanted(_below(inner, name) + "/")]
         if folders and inner.count("/") + bool(inner) >= _DEEPEST:
             yield FileTrouble(path=printable(inner), reason=f"folders deeper than {_DEEPEST} are left out")
             folders.clear()
         for entry in entries:
             path = _below(inner, entry.name)
-            if entry.name.startswith(".") or not entry.name.lower().endswith(ENDINGS) or not chosen(path):
+            if entry.name.startswith(".") or not entry.name.lower().endswith(ENDINGS) or not wanted(path):
                 continue
             if not entry.is_file(follow_symlinks=False):
                 kind = kind_of(entry.stat(follow_symlinks=False).st_mode)
@@ -127,22 +131,24 @@ def paths_of(folder: Path, chosen: Callable[[str], bool] = lambda path: True) ->
     yield from troubles
 
 
-def note_at(folder: Path, path: str) -> Note | FileTrouble:
-    """The note at a path that `paths_of` gave, or why it cannot be read."""
+def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
+    """The note at a path, and why it cannot be read, or not in full."""
     try:
-        read = read_steady(folder if folder.is_dir() else folder.parent, path, _check)
-        if read is None:
+        steady = read_steady(folder if folder.is_dir() else folder.parent, path, _check)
+        if steady is None:
             raise InvalidInput("it changed while it was read")
     except (OSError, RecalliteError) as fault:
         reason = f"it cannot be read: {fault.strerror or fault}" if isinstance(fault, OSError) else str(fault)
-        return FileTrouble(path=printable(path), reason=reason)
-    data, stamp = read
-    decoded, problem = decode(data)
-    text = cleaned(decoded)
+        yield FileTrouble(path=printable(path), reason=reason)
+        return
+    data, stamp = steady
+    text, problem = decode(data)
+    text = cleaned(text)
     metadata, begin = front_matter(text)
     changed_at = time_of(stamp.mtime_ns / 1e9) or datetime.fromtimestamp(0, UTC)
-    trouble = None if problem is None else FileTrouble(path=printable(path), reason=problem)
-    return Note(printable(path), text, metadata, begin, changed_at, trouble)
+    if problem is not None:
+        yield FileTrouble(path=printable(path), reason=problem)
+    yield Note(printable(path), text, metadata, begin, changed_at)
 
 
 def sections_of(note: Note) -> list[Section]:

@@ -26,8 +26,7 @@ from recallite.transfer.importers.notes import (
     Section,
     context_in,
     kept_metadata,
-    note_at,
-    paths_of,
+    notes_below,
     sections_of,
     tags_in,
     without_code,
@@ -45,13 +44,10 @@ def read(path: Path) -> Entries:
     """The memories of a vault, of a folder of one, or of one note; then the links."""
     skipped = _templates(path)
     vault, links = _Vault(), []
-    for found in paths_of(path, lambda inner: not (skipped and inner.startswith(skipped))):
-        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+    for note in notes_below(path, lambda inner: not (skipped and inner.startswith(skipped))):
         if isinstance(note, FileTrouble):
             yield note
             continue
-        if note.trouble is not None:
-            yield note.trouble
         if _DRAWING in note.metadata:
             continue
         sections = sections_of(note)

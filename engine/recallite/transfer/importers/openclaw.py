@@ -23,8 +23,7 @@ from recallite.transfer.importers.notes import (
     Section,
     context_in,
     kept_metadata,
-    note_at,
-    paths_of,
+    notes_below,
     sections_of,
     tags_in,
 )
@@ -41,13 +40,10 @@ def read(path: Path) -> Entries:
     """The memories of a workspace. InvalidInput for a folder that is none."""
     if not any((path / name).exists() for name in ("MEMORY.md", "memory.md", "memory")):
         raise InvalidInput(f"{path} has neither MEMORY.md nor a folder memory: give the workspace of an agent")
-    for found in paths_of(path, _is_memory):
-        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+    for note in notes_below(path, _is_memory):
         if isinstance(note, FileTrouble):
             yield note
         else:
-            if note.trouble is not None:
-                yield note.trouble
             for record, line in _records(note):
                 yield Found(record=record, path=note.path, line=line)
 

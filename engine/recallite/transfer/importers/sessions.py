@@ -14,7 +14,7 @@ from recallite.transfer.importers.archives import files_below
 from recallite.transfer.importers.found import Entries, Entry
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.lines import MAX_LINE_BYTES, next_line
-from recallite.transfer.importers.turns import mapping, shown_name, text_of
+from recallite.transfer.importers.values import mapping, shown_name, text_of
 
 
 class SessionReader(Protocol):
