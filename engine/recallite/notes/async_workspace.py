@@ -53,11 +53,11 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
     stop_watching = awaited(Workspace.stop_watching)
 
     def register_strategy(self, name: str, strategy: object) -> None:
-        """As `Workspace.register_strategy`, without awaiting."""
+        """Register a strategy as `Workspace.register_strategy`, without awaiting."""
         self._extensions.add_strategy(name, strategy)
 
     def register_postprocessor(self, processor: object) -> None:
-        """As `Workspace.register_postprocessor`, without awaiting."""
+        """Register a post-processor as `Workspace.register_postprocessor`, without awaiting."""
         self._extensions.add_postprocessor(processor)
 
     @property

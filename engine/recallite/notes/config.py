@@ -69,7 +69,7 @@ class EmbeddingConfig(Section, frozen=True, kw_only=True):
 
 
 class ChunkingConfig(Section, frozen=True, kw_only=True):
-    """How files are cut into chunks.
+    """Size of the chunks that files are cut into.
 
     - tokens: Most tokens of a chunk.
     - overlap: Tokens that a chunk shares with the one before; fewer than `tokens`.
@@ -89,7 +89,7 @@ class HybridConfig(Section, frozen=True, kw_only=True):
 
     - vector_weight: Share of the cosine.
     - text_weight: Share of BM25.
-    - candidate_multiplier: Each search finds so many times the results asked for.
+    - candidate_multiplier: Factor by which a search finds more results than asked for.
     """
 
     vector_weight: Share = 0.7
@@ -162,12 +162,12 @@ class CacheConfig(Section, frozen=True, kw_only=True):
 
 
 class SyncConfig(Section, frozen=True, kw_only=True):
-    """When files are checked for changes.
+    """Checks of files for changes.
 
     - on_search: Before each search.
     - watch: While the workspace is open, as `start_watching` does.
-    - watch_debounce_ms: The watcher indexes so long after the last change.
-    - interval_minutes: Every so many minutes; 0 does not.
+    - watch_debounce_ms: Milliseconds after the last change until the watcher indexes.
+    - interval_minutes: Minutes between two checks; 0 is none.
     """
 
     on_search: bool = True
@@ -177,7 +177,7 @@ class SyncConfig(Section, frozen=True, kw_only=True):
 
 
 class FlushConfig(Section, frozen=True, kw_only=True):
-    """How `flush` finds facts in a conversation.
+    """Search of `flush` for facts in a conversation.
 
     - enabled: False makes `flush` do nothing.
     - model: A model with its provider (`gemini/gemini-2.0-flash`), or one at `api_base`, at the endpoint of the
@@ -256,7 +256,7 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
 
     @property
     def index_path(self) -> Path:
-        """Where the index is, absolute."""
+        """The path of the index, absolute."""
         if self.db_path is None:
             return self.folder / ".recallite" / "index.db"
         return Path(self.db_path).expanduser().absolute()

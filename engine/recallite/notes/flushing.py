@@ -61,17 +61,17 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
     Raises InvalidInput where there is none, and LanguageModelError where its client is not installed.
     """
     name = config.model if model is None else model
-    own = engine.language_model
+    workspace_model = engine.language_model
     from recallite.remote.language_model import OpenAICompatible
 
-    if config.api_base is None and config.api_key is None and own is not None:
-        if isinstance(own, OpenAICompatible):
-            return own.variant(model=name, temperature=config.temperature)
+    if config.api_base is None and config.api_key is None and workspace_model is not None:
+        if isinstance(workspace_model, OpenAICompatible):
+            return workspace_model.variant(model=name, temperature=config.temperature)
         if name is not None:
             raise InvalidInput(
-                f"the workspace's language model is {shown(own)}, which has no other model {shown(name)}"
+                f"the workspace's language model is {shown(workspace_model)}, which has no other model {shown(name)}"
             )
-        return own
+        return workspace_model
     try:
         address = named_language_model(name or _MODEL, api_base=config.api_base, api_key=config.api_key)
     except InvalidInput as reason:
@@ -88,11 +88,11 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
 def extract(
     model: LanguageModel, conversation: object, config: FlushConfig, system_prompt: str | None, today: str
 ) -> str | None:
-    """What a language model extracts from a conversation, as Markdown; None for nothing."""
+    """Have a language model extract facts from a conversation, as Markdown; None for nothing."""
     prompt = system_prompt if system_prompt is not None else config.system_prompt or _PROMPT
     if not isinstance(prompt, str) or not prompt.strip():
         raise InvalidInput(f"system_prompt is {shown(prompt)}: give a text, or leave it out")
-    found = []
+    facts = []
     for part in _parts(_checked(conversation)):
         messages = [
             {"role": "system", "content": prompt.replace("YYYY-MM-DD", today) + _AS_DATA},
@@ -101,9 +101,9 @@ def extract(
         answer = model.complete(messages, max_tokens=config.max_tokens)
         if not isinstance(answer, str):
             raise LanguageModelError(f"the language model answered {shown(answer)}: it must answer with text")
-        if said := _said(answer):
-            found.append(said)
-    return "\n".join(found) or None
+        if fact := _said(answer):
+            facts.append(fact)
+    return "\n".join(facts) or None
 
 
 def new_facts(text: str, known: set[bytes]) -> str | None:
@@ -113,14 +113,14 @@ def new_facts(text: str, known: set[bytes]) -> str | None:
     numbers that recalled text has.
     """
     seen = set(known)
-    kept: list[str] = []
+    fresh: list[str] = []
     for fact in _facts(text.split("\n")):
-        keys = [found for line in fact if (found := _keys(line))]
-        if keys and all(not seen.isdisjoint(found) for found in keys):
+        keys = [line_keys for line in fact if (line_keys := _keys(line))]
+        if keys and all(not seen.isdisjoint(line_keys) for line_keys in keys):
             continue
         seen.update(*keys)
-        kept += fact
-    return "\n".join(_without_empty_headings(kept)).strip("\n") or None
+        fresh += fact
+    return "\n".join(_without_empty_headings(fresh)).strip("\n") or None
 
 
 def line_keys(text: str) -> set[bytes]:
@@ -150,8 +150,8 @@ def append_to_day(config: WorkspaceConfig, path: str, text: str, known: set[byte
     folder = Folder(config.folder)
     for _ in range(_ATTEMPTS):
         old = folder.read(path)
-        held = b"" if old is None else old
-        text_held = held.decode("utf-8", errors="replace")
+        content = b"" if old is None else old
+        text_held = content.decode("utf-8", errors="replace")
         fresh = new_facts(text, known | line_keys(text_held))
         if fresh is None:
             return None
@@ -159,7 +159,7 @@ def append_to_day(config: WorkspaceConfig, path: str, text: str, known: set[byte
         newline = "\r\n" if "\r\n" in text_held else "\n"
         added = f"{gap}{fresh}\n".replace("\n", newline)
         try:
-            folder.write(path, held + added.encode(), over=old)
+            folder.write(path, content + added.encode(), over=old)
         except Changed:
             continue
         return fresh

@@ -1,4 +1,4 @@
-"""From the bytes of a Markdown file to a document: front matter, title, chunks and their positions."""
+"""Make a document of the bytes of a Markdown file: front matter, title, chunks and their positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RULES = 1
 
 
 def chunking_name(config: WorkspaceConfig, spec: object) -> str:
-    """What chunks and vectors depend on besides the file's bytes; where it differs, the file is indexed again."""
+    """Name all that chunks and vectors depend on besides the file's bytes; if it differs, the file is indexed again."""
     return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
 
 
@@ -43,10 +43,10 @@ def to_document(
     memories = is_memory_file(text)
     size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
     chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
-    said = metadata.get("title")
-    own = short_name(said) if isinstance(said, str) and said.strip() else None
+    stated_title = metadata.get("title")
+    own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
     first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
-    title = own or first
+    title = own_title or first
     shared = short_values(metadata)
     return NewDocument(
         source=path,
@@ -62,7 +62,7 @@ def to_document(
             NewChunk(
                 text=searchable_text(chunk.text) if memories else chunk.text,
                 # Without the file name, so that a renamed file keeps its vectors.
-                context=context_of(own, headings),
+                context=context_of(own_title, headings),
                 metadata={
                     **shared,
                     "path": path,
@@ -80,7 +80,7 @@ def to_document(
 
 
 def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
-    """Where the tokens of a text begin; by the bundled tokenizer where the embedder's is not available."""
+    """The starts of the tokens of a text, by the bundled tokenizer if the embedder's is not available."""
     try:
         return engine.embedder.token_starts([text])[0]
     except EmbedderError:

@@ -40,13 +40,13 @@ _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _ITSELF = "/"
 
 EntryState = tuple[int, int, int, int, int] | str
-"""Of a file: mode, size, times of change of content and of status in nanoseconds, inode. Else why it is left out."""
+"""Mode, size, times of change of content and of status in nanoseconds, and inode of a file, or why it is left out."""
 Listing = dict[tuple[str, str], dict[str, EntryState] | str]
-"""By a place in the workspace and a path below it: the entries of a folder by name, or why they are not known."""
+"""The entries of folders by name, or why they are not known, by a place in the workspace and a path below it."""
 
 
 class FileProblem(Struct, frozen=True):
-    """What is wrong with a file or folder.
+    """A fault of a file or folder.
 
     `indexed` says whether it is in the index nevertheless, `unread` whether searches may miss something because it
     could not be read.
@@ -76,7 +76,7 @@ class FoundFile(NamedTuple):
 
 
 class Scan(Struct):
-    """What was found in all folders. Below the paths of `unread`, which could not be read, there may be more."""
+    """The files of all folders. Below the paths of `unread`, which could not be read, there may be more."""
 
     files: dict[str, FoundFile]
     problems: list[FileProblem]
@@ -84,7 +84,7 @@ class Scan(Struct):
 
     def hides(self, path: str) -> bool:
         """Whether a file may exist that was not found."""
-        return any(path == each or path.startswith(each + "/") or not each for each in self.unread)
+        return any(path == unread or path.startswith(unread + "/") or not unread for unread in self.unread)
 
 
 class Unreadable(Exception):
@@ -101,12 +101,12 @@ class Selection:
     def __init__(self, config: WorkspaceConfig) -> None:
         self._root = config.folder
         self._max_bytes = config.max_file_bytes
-        self._extra = [Path(os.path.normpath(self._root / Path(each).expanduser())) for each in config.extra_paths]
+        self._extra = [Path(os.path.normpath(self._root / Path(extra).expanduser())) for extra in config.extra_paths]
         self._exclude = compile_patterns(config.exclude, "WorkspaceConfig.exclude")
         self._skipped = frozenset(config.skip_folders)
 
     def listing(self) -> Listing:
-        """What `stat` says of every Markdown file, one `stat` each: for `scan`, and to compare with another listing."""
+        """The state of every Markdown file, one `stat` each: for `scan`, and to compare with another listing."""
         listing: Listing = {}
         self._list(listing, self._root, "")
         for path in self._extra:
@@ -115,14 +115,14 @@ class Selection:
             name = (path.relative_to(self._root) if path.is_relative_to(self._root) else path).as_posix()
             try:
                 real = Path(os.path.realpath(path, strict=True))
-                held = real.stat()
+                state = real.stat()
             except OSError as fault:
                 listing[name, ""] = f"WorkspaceConfig.extra_paths names it, and {_why(fault)}"
                 continue
-            if stat.S_ISDIR(held.st_mode):
+            if stat.S_ISDIR(state.st_mode):
                 self._list(listing, real, name)
             else:
-                listing[name, ""] = {_ITSELF: _state(held)}
+                listing[name, ""] = {_ITSELF: _state(state)}
         return listing
 
     def _list(self, listing: Listing, base: Path, prefix: str) -> None:
@@ -146,13 +146,13 @@ class Selection:
                         states[name] = _LINK
                     continue
                 try:
-                    held = entry.stat(follow_symlinks=False)
+                    state = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
                 except OSError as fault:
                     states[name] = _why(fault)
                     continue
-                states[name] = _state(held) if stat.S_ISREG(held.st_mode) else _not_a_file(held.st_mode)
+                states[name] = _state(state) if stat.S_ISREG(state.st_mode) else _not_a_file(state.st_mode)
             folders[:] = [name for name in folders if self._enters(f"{inner}/{name}" if inner else name, name)]
             if folders and inner.count("/") + bool(inner) == _DEEPEST:
                 listing.update({(prefix, f"{inner}/{name}"): _TOO_DEEP for name in folders})
@@ -166,54 +166,54 @@ class Selection:
         """The files of a listing, by path, and what is wrong. Raises InvalidInput where the workspace's own folder
         cannot be opened.
         """
-        found = Scan({}, [], [])
+        scan = Scan({}, [], [])
         for (prefix, inner), states in (self.listing() if listing is None else listing).items():
             path = "/".join(filter(None, (prefix, inner)))
             if isinstance(states, str):
                 if states != _TOO_DEEP:
-                    found.unread.append(path)
-                found.problems.append(problem_of(path or str(self._root), states, unread=states != _TOO_DEEP))
+                    scan.unread.append(path)
+                scan.problems.append(problem_of(path or str(self._root), states, unread=states != _TOO_DEEP))
                 continue
             base = self._root if not prefix else Path(os.path.realpath(self._root / prefix))
             for name, state in states.items():
                 if name == _ITSELF:
-                    self._add(found, path, base.parent, base.name, state)
+                    self._add(scan, path, base.parent, base.name, state)
                     continue
                 below = f"{inner}/{name}" if inner else name
                 if not self._excludes(below):
-                    self._add(found, f"{prefix}/{below}" if prefix else below, base, below, state)
-        if "" in found.unread:
-            raise InvalidInput(f"the workspace {self._root} cannot be read: {found.problems[0].reason}")
-        found.files = dict(sorted(found.files.items(), key=lambda item: item[0].split("/")))
-        _report_cases(found)
-        return found
+                    self._add(scan, f"{prefix}/{below}" if prefix else below, base, below, state)
+        if "" in scan.unread:
+            raise InvalidInput(f"the workspace {self._root} cannot be read: {scan.problems[0].reason}")
+        scan.files = dict(sorted(scan.files.items(), key=lambda item: item[0].split("/")))
+        _report_cases(scan)
+        return scan
 
     def _excludes(self, path: str) -> bool:
         return self._exclude is not None and self._exclude.match_file(path)
 
-    def _add(self, found: Scan, path: str, base: Path, inner: str, state: EntryState) -> None:
+    def _add(self, scan: Scan, path: str, base: Path, inner: str, state: EntryState) -> None:
         if isinstance(state, str):
             unread = state.startswith(_UNREAD)
-            found.problems.append(problem_of(path, state, unread=unread))
+            scan.problems.append(problem_of(path, state, unread=unread))
             if unread:
-                found.unread.append(path)
+                scan.unread.append(path)
             return
         mode, size, mtime_ns, ctime_ns, inode = state
         try:
             if not path.lower().endswith(ENDINGS):
                 raise Unreadable(_OTHER_ENDING, lasting=True)
             file = FoundFile(path, base, inner, size, clamped(mtime_ns), clamped(ctime_ns), inode & MOST)
-            found.files[path] = self._checked(file, mode)
+            scan.files[path] = self._checked(file, mode)
         except Unreadable as reason:
-            found.problems.append(problem_of(path, reason))
+            scan.problems.append(problem_of(path, reason))
 
     def find(self, path: str) -> FoundFile:
         """One file of the folder. Raises Unreadable, with the reason, for what a scan would leave out."""
         *folders, name = path.split("/")
         inside = ["/".join(folders[: place + 1]) for place in range(len(folders))]
-        excluded = any(self._excludes(f"{each}/") for each in inside) or self._excludes(path)
+        excluded = any(self._excludes(f"{folder}/") for folder in inside) or self._excludes(path)
         for applies, reason in (
-            (any(each.startswith(".") for each in (*folders, name)), "hidden files and folders are left out"),
+            (any(folder.startswith(".") for folder in (*folders, name)), "hidden files and folders are left out"),
             (not self._skipped.isdisjoint(folders), "WorkspaceConfig.skip_folders names a folder of its path"),
             (not name.lower().endswith(ENDINGS), _OTHER_ENDING),
             (excluded, "WorkspaceConfig.exclude leaves it out"),
@@ -223,10 +223,10 @@ class Selection:
                 raise Unreadable(reason, lasting=True)
         try:
             with open_file(self._root, path) as descriptor:
-                held = os.fstat(descriptor)
+                state = os.fstat(descriptor)
         except OSError as fault:
             raise Unreadable(_why(fault)) from None
-        return self._checked(FoundFile(path, self._root, path, *stamp_of(held)), held.st_mode)
+        return self._checked(FoundFile(path, self._root, path, *stamp_of(state)), state.st_mode)
 
     def _checked(self, file: FoundFile, mode: int) -> FoundFile:
         if printable(file.path) != file.path:
@@ -243,9 +243,9 @@ class Selection:
 def read_file(file: FoundFile) -> tuple[bytes, Stamp]:
     """The bytes of a file at one moment, and its stamp. Raises Unreadable, also where it changes during each read."""
 
-    def check(held: os.stat_result) -> None:
-        if not stat.S_ISREG(held.st_mode):
-            raise Unreadable(f"it is {kind_of(held.st_mode)}, no file", lasting=True)
+    def check(state: os.stat_result) -> None:
+        if not stat.S_ISREG(state.st_mode):
+            raise Unreadable(f"it is {kind_of(state.st_mode)}, no file", lasting=True)
 
     try:
         read = read_steady(file.base, file.inner, check)
@@ -260,20 +260,20 @@ def _not_a_file(mode: int) -> str:
     return _LINK if stat.S_ISLNK(mode) else f"it is {kind_of(mode)}, no file"
 
 
-def _state(held: os.stat_result) -> EntryState:
-    return held.st_mode, held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino
+def _state(status: os.stat_result) -> EntryState:
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _why(fault: OSError) -> str:
-    """Why the system refused."""
+    """The reason for which the system refused."""
     return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
 
 
-def _report_cases(found: Scan) -> None:
+def _report_cases(scan: Scan) -> None:
     """Two names that differ only in case cannot both exist in every file system."""
     folded: dict[str, str] = {}
-    for path in found.files:
+    for path in scan.files:
         other = folded.setdefault(path.casefold(), path)
         if other != path:
             reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
-            found.problems.append(problem_of(path, reason, indexed=True))
+            scan.problems.append(problem_of(path, reason, indexed=True))

@@ -70,18 +70,18 @@ class IndexFile:
         Raises StoreReadOnly where no lock is possible, and StoreError where it fails for now.
         """
         _make_folder(self.path.parent, private=self._own)
-        with self._holding(self._runs, timeout_seconds) as held:
-            yield held
+        with self._holding(self._runs, timeout_seconds) as locked:
+            yield locked
 
     @contextmanager
     def _holding(self, lock: FolderLock, timeout_seconds: float | None = None) -> Iterator[bool]:
         with ExitStack() as stack:
             try:
-                held = stack.enter_context(lock.held(timeout_seconds))
+                locked = stack.enter_context(lock.held(timeout_seconds))
             except OSError as fault:
                 where = fault.filename or self.path.parent
                 raise _refused(fault, _FIXED.format(where, fault.strerror), where) from fault
-            yield held
+            yield locked
 
     def engine(self, *, writing: bool = False) -> Engine:
         """The engine on the current file: one that was deleted or replaced is opened again. A file that cannot be
@@ -126,7 +126,7 @@ class IndexFile:
             return True
 
     def take_news(self) -> list[str]:
-        """What happened to the file since the last call."""
+        """Take the news of the file since the last call."""
         with self._lock:
             news, self._news = self._news, []
             return news
@@ -151,12 +151,12 @@ class IndexFile:
         Where the system does not tell, it is taken as unchanged.
         """
         try:
-            held = self.path.stat()
+            status = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
             return self._identity
-        return (held.st_dev, held.st_ino, *((held.st_mtime_ns, held.st_size) if self._copy is not None else ()))
+        return (status.st_dev, status.st_ino, *((status.st_mtime_ns, status.st_size) if self._copy is not None else ()))
 
     def _open(self) -> Engine:
         _make_folder(self.path.parent, private=self._own)
@@ -179,7 +179,7 @@ class IndexFile:
             return self._open_as_it_is()
 
     def _damage(self, fault: StoreError) -> str | None:
-        """What is proven wrong with a file in the workspace's own folder; None where nothing is."""
+        """The proven damage of a file in the workspace's own folder; None if there is none."""
         return proven_damage(str(self.path), fault) if self._own and os.path.isfile(self.path) else None
 
     def _move_aside(self, reason: str) -> None:
@@ -190,7 +190,7 @@ class IndexFile:
         """Whether the file can only be read. SQLite writes beside a file even to read it."""
         if not os.path.isfile(self.path):
             return False
-        fixed = not all(os.access(each, os.W_OK) for each in (self.path, self.path.parent))
+        fixed = not all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
         return isinstance(fault, StoreReadOnly) or (type(fault) is StoreError and fixed)
 
     def _open_copy(self) -> Engine:
@@ -210,9 +210,9 @@ class IndexFile:
 
     def _open_as_it_is(self, copy: Path | None = None) -> Engine:
         if self._own:  # a folder from somebody else could point the index at any file
-            for each in (self.path.parent, *files_beside(self.path)):
-                if each.is_symlink():
-                    raise InvalidInput(_LINK.format(each))
+            for file in (self.path.parent, *files_beside(self.path)):
+                if file.is_symlink():
+                    raise InvalidInput(_LINK.format(file))
         engine = Engine(copy or self.path, self.spec, self._settings, self._language_model)
         try:
             with engine.store.read() as reader:
@@ -234,10 +234,10 @@ class IndexFile:
 def _embedder_of(config: WorkspaceConfig) -> ModelAddress | str:
     if not config.embeds:
         return "none"
-    chosen = config.embedding
+    embedding = config.embedding
     return named_embedder(
-        chosen.model, api_base=chosen.api_base, api_key=chosen.api_key,
-        timeout_seconds=chosen.timeout, batch_size=chosen.batch_size,
+        embedding.model, api_base=embedding.api_base, api_key=embedding.api_key,
+        timeout_seconds=embedding.timeout, batch_size=embedding.batch_size,
     )  # fmt: skip
 
 

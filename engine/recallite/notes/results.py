@@ -1,4 +1,4 @@
-"""What the methods of a workspace return."""
+"""Results of the methods of a workspace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from recallite.notes.note_files import FileProblem
 
 
 class IndexResult(Plain, frozen=True, kw_only=True):
-    """What an index run did.
+    """The result of an index run.
 
     - files_scanned: files found; files_indexed of them were new, changed or, with `force`, all; files_skipped were not
     - files_renamed: files that kept their chunks under another path

@@ -1,4 +1,4 @@
-"""What the path of a file in the workspace says: its label, and how it ages.
+"""The label of a file in the workspace, and how it ages, by its path.
 
 Paths have forward slashes; those of files outside of the folder, from `extra_paths`, are absolute.
 """
@@ -27,11 +27,11 @@ def source_label(path: str) -> str:
 
 def dated(path: str) -> date | None:
     """The day in the name `YYYY-MM-DD.md` of a file, at any depth; None for other names."""
-    found = _DATED.search(path)
-    if found is None:
+    match = _DATED.search(path)
+    if match is None:
         return None
     try:
-        return date(int(found[1]), int(found[2]), int(found[3]))
+        return date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
 
@@ -42,7 +42,7 @@ def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
 
 
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
-    """When a file was written, in microseconds since 1970: midnight of the day in its name, else its last change."""
+    """The time of a file in microseconds since 1970: midnight of the day in its name, else its last change."""
     day = dated(path)
     if day is None:
         return mtime_ns // 1000

@@ -19,7 +19,15 @@ from recallite.model.records import Plain
 from recallite.notes.rules import age_days, source_label
 from recallite.notes.search_options import SearchOptions
 from recallite.notes.snippets import cut_snippet
-from recallite.notes.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, check_rows, check_strategy, find
+from recallite.notes.strategies import (
+    BUILT_IN,
+    RawSearchRow,
+    StrategyAnswer,
+    ask_strategy,
+    check_rows,
+    check_strategy,
+    find,
+)
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.index_terms import tokenize
@@ -86,8 +94,8 @@ class SearchResults(list[SearchResult]):
     def to_dict(self) -> dict[str, Any]:
         """The query, the results and the attributes, as JSON values."""
         beside = {name: getattr(self, name) for name in sorted(self.__slots__)}
-        said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({"results": list(self), **beside}))
-        return said
+        values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({"results": list(self), **beside}))
+        return values
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
@@ -114,16 +122,16 @@ class Extensions:
             )
         self.postprocessors.append(processor)
 
-    def finish(self, given: Any) -> Any:
+    def finish(self, result: Any) -> Any:
         """The result of an awaitable; anything else as it is.
 
         It runs on `loop`; without one here or, where this thread has a running loop, in another thread.
         """
-        if not inspect.isawaitable(given):
-            return given
+        if not inspect.isawaitable(result):
+            return result
 
         async def wait() -> Any:
-            return await given
+            return await result
 
         if self.loop is not None:
             return asyncio.run_coroutine_threadsafe(wait(), self.loop).result()
@@ -136,7 +144,7 @@ class Extensions:
 
 
 def search(
-    engine: Engine, config: WorkspaceConfig, own: Extensions, query: object, options: SearchOptions
+    engine: Engine, config: WorkspaceConfig, extensions: Extensions, query: object, options: SearchOptions
 ) -> SearchResults:
     """The chunks that answer a query, best first.
 
@@ -144,15 +152,15 @@ def search(
     query cannot be embedded.
     """
     text = check_query(query)
-    if options.extra and not own.postprocessors:
+    if options.extra and not extensions.postprocessors:
         raise InvalidInput(
             f"search has no option {shown(next(iter(options.extra)))}, and there is no post-processor to take it"
         )
-    found = _found(engine, own, text, options)
-    min_score, min_confidence = _threshold(options, found)
-    rows = [row for row in found.rows if row.score >= min_score and _confident(row, min_confidence)]
-    kept = {row.chunk_id for row in rows}
-    dropped = [row for row in found.rows if row.chunk_id not in kept]
+    answer = _found(engine, extensions, text, options)
+    min_score, min_confidence = _threshold(options, answer)
+    rows = [row for row in answer.rows if row.score >= min_score and _confident(row, min_confidence)]
+    kept_ids = {row.chunk_id for row in rows}
+    dropped = [row for row in answer.rows if row.chunk_id not in kept_ids]
     if options.half_life_days is not None:
         rows = _fade(rows, _ages(engine, config, rows), options.half_life_days)
     if options.mmr_lambda is not None:
@@ -161,16 +169,16 @@ def search(
         "min_score": min_score, "min_confidence": min_confidence, "mmr_lambda": options.mmr_lambda,
         "decay_half_life_days": options.half_life_days, **options.extra,
     }  # fmt: skip
-    for processor in own.postprocessors:
-        given = own.finish(processor.apply(rows, text, **passed))
-        rows = check_rows(given, f"the post-processor {type(processor).__name__}")
+    for processor in extensions.postprocessors:
+        processed = extensions.finish(processor.apply(rows, text, **passed))
+        rows = check_rows(processed, f"the post-processor {type(processor).__name__}")
     results = [_result(row, text, options.snippet_max_chars) for row in rows[: options.max_results]]
-    problems = found.problems
-    if not found.rows and options.source_filter is not None:
+    problems = answer.problems
+    if not answer.rows and options.source_filter is not None:
         problems += _no_such_label(engine, options.source_filter)
     gaps: tuple[str, ...] = ()
     best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
-    if best is not None and not kept:
+    if best is not None and not kept_ids:
         gaps = (_nothing_reached(len(dropped), best, min_score, min_confidence),)
     return SearchResults(
         results, query=text, strategy=options.strategy, problems=problems, evidence_gaps=gaps, dropped=len(dropped),
@@ -178,11 +186,11 @@ def search(
     )  # fmt: skip
 
 
-def _threshold(options: SearchOptions, found: Found) -> tuple[float, float]:
+def _threshold(options: SearchOptions, answer: StrategyAnswer) -> tuple[float, float]:
     """The least score and the least confidence."""
     if options.min_score is not None or options.min_confidence is not None:
         return options.min_score or 0.0, options.min_confidence or 0.0
-    if found.evidence is None:
+    if answer.evidence is None:
         return MIN_SCORE, 0.0
     return 0.0, MIN_CONFIDENCE
 
@@ -193,7 +201,7 @@ def _confident(row: RawSearchRow, min_confidence: float) -> bool:
 
 
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
-    """That a threshold dropped everything, and what was best."""
+    """Say that a threshold dropped everything, and what was best."""
     wanted = [f"{name} {least:.2f}" for name, least in (("score", min_score), ("confidence", min_confidence)) if least]
     has = f"score {best.score:.2f}" + ("" if best.confidence is None else f", confidence {best.confidence:.2f}")
     return (
@@ -202,19 +210,19 @@ def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confi
     )
 
 
-def _found(engine: Engine, own: Extensions, query: str, options: SearchOptions) -> Found:
+def _found(engine: Engine, extensions: Extensions, query: str, options: SearchOptions) -> StrategyAnswer:
     name, source = options.strategy, options.source_filter
     limit = options.max_results * options.hybrid.candidate_multiplier
-    if name in own.strategies:
-        return ask_strategy(engine, name, own.strategies[name], query, limit, source, own.finish)
+    if name in extensions.strategies:
+        return ask_strategy(engine, name, extensions.strategies[name], query, limit, source, extensions.finish)
     if name not in BUILT_IN:
-        known = ", ".join((*BUILT_IN, *own.strategies))
+        known = ", ".join((*BUILT_IN, *extensions.strategies))
         raise InvalidInput(f"strategy is {shown(name)}: use one of {known}, or register_strategy first")
     return find(engine, name, query, limit, options.hybrid, source)
 
 
 def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
-    """That no file has this label, and which labels exist."""
+    """Say that no file has this label, and which labels exist."""
     with engine.store.read() as reader:
         labels = {source_label(path) for path in reader.documents.find_many("/")}
     if label in labels:

@@ -14,7 +14,7 @@ from recallite.notes.config import HybridConfig, QueryConfig
 
 
 class SearchOptions(Struct, frozen=True):
-    """What one search does.
+    """The options of one search.
 
     Where `min_score` and `min_confidence` are both None the threshold is Recallite's own. `mmr_lambda` is None without
     MMR, `half_life_days` without decay. `extra` is for registered post-processors.
@@ -32,24 +32,24 @@ class SearchOptions(Struct, frozen=True):
     extra: Mapping[str, Any]
 
     @classmethod
-    def of(cls, config: QueryConfig, extra: Mapping[str, Any], **given: Any) -> SearchOptions:
+    def of(cls, config: QueryConfig, extra: Mapping[str, Any], **arguments: Any) -> SearchOptions:
         """The options of a call; what is None is the configuration's. InvalidInput names the one that is wrong."""
-        thresholds = [_checked(config, name, given.get(name)) for name in ("min_score", "min_confidence")]
+        thresholds = [_checked(config, name, arguments.get(name)) for name in ("min_score", "min_confidence")]
         if thresholds == [None, None]:
             thresholds = [config.min_score, config.min_confidence]
-        source, mmr_lambda = given.get("source_filter"), given.get("mmr_lambda")
+        source, mmr_lambda = arguments.get("source_filter"), arguments.get("mmr_lambda")
         if mmr_lambda is None:
             mmr_lambda = config.mmr.lambda_param if config.mmr.enabled else None
         return cls(
-            strategy=_chosen(config, "strategy", given),
-            max_results=_chosen(config, "max_results", given),
+            strategy=_chosen(config, "strategy", arguments),
+            max_results=_chosen(config, "max_results", arguments),
             min_score=thresholds[0],
             min_confidence=thresholds[1],
-            hybrid=_weights(config.hybrid, given),
+            hybrid=_weights(config.hybrid, arguments),
             source_filter=None if source is None else check_name(source, "source_filter"),
             mmr_lambda=_checked(config.mmr, "lambda_param", mmr_lambda, "mmr_lambda"),
-            half_life_days=_half_life(config, given.get("temporal_decay"), given.get("decay_half_life_days")),
-            snippet_max_chars=_chosen(config, "snippet_max_chars", given),
+            half_life_days=_half_life(config, arguments.get("temporal_decay"), arguments.get("decay_half_life_days")),
+            snippet_max_chars=_chosen(config, "snippet_max_chars", arguments),
             extra=extra,
         )
 
@@ -59,21 +59,21 @@ def _checked(section: Section, field: str, value: object, name: str | None = Non
     return None if value is None else declared(type(section))[field].check(value, name or field)
 
 
-def _chosen(section: Section, field: str, given: Mapping[str, Any]) -> Any:
-    value = _checked(section, field, given.get(field))
+def _chosen(section: Section, field: str, arguments: Mapping[str, Any]) -> Any:
+    value = _checked(section, field, arguments.get(field))
     return getattr(section, field) if value is None else value
 
 
-def _weights(config: HybridConfig, given: Mapping[str, Any]) -> HybridConfig:
+def _weights(config: HybridConfig, arguments: Mapping[str, Any]) -> HybridConfig:
     """The weights of a call: the other is the rest of one that is given alone."""
-    vector, text = (_checked(config, name, given.get(name)) for name in ("vector_weight", "text_weight"))
+    vector, text = (_checked(config, name, arguments.get(name)) for name in ("vector_weight", "text_weight"))
     if vector is not None and text is not None and abs(vector + text - 1.0) > 1e-6:
         raise InvalidInput(
             f"vector_weight {vector:g} and text_weight {text:g} sum to {vector + text:g}: they sum to 1, one is enough"
         )
     if vector is None:
         vector = config.vector_weight if text is None else 1.0 - text
-    multiplier = _chosen(config, "candidate_multiplier", given)
+    multiplier = _chosen(config, "candidate_multiplier", arguments)
     return structs.replace(config, vector_weight=vector, text_weight=1.0 - vector, candidate_multiplier=multiplier)
 
 

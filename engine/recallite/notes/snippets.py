@@ -27,12 +27,12 @@ class Snippet(NamedTuple):
 
 
 def highlight(text: str, query: str) -> list[tuple[int, int]]:
-    """Where words of the query are in a text, in any form that keyword search matches: (from, to)."""
+    """The spans of words of the query in a text, in any form that keyword search matches: (from, to)."""
     return [(start, stop) for start, stop, _ in _matches(text, query)]
 
 
 def cut_snippet(text: str, query: str, max_chars: int) -> Snippet:
-    """At most `max_chars` characters of a text, where most words of the query are close together; words are not cut.
+    """Cut a text to `max_chars` characters, where most words of the query are close together; words are not cut.
 
     It begins with a line if one begins near enough. Without a match it is the beginning of the text.
     """
@@ -55,7 +55,7 @@ def _terms(word: str) -> tuple[str, ...]:
 
 
 def _window(text: str, query: str, max_chars: int) -> int:
-    """Where the best part of `max_chars` characters begins."""
+    """The start of the best part of `max_chars` characters."""
     matches = _matches(text, query)
     if not matches:
         return len(text) - len(text.lstrip())
@@ -63,7 +63,7 @@ def _window(text: str, query: str, max_chars: int) -> int:
     best, first, last = (0, 0), 0, 0
     for place, start in enumerate(starts):
         until = bisect_left(starts, start + max_chars * 3 // 4)
-        inside = [matches[each] for each in range(place, until)]
+        inside = [matches[index] for index in range(place, until)]
         rank = (len({word for _, _, words in inside for word in words}), len(inside))
         if rank > best:
             best, first, last = rank, start, inside[-1][1]
@@ -77,23 +77,23 @@ def _window(text: str, query: str, max_chars: int) -> int:
 
 
 def _matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
-    """Where words of the query are, and which, in order."""
+    """The spans of words of the query, and which words, in order."""
     wanted = set(query_words(query))
-    found: list[tuple[int, int, frozenset[str]]] = []
+    matches: list[tuple[int, int, frozenset[str]]] = []
     for word in _WORD.finditer(text) if wanted else ():
         common = wanted.intersection(_terms(word[0]))
         if not common:
             continue
         runs = [run for run in _UNSPACED.finditer(word[0]) if len(run[0]) > 1]
         if not runs:
-            found.append((word.start(), word.end(), frozenset(common)))
+            matches.append((word.start(), word.end(), frozenset(common)))
             continue
-        _add_pairs(found, word, runs, wanted)
-    return found
+        _add_pairs(matches, word, runs, wanted)
+    return matches
 
 
 def _add_pairs(
-    found: list[tuple[int, int, frozenset[str]]], word: re.Match[str], runs: list[re.Match[str]], wanted: set[str]
+    matches: list[tuple[int, int, frozenset[str]]], word: re.Match[str], runs: list[re.Match[str]], wanted: set[str]
 ) -> None:
     """Add the matching character pairs of scripts without spaces; overlapping ones are merged."""
     for run in runs:
@@ -102,8 +102,8 @@ def _add_pairs(
             if not common:
                 continue
             start = word.start() + run.start() + place
-            if found and found[-1][1] >= start and found[-1][0] >= word.start():
-                start, words = found[-1][0], found.pop()[2] | common
+            if matches and matches[-1][1] >= start and matches[-1][0] >= word.start():
+                start, words = matches[-1][0], matches.pop()[2] | common
             else:
                 words = frozenset(common)
-            found.append((start, word.start() + run.start() + place + 2, frozenset(words)))
+            matches.append((start, word.start() + run.start() + place + 2, frozenset(words)))

@@ -25,8 +25,8 @@ _ASIDE = "this index was damaged and replaced by a new one: it can be deleted"
 
 
 def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
-    """What a search reports of files and folders that it may miss because they could not be read."""
-    lines = [f"{each.path}: {each.reason}" for each in problems if each.unread]
+    """The report of a search on files and folders that it may miss because they could not be read."""
+    lines = [f"{problem.path}: {problem.reason}" for problem in problems if problem.unread]
     more = len(lines) - _SHOWN
     return (*lines[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
 
@@ -69,7 +69,7 @@ def store_status(
     chunks = sum(row.chunks for row in plan.stored.values())
     provider, model, fault = _embedder(engine, chunks)
     stored = [problem_of(row.source, row.problem, indexed=True) for row in plan.stored.values() if row.problem]
-    aside = [problem_of(str(each), _ASIDE) for each in moved_aside(config.index_path)]
+    aside = [problem_of(str(path), _ASIDE) for path in moved_aside(config.index_path)]
     refusing = [
         problem_of(source or chunk, f"the embedder refuses a chunk: {reason}", indexed=True)
         for chunk, source, reason in examples

@@ -57,7 +57,7 @@ class RawSearchRow:
     confidence: float | None = None
 
 
-class Found(NamedTuple):
+class StrategyAnswer(NamedTuple):
     """The rows of a strategy, best first, and its problems. `evidence` is the built-in strategy that the confidence of
     the rows is from ("keyword" for a hybrid search without vectors), None for a registered strategy.
     """
@@ -69,10 +69,10 @@ class Found(NamedTuple):
 
 def find(
     engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
-) -> Found:
+) -> StrategyAnswer:
     """The rows of a built-in strategy, filtered by label during the scan.
 
-    - "hybrid": `vector_weight` of the cosine plus `text_weight` of BM25. Where nothing can be embedded, BM25 alone, and
+    - "hybrid": `vector_weight` of the cosine plus `text_weight` of BM25. If nothing can be embedded, BM25 alone, and
       `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
     - "vector": the cosine. Raises EmbedderError where the query cannot be embedded.
     - "keyword": BM25 as a share of the best.
@@ -86,8 +86,8 @@ def find(
     except EmbedderMismatch as reason:
         if strategy == "vector":
             raise
-        found = _recalled(engine, "keyword", query, limit, weights, source_filter)
-        return found._replace(problems=(f"meaning was not searched: {reason}",))
+        answer = _recalled(engine, "keyword", query, limit, weights, source_filter)
+        return answer._replace(problems=(f"meaning was not searched: {reason}",))
 
 
 def ask_strategy(
@@ -98,7 +98,7 @@ def ask_strategy(
     limit: int,
     source_filter: str | None,
     finish: Callable[[Any], Any],
-) -> Found:
+) -> StrategyAnswer:
     """The checked rows of a registered strategy, best first; `finish` waits for an awaitable.
 
     Raises InvalidInput for rows of another label than `source_filter`.
@@ -112,14 +112,14 @@ def ask_strategy(
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
     with engine.store.read() as reader:
-        given = finish(strategy.search(reader.sql(), query, vector, model, limit, source_filter=source_filter))
-    rows = check_rows(given, f"the strategy {name!r}")
+        returned = finish(strategy.search(reader.sql(), query, vector, model, limit, source_filter=source_filter))
+    rows = check_rows(returned, f"the strategy {name!r}")
     for row in rows:
         if source_filter is not None and row.source != source_filter:
             raise InvalidInput(
                 f"the strategy {name!r} gave a row of {row.source!r}, not of {source_filter!r}: {row.path}"
             )
-    return Found(sorted(rows, key=lambda row: -row.score), problems)
+    return StrategyAnswer(sorted(rows, key=lambda row: -row.score), problems)
 
 
 def check_strategy(name: object, strategy: object) -> str:
@@ -134,11 +134,11 @@ def check_strategy(name: object, strategy: object) -> str:
     return name
 
 
-def check_rows(given: object, who: str) -> list[RawSearchRow]:
+def check_rows(returned: object, who: str) -> list[RawSearchRow]:
     """The rows that an extension returned. InvalidInput names it where they are wrong."""
-    if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
-        raise InvalidInput(f"{who} gave {shown(given)}: it gives a list of RawSearchRow")
-    rows = list(given)
+    if isinstance(returned, str | bytes | dict) or not isinstance(returned, Iterable):
+        raise InvalidInput(f"{who} gave {shown(returned)}: it gives a list of RawSearchRow")
+    rows = list(returned)
     for place, row in enumerate(rows):
         if not isinstance(row, RawSearchRow):
             raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
@@ -146,7 +146,7 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
             value = getattr(row, name)
             if not _is_finite(value) and (value is not None or name == "score"):
                 raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a finite number")
-        if not all(isinstance(each, str) for each in (row.path, row.source, row.text, row.chunk_id)):
+        if not all(isinstance(field, str) for field in (row.path, row.source, row.text, row.chunk_id)):
             raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: path, source, text and chunk_id are str")
         lines = (row.start_line, row.end_line)
         if not all(type(line) is int for line in lines) or not 1 <= row.start_line <= row.end_line <= _MAX_LINE:
@@ -154,7 +154,7 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
                 f"{who} gave row {place} of {shown(row.path)} the lines {shown(lines)}: start_line and end_line are "
                 "int, from 1 and in this order"
             )
-        if not isinstance(row.headings, tuple) or not all(isinstance(each, str) for each in row.headings):
+        if not isinstance(row.headings, tuple) or not all(isinstance(heading, str) for heading in row.headings):
             raise InvalidInput(
                 f"{who} gave row {place} of {shown(row.path)} the headings {shown(row.headings)}: give a tuple of str"
             )
@@ -173,7 +173,7 @@ def _require_embedder(engine: Engine, query: str) -> None:
 
 def _recalled(
     engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
-) -> Found:
+) -> StrategyAnswer:
     shares: dict[str, Any] = {"vector_weight": weights.vector_weight, "keyword_weight": weights.text_weight}
     if strategy != "hybrid":
         shares = {}
@@ -191,13 +191,13 @@ def _recalled(
         problems = ("meaning was not searched: nothing is embedded yet",) if engine.embedder.enabled and hits else ()
     best = max((hit.signals["bm25"] for hit in hits), default=0.0)
     rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
-    said = any(word not in STOP_TERMS for word in query_words(query))
-    if not said and strategy != "vector":
+    has_words = any(word not in STOP_TERMS for word in query_words(query))
+    if not has_words and strategy != "vector":
         rows = [_of_stop_words(row, weights.text_weight if by_meaning else 1.0) for row in rows]
     elif strategy == "hybrid" and by_meaning and weights.text_weight > 0:
         rows = _with_keyword_floor(rows, query)
     rows.sort(key=lambda row: -row.score)
-    return Found(rows, problems, strategy if by_meaning else "keyword")
+    return StrategyAnswer(rows, problems, strategy if by_meaning else "keyword")
 
 
 def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weights: HybridConfig) -> RawSearchRow:

@@ -51,7 +51,7 @@ _REFRESHED_TOGETHER = 500
 
 
 class Plan(NamedTuple):
-    """What an index run has to do: `read` may differ from what is stored, `gone` has no file any more."""
+    """The work of an index run: `read` may differ from what is stored, `gone` has no file any more."""
 
     stored: dict[str, DocumentRow]
     scanned: int
@@ -81,15 +81,15 @@ class Settled:
         """An empty plan where nothing has changed, else None."""
         return self._plan if key == self._key and listing == self._listing else None
 
-    def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, found: Scan) -> None:
+    def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, scan: Scan) -> None:
         """Remember a listing whose plan has nothing to read."""
-        settled = not (plan.read or plan.gone or found.unread)
+        settled = not (plan.read or plan.gone or scan.unread)
         self._key, self._listing = (key, listing) if settled else (None, {})
         self._plan = Plan({}, plan.scanned, [], 0, [], plan.problems)
 
 
 class _Run(Struct):
-    """What an index run has done so far."""
+    """The outcome of an index run so far."""
 
     total: int
     force: bool
@@ -98,7 +98,7 @@ class _Run(Struct):
     done: int = 0
     indexed: int = 0
     created: int = 0
-    kept: int = 0
+    chunks_kept: int = 0
     cached: int = 0
     computed: int = 0
     embedder_problem: str | None = None
@@ -121,7 +121,7 @@ class _Run(Struct):
         elif self.force or written.outcome != "unchanged":
             self.indexed += 1
         self.created += written.chunks_created
-        self.kept += written.chunks_kept
+        self.chunks_kept += written.chunks_kept
         self.cached += written.embeddings_cached
         self.computed += written.embeddings_computed
         self.embedder_problem = written.embedder_problem
@@ -145,23 +145,23 @@ def make_plan(
         return plan
     with engine.store.read() as reader:
         stored = reader.documents.find_many(SCOPE)
-    found = selection.scan(listing)
-    if any(path not in found.files for path in stored):
+    scan = selection.scan(listing)
+    if any(path not in scan.files for path in stored):
         # Another process may have stored it since the listing.
         listing = selection.listing()
-        found = selection.scan(listing)
+        scan = selection.scan(listing)
     read, changed = [], 0
-    for path, file in found.files.items():
+    for path, file in scan.files.items():
         row = stored.get(path)
         if _differs(row, file, chunking):
             read.append(file)
             changed += 1
         elif force or _may_have_changed_since(row, file):
             read.append(file)
-    gone = [row for path, row in stored.items() if path not in found.files and not found.hides(path)]
-    plan = Plan(stored, len(found.files), read, changed, gone, found.problems)
+    gone = [row for path, row in stored.items() if path not in scan.files and not scan.hides(path)]
+    plan = Plan(stored, len(scan.files), read, changed, gone, scan.problems)
     if settled is not None:
-        settled.note(key, listing, plan, found)
+        settled.note(key, listing, plan, scan)
     return plan
 
 
@@ -205,7 +205,7 @@ def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force:
 
 
 def waiting(engine: Engine) -> int:
-    """How many chunks have no vectors yet although there is an embedder."""
+    """The number of chunks that have no vectors yet although there is an embedder."""
     if not engine.embedder.enabled:
         return 0
     with engine.store.read() as reader:
@@ -237,7 +237,7 @@ def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, b
         files_deleted=len(deleted),
         files_renamed=len(run.moved),
         chunks_created=run.created,
-        chunks_kept=run.kept,
+        chunks_kept=run.chunks_kept,
         embeddings_cached=run.cached,
         embeddings_computed=run.computed + computed,
         pending=waiting(engine),
@@ -257,7 +257,7 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
         row = plan.stored.get(file.path)
         read_at = now_us()
         try:
-            data, held = read_file(file)
+            data, stamp = read_file(file)
         except Unreadable as reason:
             if row is not None and reason.lasting:
                 run.gone[file.path] = row
@@ -265,15 +265,15 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
             run.finish_one()
             continue
         digest = hashlib.sha256(data).digest()
-        same = row is not None and (digest, chunking, held.mtime_ns) == (row.content_hash, row.chunking, row.mtime_ns)
+        same = row is not None and (digest, chunking, stamp.mtime_ns) == (row.content_hash, row.chunking, row.mtime_ns)
         if row is not None and same and not run.force:
-            run.same.append((held.inode, read_at, row.id, digest))
+            run.same.append((stamp.inode, read_at, row.id, digest))
             run.finish_one()
             continue
         try:
             document = to_document(
-                engine, config, file.path, data, held.mtime_ns, content_hash=digest, chunking=chunking,
-                size_bytes=held.size, inode=held.inode, read_at=read_at,
+                engine, config, file.path, data, stamp.mtime_ns, content_hash=digest, chunking=chunking,
+                size_bytes=stamp.size, inode=stamp.inode, read_at=read_at,
             )  # fmt: skip
         except Exception as fault:  # a malicious file fails only its own indexing
             run.problems.append(problem_of(file.path, f"it cannot be parsed: {type(fault).__name__}: {fault}"))

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _TICK_MS = 100
 # Some network and container file systems do not report changes that others make.
 _TRUSTED_SECONDS = 5.0
-# A file that is written to without a pause is indexed after so many times the debounce.
+# A file that is written to without a pause is indexed after this many times the debounce.
 _LONGEST_WAIT = 10
 
 
 class Watcher:
-    """Runs `sync` when Markdown files change, and every so many minutes. A failure is kept in `problem`; both go on."""
+    """Runs `sync` when Markdown files change, and at an interval. A failure is kept in `problem`; both go on."""
 
     def __init__(self, config: WorkspaceConfig, sync: Callable[[], IndexResult]) -> None:
         self._config = config
@@ -38,7 +38,7 @@ class Watcher:
         self._interval: _Thread | None = None
         self.problem: str | None = None
         self.listed_at = -inf
-        """When all files were last listed and changes indexed, by `time.monotonic`."""
+        """The time at which all files were last listed and changes indexed, by `time.monotonic`."""
         self._unseen = True  # whether there are, or may be, changes that the watcher has not indexed
 
     @property
@@ -104,9 +104,9 @@ class Watcher:
                 )  # fmt: skip
                 # After the first tick it watches: the run for earlier changes begins then, so that none is missed.
                 due = latest = 0.0
-                for found in changes:
+                for change in changes:
                     now = monotonic()
-                    if found:
+                    if change:
                         self._unseen = True
                         due = now + quiet_ms / 1000
                         latest = min(latest, now + _LONGEST_WAIT * quiet_ms / 1000)

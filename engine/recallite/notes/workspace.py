@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.
 _SEARCH_WAITS_SECONDS = 5.0
-# An embedder that takes longer than this to fail is asked again by searches only after so many times as long.
+# An embedder that takes longer than this to fail is asked again by searches only after this many times as long.
 _LONG_SECONDS = 0.1
 _PATIENCE = 10
 
@@ -95,7 +95,7 @@ class Workspace:
         interrupted run is completed by the next. Waits for another run in this folder.
         """
         result = self._synchronise(None, force=force, on_progress=on_progress)
-        news = [problem_of(str(self._index.path), each, indexed=True) for each in self._index.take_news()]
+        news = [problem_of(str(self._index.path), news_item, indexed=True) for news_item in self._index.take_news()]
         return structs.replace(result, problems=(*result.problems, *news))
 
     def add(self, path: str | os.PathLike[str], force: bool = False) -> IndexResult:
@@ -156,7 +156,7 @@ class Workspace:
           the configuration. See `dropped`, `best_dropped` and `evidence_gaps` of the results
         - source_filter: only files with this label
         - vector_weight, text_weight: shares of cosine and BM25; one implies the other. candidate_multiplier: each
-          search finds so many times `max_results`
+          search finds this many times `max_results`
         - mmr_lambda: 1 is relevance alone, 0 diversity alone; decay_half_life_days: age at which scores are halved;
           temporal_decay: False turns decay off, True on
         - options: for registered post-processors
@@ -165,22 +165,26 @@ class Workspace:
         after it saw a change or a problem, and at least every 5 seconds, since some network file systems report no
         changes; a change can be missed for up to a quarter of a second.
         """
-        chosen = SearchOptions.of(
+        search_options = SearchOptions.of(
             self._config.query, options, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
             strategy=strategy, source_filter=source_filter, vector_weight=vector_weight, text_weight=text_weight,
             candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=temporal_decay,
             decay_half_life_days=decay_half_life_days, snippet_max_chars=snippet_max_chars,
         )  # fmt: skip
+
+        def answered(engine: Engine) -> SearchResults:
+            return search(engine, self._config, self._extensions, query, search_options)
+
         problem = self._sync_if_due()
         engine = self._index.engine()
-        found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, chosen))
+        results = self._with_engine(answered)
         if self._index.engine() is not engine:  # the index was damaged: the new one is empty
             problem = self._sync_if_due() if self._config.sync.on_search else "the index was damaged: run index()"
-            found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, chosen))
+            results = self._with_engine(answered)
         if problem is not None:
-            found.problems += (f"what has changed is not indexed: {problem}",)
-        found.problems += (*self._index.take_news(), *unread(self._problems))
-        return found
+            results.problems += (f"what has changed is not indexed: {problem}",)
+        results.problems += (*self._index.take_news(), *unread(self._problems))
+        return results
 
     def register_strategy(self, name: str, strategy: object) -> None:
         """Have `search(strategy=name)` call an object's `search(db, query, query_vec, model, limit, *, source_filter)`.
@@ -213,9 +217,9 @@ class Workspace:
         config = self._config
         if not config.flush.enabled:
             return None
-        asked = language_model_of(self._index.engine(), config.flush, model)
+        language_model = language_model_of(self._index.engine(), config.flush, model)
         today = today_in(config)
-        text = extract(asked, conversation, config.flush, system_prompt, today)
+        text = extract(language_model, conversation, config.flush, system_prompt, today)
         if text is None:
             return None
         self._sync_if_due()
@@ -319,8 +323,8 @@ class Workspace:
         return None
 
     def _synchronise(self, timeout_seconds: float | None, **options: Any) -> IndexResult:
-        with self._index.alone(timeout_seconds) as held:
-            if not held:
+        with self._index.alone(timeout_seconds) as locked:
+            if not locked:
                 return IndexResult(complete=False)
             result = self._with_engine(
                 lambda engine: synchronise(engine, self._config, self._selection, settled=self._settled, **options),
@@ -348,9 +352,9 @@ class Workspace:
         """The path of a file in the folder, with forward slashes. Symbolic links are followed above the folder only."""
         check_path(path)
         text = os.fspath(path)
-        given = Path(text).expanduser()
+        named = Path(text).expanduser()
         root = Path(os.path.realpath(self.folder))
-        places = [given] if given.is_absolute() else [self.folder / given, Path.cwd() / given]
+        places = [named] if named.is_absolute() else [self.folder / named, Path.cwd() / named]
         for place in places:
             plain = Path(os.path.normpath(place))
             for base in (self.folder, root):
@@ -371,15 +375,15 @@ def _configured(
         folder, config = None, folder
     if config is not None and not isinstance(config, WorkspaceConfig):
         raise InvalidInput(f"config is {shown(config)}: give a WorkspaceConfig")
-    chosen = WorkspaceConfig() if config is None else config
+    configuration = WorkspaceConfig() if config is None else config
     if folder is not None:
-        chosen = structs.replace(chosen, workspace_dir=folder)
+        configuration = structs.replace(configuration, workspace_dir=folder)
     # A later change of the working directory has no effect.
-    chosen = structs.replace(chosen, workspace_dir=str(chosen.folder))
+    configuration = structs.replace(configuration, workspace_dir=str(configuration.folder))
     try:
-        chosen.folder.mkdir(parents=True, exist_ok=True)
+        configuration.folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise InvalidInput(f"{chosen.folder} is a file: give a folder") from None
+        raise InvalidInput(f"{configuration.folder} is a file: give a folder") from None
     except OSError as fault:
-        raise StoreReadOnly(f"the folder {chosen.folder} cannot be made: {fault.strerror}") from fault
-    return chosen
+        raise StoreReadOnly(f"the folder {configuration.folder} cannot be made: {fault.strerror}") from fault
+    return configuration

@@ -33,16 +33,16 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def document_lines(reader: Reader, chosen: Filter) -> Iterator[dict[str, Any]]:
+def document_lines(reader: Reader, filter: Filter) -> Iterator[dict[str, Any]]:
     """The documents of the exported chunks; none where the filter has more than scopes and kinds."""
-    if (chosen.kinds and CHUNK_KIND not in chosen.kinds) or not chosen.replaced(kinds=None).scopes_only:
+    if (filter.kinds and CHUNK_KIND not in filter.kinds) or not filter.replaced(kinds=None).scopes_only:
         return
-    for scope in chosen.scopes or ("/",):
+    for scope in filter.scopes or ("/",):
         for row in reader.documents.listed(scope):
             yield {
                 "id": row.public_id,
                 "source": row.source,
-                "scope": scope_within(row.scope, chosen.base),
+                "scope": scope_within(row.scope, filter.base),
                 "title": row.title,
                 "media_type": row.media_type,
                 "content_hash": row.content_hash.hex(),
@@ -67,7 +67,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     updated_at = checks.check_time(line.updated_at, "updated_at")
     created_at = checks.check_time(line.created_at, "created_at")
     metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
-    given = None if line.given is None else checks.check_metadata(line.given)
+    arguments = None if line.given is None else checks.check_metadata(line.given)
     return IncomingDocument(
         id=checks.check_name(line.id, "id"),
         scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
@@ -84,7 +84,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "inode": None,
             "read_at": now,
             "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
-            "given": msgspec.json.encode(given).decode() if given else None,
+            "given": msgspec.json.encode(arguments).decode() if arguments else None,
             "problem": None,
             "updated_at": now if updated_at is None else updated_at,
         },

@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 def export(
     engine: Engine,
     target: Place,
-    chosen: Filter,
+    filter: Filter,
     *,
     format: str | None,
     vectors: bool,
@@ -47,24 +47,24 @@ def export(
     write = {"jsonl": _write_jsonl, "csv": _write_csv, "text": _write_text}[format_of(target, format)]
     with engine.store.read() as reader, writing(target, store=engine.store.path) as stream:
         embedder = reader.vectors.active_embedder()
-        total = None if on_progress is None else reader.records.count(chosen, 0, versions="open")
+        total = None if on_progress is None else reader.records.count(filter, 0, versions="open")
         with_vectors = embedder if vectors and write is _write_jsonl else None
         done = 0
 
         def versions() -> Iterator[Version]:
             """Every version, with the accesses that are not written yet; open ones are counted."""
             nonlocal done
-            for record, parts, repeated in reader.records.versions(chosen, with_vectors):
+            for record, parts, repeated in reader.records.versions(filter, with_vectors):
                 yield Version(engine.counted(record), parts, repeated)
                 done += record.recorded_until is None
                 if on_progress is not None and record.recorded_until is None and done % _PROGRESS_EVERY == 0:
                     on_progress(done, total)
 
-        write(stream, versions(), reader.links.between(chosen), embedder, chosen.base)
+        write(stream, versions(), reader.links.between(filter), embedder, filter.base)
         if write is _write_jsonl:
-            for joined in supersession_lines(reader, chosen):
+            for joined in supersession_lines(reader, filter):
                 stream.write(_encode({"supersession": joined}).decode() + "\n")
-            for line in document_lines(reader, chosen):
+            for line in document_lines(reader, filter):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
             on_progress(done, total)
@@ -121,9 +121,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _fields(record: Record, base: str) -> dict[str, Any]:
-    held = {name: getattr(record, name) for name in RECORD_FIELDS}
-    times = {name: written_time(value) for name, value in held.items() if isinstance(value, datetime)}
-    return {**held, **times, "scope": scope_within(record.scope, base)}
+    values = {name: getattr(record, name) for name in RECORD_FIELDS}
+    times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
+    return {**values, **times, "scope": scope_within(record.scope, base)}
 
 
 def _joined_tags(tags: tuple[str, ...]) -> str:

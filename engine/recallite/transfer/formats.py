@@ -72,9 +72,9 @@ class Lines:
             raise StopIteration
         if len(line) > self._max_chars:
             raise InvalidInput(f"the line has more than {self._max_chars:,} characters: is the format right?")
-        if not line.isascii() and (found := _UNDECODED.search(line)):
+        if not line.isascii() and (undecoded := _UNDECODED.search(line)):
             raise InvalidInput(
-                f"the byte {ord(found.group()) - 0xDC00:#04x} at character {found.start() + 1} is not UTF-8: "
+                f"the byte {ord(undecoded.group()) - 0xDC00:#04x} at character {undecoded.start() + 1} is not UTF-8: "
                 "convert the file to UTF-8 first"
             )
         return line.removeprefix("\ufeff") if self.number == 1 else line

@@ -71,11 +71,11 @@ def import_(
     InvalidItem names the line that stopped the import; batches before it are kept. A memory and its versions are in one
     batch.
     """
-    chosen = format_of(source, format)
+    line_format = format_of(source, format)
     limit = engine.settings.max_text_chars
     with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
         lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
-        entries = parse(chosen, lines, max_text_chars=limit)
+        entries = parse(line_format, lines, max_text_chars=limit)
         batch = Batch(engine, base, sight)
         while True:
             try:
@@ -249,7 +249,7 @@ class Batch:
                 item.row.vectors = item.parts
             elif item.vector is not None and identity is not None:
                 try:
-                    item.row.vectors = tuple(each.tobytes() for each in check_vectors(item.vector, identity.dimension))
+                    item.row.vectors = tuple(part.tobytes() for part in check_vectors(item.vector, identity.dimension))
                 except RecalliteError as reason:
                     raise _at_line(item.line, self.stored, reason) from reason
             else:
@@ -289,8 +289,8 @@ def _checked_link(joined: LinkLine, line: int) -> _Link:
     return _Link(line, joined, _moment(joined.created_at, "created_at", checks.now_us()))
 
 
-def _moment(given: str | None, name: str, otherwise: int) -> int:
-    moment = checks.check_time(given, name)
+def _moment(time: str | None, name: str, otherwise: int) -> int:
+    moment = checks.check_time(time, name)
     return otherwise if moment is None else moment
 
 

@@ -1,4 +1,4 @@
-"""From lines to memories and links: decoded and typed, but not checked yet."""
+"""Lines as memories and links: decoded and typed, but not checked yet."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class _Line(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
-"""What a line says."""
+"""The entry of a line."""
 _decode = msgspec.json.Decoder(_Line).decode
 _STORED = [name for name in _Line.__struct_fields__ if name in Record.__struct_fields__ and name not in ("id", "text")]
 RECORD_FIELDS = ("id", "text", *_STORED)
@@ -222,8 +222,8 @@ def _decoded(text: str) -> _Line:
 
 
 def _incoming(line: _Line) -> Incoming:
-    given = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
-    return Incoming(**{**given, "tags": line.tags or ()})
+    fields = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
+    return Incoming(**{**fields, "tags": line.tags or ()})
 
 
 def _header(line: _Line) -> Header:

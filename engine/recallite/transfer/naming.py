@@ -15,28 +15,28 @@ def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str,
 
     It is the given one, unless a memory outside of `sight` has it: then it is another one, the same at every import.
     """
-    names = {each: each for each in ids}
+    names = {public_id: public_id for public_id in ids}
     if sight == "/":
         return names
-    asked = list(names)
-    while asked:
-        every = [each for name in asked for each in (names[name], _another(names[name], sight))]
+    unsettled = list(names)
+    while unsettled:
+        every = [public_id for name in unsettled for public_id in (names[name], _another(names[name], sight))]
         visible = reader.records.find_ids(every, sight)
         taken = reader.records.find_ids(every, "/")
         next_round = []
-        for name in asked:
-            held, other = names[name], _another(names[name], sight)
-            if held in visible or not (held in taken or other in visible):
+        for name in unsettled:
+            current, other = names[name], _another(names[name], sight)
+            if current in visible or not (current in taken or other in visible):
                 continue
             names[name] = other
             if other not in visible:
                 next_round.append(name)
-        asked = next_round
+        unsettled = next_round
     return names
 
 
 def name_document(reader: Reader, public_id: str, sight: str) -> str:
-    """As `name_memories` for a document."""
+    """The id that a document has, or will have, as `name_memories`."""
     while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
         public_id = _another(public_id, sight)
     return public_id

@@ -29,20 +29,20 @@ class IncomingSupersession(Struct, frozen=True):
     row: Supersession
 
 
-def supersession_lines(reader: Reader, chosen: Filter) -> Iterator[dict[str, Any]]:
-    """What an export writes of the supersessions among its memories, those that were undone too."""
-    for each in reader.supersessions.between(chosen):
+def supersession_lines(reader: Reader, filter: Filter) -> Iterator[dict[str, Any]]:
+    """The supersessions among the memories of an export as lines, those that were undone too."""
+    for pair in reader.supersessions.between(filter):
         times = {
             name: None if time is None else written_time(to_datetime(time))
             for name in ("holds_from", "known_from", "known_until")
-            for time in (getattr(each, name),)
+            for time in (getattr(pair, name),)
         }
-        yield {"old": each.old, "new": each.new, **times, "reason": each.reason, "strength": each.strength}
+        yield {"old": pair.old, "new": pair.new, **times, "reason": pair.reason, "strength": pair.strength}
 
 
 def occurrence_lines(repeated: Sequence[Occurrence]) -> list[dict[str, Any]]:
-    """What an export writes of the further times of a memory."""
-    return [{"at": written_time(to_datetime(each.at)), "text": each.text} for each in repeated]
+    """The further times of a memory as a line has them."""
+    return [{"at": written_time(to_datetime(occurrence.at)), "text": occurrence.text} for occurrence in repeated]
 
 
 def check_occurrences(
@@ -51,10 +51,12 @@ def check_occurrences(
     """The further times of a memory, checked, and redacted as `policy` says."""
     return tuple(
         (
-            _moment(each.at, "repeated.at"),
-            None if each.text is None else policy.clean(checks.check_text(each.text, max_text_chars, "repeated.text")),
+            _moment(occurrence.at, "repeated.at"),
+            None
+            if occurrence.text is None
+            else policy.clean(checks.check_text(occurrence.text, max_text_chars, "repeated.text")),
         )
-        for each in repeated
+        for occurrence in repeated
     )
 
 
@@ -91,8 +93,8 @@ def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) ->
     return True
 
 
-def _moment(given: str, name: str) -> int:
-    moment = checks.check_time(given, name)
+def _moment(time: str, name: str) -> int:
+    moment = checks.check_time(time, name)
     if moment is None:
         raise InvalidInput(f"{name} is None: give a time")
     return moment

@@ -9,7 +9,7 @@ from recallite.model.checks import is_address
 from recallite.model.records import NewRecord
 from recallite.store.opening import open_store, shown_path, store_exists
 from recallite.transfer.exporters import Target, export_to
-from recallite.transfer.importers import Found, Source, import_from
+from recallite.transfer.importers import FoundMemory, Source, import_from
 
 
 class Folders:
@@ -27,7 +27,7 @@ class Folders:
 
 FOLDERS = Folders()
 SOURCE = Source(
-    lambda path, mapping: iter([Found(record=NewRecord(id="1", text=mapping["text"]), path=path.name)]),
+    lambda path, mapping: iter([FoundMemory(record=NewRecord(id="1", text=mapping["text"]), path=path.name)]),
     "a file",
     mapped=True,
 )

@@ -70,10 +70,10 @@ class FolderManifest:
 def store_identity(engine: Engine) -> str:
     """The identity of the engine's store, created on first use."""
     with engine.store.read() as reader:
-        found = reader.meta.identity()
-    if found is None:
+        identity = reader.meta.identity()
+    if identity is None:
         with engine.atomic() as writer:
             writer.meta.put_identity(uuid7())
-            found = writer.meta.identity()
-    assert found is not None
-    return found
+            identity = writer.meta.identity()
+    assert identity is not None
+    return identity

@@ -59,7 +59,7 @@ _BLANK = " \t\n"
 
 
 class SupersededBy(Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands in the place of the memory that lists it; with `known_until` it was undone then.
+    """The successor of the memory that lists it; with `known_until` it was undone then.
 
     Without `holds_from` it is when the new one begins, without `known_from` the time of the import.
     """
@@ -154,7 +154,7 @@ def _render(stored: datetime, fields: Fields, text: str) -> str:
 
 def _superseded_since(fields: Fields) -> str | None:
     """The valid time at which what stands in its place began to hold."""
-    standing = (each.holds_from for each in fields.superseded_by if each.known_until is None)
+    standing = (entry.holds_from for entry in fields.superseded_by if entry.known_until is None)
     return min((time for time in standing if time is not None), default=None)
 
 
@@ -295,8 +295,8 @@ def _fields(comment: str) -> Fields:
         check_name(fields.id, "id")
     for link in fields.links:
         check_name(link.target, "a link's target")
-    for each in fields.superseded_by:
-        check_name(each.new, "superseded_by")
+    for entry in fields.superseded_by:
+        check_name(entry.new, "superseded_by")
     if fields.kind == CHUNK_KIND:
         # An export writes no chunks, and would remove the file that holds one.
         raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, not a memory: give another kind")
@@ -334,14 +334,14 @@ def _as_written(fields: Fields) -> dict[str, Any]:
     """The fields that differ from their defaults (msgspec's omit_defaults compares by identity, and keeps some)."""
     lists = {
         "links": [_without_defaults(link, LinkTo("")) for link in fields.links],
-        "superseded_by": [_without_defaults(each, SupersededBy("")) for each in fields.superseded_by],
-        "repeated": [_without_defaults(each, OccurrenceLine("")) for each in fields.repeated],
+        "superseded_by": [_without_defaults(entry, SupersededBy("")) for entry in fields.superseded_by],
+        "repeated": [_without_defaults(entry, OccurrenceLine("")) for entry in fields.repeated],
     }
     return {**_without_defaults(fields, Fields()), **{name: listed for name, listed in lists.items() if listed}}
 
 
 def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:
-    return {name: held for name, held in structs.asdict(value).items() if held != getattr(default, name)}
+    return {name: stored for name, stored in structs.asdict(value).items() if stored != getattr(default, name)}
 
 
 def _json(value: object) -> str:

@@ -63,12 +63,12 @@ class Folder:
             try:
                 with writable_folder(self.root, (OWN,)):
                     pass
-                held = stack.enter_context(FolderLock(self.root / OWN / "lock").held(_WAIT_SECONDS))
+                locked = stack.enter_context(FolderLock(self.root / OWN / "lock").held(_WAIT_SECONDS))
             except OSError as fault:
                 if not optional:
                     raise self._refused(OWN, fault) from fault
-                held = True
-            if not held:
+                locked = True
+            if not locked:
                 raise InvalidInput(f"another export or import of {self.root} is running: wait for its end")
             yield
 

@@ -28,20 +28,20 @@ _CHANGEABLE_TIMES = ("valid_from", "valid_until", "expires_at")
 
 
 class Joined(NamedTuple):
-    """What an export writes of memories besides their own fields, by the id of a memory."""
+    """The links, successors and further times of memories, by the id of a memory."""
 
     links: Mapping[str, Sequence[Link]]
     superseded_by: Mapping[str, Sequence[SupersededBy]]
     repeated: Mapping[str, Sequence[OccurrenceLine]]
 
     @classmethod
-    def of(cls, reader: Reader, chosen: Filter) -> Joined:
-        """What joins the memories that a filter admits."""
+    def of(cls, reader: Reader, filter: Filter) -> Joined:
+        """The links and successors among the memories that a filter admits."""
         links: defaultdict[str, list[Link]] = defaultdict(list)
-        for link in reader.links.between(chosen, chunks=False):
+        for link in reader.links.between(filter, chunks=False):
             links[link.source].append(link)
         superseded_by: defaultdict[str, list[SupersededBy]] = defaultdict(list)
-        for line in supersession_lines(reader, chosen):
+        for line in supersession_lines(reader, filter):
             superseded_by[line.pop("old")].append(SupersededBy(**line))
         return cls(links, superseded_by, {})
 
@@ -77,7 +77,7 @@ def fields_of(record: Record, joined: Joined = _NOTHING) -> Fields:
 
 
 def changeable_fields(scope: str, fields: Fields, text: str) -> dict[str, Any]:
-    """What a section says that `update` can change, by `update`'s names. InvalidInput for a wrong time."""
+    """The fields of a section that `update` can change, by `update`'s names. InvalidInput for a wrong time."""
     values = {name: getattr(fields, name) for name in _CHANGEABLE}
     times = {name: optional_datetime(check_time(values[name], name)) for name in _CHANGEABLE_TIMES}
     return {**values, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags or ()))}
@@ -111,7 +111,7 @@ def moves_creation(record: Record, fields: Fields) -> bool:
 
 
 def known_supersessions(reader: Reader, base: str) -> set[tuple[str, str, int | None]]:
-    """What superseded what, undone or not: the ids of the old and the new memory, and since when it is known.
+    """Supersessions, undone or not: the ids of the old and the new memory, and since when it is known.
 
     Each pair is in it without a time, too.
     """

@@ -66,7 +66,7 @@ class _Conflict(InvalidInput):
 
 @traced("export_folder", lambda done: {"memories": done.records})
 def export_folder(
-    engine: Engine, folder: Folder, chosen: Filter, *, overwrite: bool = False, on_progress: Progress | None = None
+    engine: Engine, folder: Folder, filter: Filter, *, overwrite: bool = False, on_progress: Progress | None = None
 ) -> Exported:
     """Write the memories that a filter admits, their scopes relative to its base, and remove files left without any.
 
@@ -76,9 +76,9 @@ def export_folder(
     """
     with folder.locked():
         folder.sweep()
-        run = _Export(folder, FolderManifest(folder, store_identity(engine), chosen.base), chosen.base, overwrite)
+        run = _Export(folder, FolderManifest(folder, store_identity(engine), filter.base), filter.base, overwrite)
         with engine.store.read() as reader:
-            run.plan(reader, chosen, on_progress)
+            run.plan(reader, filter, on_progress)
         return run.carry_out()
 
 
@@ -92,11 +92,11 @@ class _Export:
         self._conflicts: list[FileTrouble] = []
         self._records = 0
 
-    def plan(self, reader: Reader, chosen: Filter, on_progress: Progress | None) -> None:
+    def plan(self, reader: Reader, filter: Filter, on_progress: Progress | None) -> None:
         """Compare the memories with the files of the folder."""
-        months = reader.records.months(chosen)
+        months = reader.records.months(filter)
         total = sum(len(month.row_ids) for month in months)
-        joined = Joined.of(reader, chosen)
+        joined = Joined.of(reader, filter)
         paths = set()
         for month in months:
             for path, records in _files_of(reader, month, self._base):
@@ -110,7 +110,7 @@ class _Export:
                 self._records += len(records)
                 if on_progress is not None:
                     on_progress(self._records, total)
-        self._left = [path for path, entry in self._known.files.items() if path not in paths and _covers(chosen, entry)]
+        self._left = [path for path, entry in self._known.files.items() if path not in paths and _covers(filter, entry)]
 
     @contextmanager
     def _refusing(self, path: str) -> Iterator[None]:
@@ -190,11 +190,11 @@ class _Export:
 def _unknown(
     reader: Reader, file: MemoryFile, ids: list[str], base: str, known: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
-    """What of a file the store does not have, or has otherwise: the line of a memory, and the difference."""
+    """The memories of a file that differ from the store's: the line of each, and the difference."""
     rows = reader.records.find_ids(ids, base)
     records = reader.records.by_row_ids(list(rows.values()))
     ends = reader.records.find_ids([link.target for section in file.sections for link in section.fields.links], base)
-    superseded = known_supersessions(reader, base) if any(each.fields.superseded_by for each in file.sections) else ()
+    superseded = known_supersessions(reader, base) if any(other.fields.superseded_by for other in file.sections) else ()
     seen: set[str] = set()
     for public_id, section in zip(ids, file.sections, strict=True):
         fields, line = section.fields, section.line
@@ -267,7 +267,7 @@ def _rendered(path: str, month: Month, records: list[Record], joined: Joined, ba
     return _File(path, data, FileEntry((digest(data),), scope, digests))
 
 
-def _covers(chosen: Filter, entry: FileEntry) -> bool:
+def _covers(filter: Filter, entry: FileEntry) -> bool:
     """Whether the filter covers the scope of a file."""
-    scope = join_scopes(chosen.base, entry.scope) or "/"
-    return not chosen.scopes or any(scope == each or scope.startswith(each + "/") for each in chosen.scopes)
+    scope = join_scopes(filter.base, entry.scope) or "/"
+    return not filter.scopes or any(scope == selected or scope.startswith(selected + "/") for selected in filter.scopes)

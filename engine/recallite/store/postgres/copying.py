@@ -43,8 +43,8 @@ class PostgresCopying(SqlCopying):
             "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = current_schema() "
             "AND last_value IS NOT NULL"
         )
-        given = dict(rows)
-        return {table: given[f"{table}_id_seq"] for table in _NUMBERED if f"{table}_id_seq" in given}
+        last_values = dict(rows)
+        return {table: last_values[f"{table}_id_seq"] for table in _NUMBERED if f"{table}_id_seq" in last_values}
 
     def _number_from(self, last_ids: dict[str, int]) -> None:
         for table in _NUMBERED:

@@ -54,8 +54,10 @@ class SqliteCopying(SqlCopying):
     def _number_from(self, last_ids: dict[str, int]) -> None:
         for table, last in last_ids.items():
             # Only tables that never use an id again have a row there, once they have had one.
-            kept = self._execute("SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,))
-            if not kept.fetchall():
+            numbered = self._execute(
+                "SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,)
+            )
+            if not numbered.fetchall():
                 continue
             self._execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
             if not self._connection.changes():

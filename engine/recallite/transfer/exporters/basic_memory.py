@@ -65,7 +65,7 @@ def _title(record: Record) -> str:
 
 
 def _topic(record: Record) -> str | None:
-    """What a memory is about; a relation of the importer of server-memory is about where it begins."""
+    """The topic of a memory; a relation of the importer of server-memory has where it begins."""
     source = record.metadata.get("from")
     return source if _is_relation(record) and isinstance(source, str) else record.topic
 

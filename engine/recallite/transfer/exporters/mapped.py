@@ -27,11 +27,11 @@ def write(memories: Memories, path: Path) -> Iterator[Written]:
     """A line for each memory."""
     paths = paths_of_fields(memories.mapping)
     _check(paths)
-    kept = frozenset(paths)
+    fields = frozenset(paths)
     with writing(path, store=memories.store) as stream:
         for record in memories.pages():
             stream.write(_encode(_item(record, paths)).decode() + "\n")
-            yield Written(record, kept)
+            yield Written(record, fields)
 
 
 def _check(paths: Mapping[str, tuple[str, ...]]) -> None:
@@ -49,7 +49,7 @@ def _check(paths: Mapping[str, tuple[str, ...]]) -> None:
 
 def _item(record: Record, paths: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     item: dict[str, Any] = {}
-    for field, parts in sorted(paths.items(), key=lambda each: len(each[1])):
+    for field, parts in sorted(paths.items(), key=lambda item_path: len(item_path[1])):
         value = _value(record, field)
         if value is None or value == ():
             continue

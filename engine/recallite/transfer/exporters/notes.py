@@ -51,11 +51,11 @@ class Note(NamedTuple):
 
     properties: Mapping[str, Any]
     blocks: Iterable[str]
-    kept: Callable[[Record], Collection[str]]
+    fields: Callable[[Record], Collection[str]]
 
 
 class NoteDialect(NamedTuple):
-    """How a system writes memories as notes: the note of each memory, and what is in a note.
+    """The notes of a system: the note of each memory, and the content of a note.
 
     `group` gives the path of the note of a memory; `render(memories, groups, path, records)` makes a note.
     """
@@ -74,7 +74,7 @@ class NoteDialect(NamedTuple):
             if records:
                 note = self.render(memories, groups, path, records)
                 _write(folder, path, _note_text(note.properties, note.blocks))
-                yield from (Written(record, frozenset(note.kept(record))) for record in records)
+                yield from (Written(record, frozenset(note.fields(record))) for record in records)
 
 
 def imported_path(record: Record, system: str) -> str | None:

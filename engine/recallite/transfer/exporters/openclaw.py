@@ -52,10 +52,10 @@ def _heading(record: Record) -> str:
 
 def _kept(record: Record) -> set[str]:
     tags = _tags_beside_text(record)
-    kept = {"importance", "source"} | ({"metadata", "context"} if _imported(record) else set())
+    fields = {"importance", "source"} | ({"metadata", "context"} if _imported(record) else set())
     if len(tags) <= _MAX_TRIGGERS and all(map(_can_be_trigger, tags)):
-        kept.add("tags")
-    return kept | ({"pinned"} if record.pinned else set())
+        fields.add("tags")
+    return fields | ({"pinned"} if record.pinned else set())
 
 
 def _tags_beside_text(record: Record) -> list[str]:

@@ -27,7 +27,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 class ExportToReport(Plain, frozen=True, kw_only=True):
-    """What was written, and what of it the form does not hold.
+    """The result of `export_to`: what was written, and what of it the form does not hold.
 
     `lost` counts memories by the field that was not written, links by "links", memories whose earlier versions were not
     written by "versions", and superseded memories, which are not written at all, by "superseded".
@@ -53,27 +53,27 @@ def export_to(
     each field of a memory has there. A file is replaced when all is written; a folder has to be new or empty.
     InvalidInput for a target, a field or a folder that cannot be.
     """
-    chosen, place = target_named(target), checks.check_path(path)
-    if mapping and not chosen.mapped:
-        mapped = ", ".join(sorted(name for name, each in targets().items() if each.mapped))
+    form, place = target_named(target), checks.check_path(path)
+    if mapping and not form.mapped:
+        mapped = ", ".join(sorted(name for name, other in targets().items() if other.mapped))
         raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or export to {mapped}")
-    if chosen.folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
+    if form.folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InvalidInput(f"{place} is there already: give a folder that is new or empty")
     fields.pop("include_superseded", None)
     total = memory.count(**fields)
     memories = Memories(
         pages=lambda: _pages(memory, fields),
         some=lambda ids: memory.get(ids),
-        links=lambda id: [each for each in memory.neighbors(id, direction="out") if each.type != SUPERSEDES],
+        links=lambda id: [other for other in memory.neighbors(id, direction="out") if other.type != SUPERSEDES],
         mapping=mapping or {},
         store=memory.path,
     )
     lost: Counter[str] = Counter()
     done = 0
-    for written in chosen.write(memories, place):
+    for written in form.write(memories, place):
         done += 1
-        lost.update(_lost(written.record, written.kept))
-        if "links" not in written.kept:
+        lost.update(_lost(written.record, written.fields))
+        if "links" not in written.fields:
             lost["links"] += len(memories.links(written.record.id))
         if on_progress is not None:
             on_progress(done, total)
@@ -88,11 +88,11 @@ def _pages(memory: Memory, fields: Mapping[str, Any]) -> Iterator[Record]:
         offset += len(page)
 
 
-def _lost(record: Record, kept: frozenset[str]) -> Iterator[str]:
+def _lost(record: Record, fields: frozenset[str]) -> Iterator[str]:
     for name, default in _DEFAULTS.items():
-        if name not in kept and getattr(record, name) != default:
+        if name not in fields and getattr(record, name) != default:
             yield name
-    if "created_at" not in kept:
+    if "created_at" not in fields:
         yield "created_at"
     if record.recorded_from > record.created_at:
         yield "versions"

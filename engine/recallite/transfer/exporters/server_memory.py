@@ -42,8 +42,10 @@ def write(memories: Memories, path: Path) -> Iterator[Written]:
         entity = entities.setdefault(name, _Entity(stated if isinstance(stated, str) else record.kind, []))
         if record.text not in entity.observations:
             entity.observations.append(record.text)
-        own = {"entity", "entity_type"} >= record.metadata.keys()
-        yield Written(record, _KEPT | ({"metadata", "context"} if own and record.context in (None, name) else set()))
+        only_entity = {"entity", "entity_type"} >= record.metadata.keys()
+        yield Written(
+            record, _KEPT | ({"metadata", "context"} if only_entity and record.context in (None, name) else set())
+        )
     for id, name in names.items():
         for link in memories.links(id):
             other = names.get(link.target)

@@ -1,4 +1,4 @@
-"""What an exporter is: how memories are written in the form of another system."""
+"""Exporters: functions that write memories in the form of another system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recallite.system import plugins
 
 
 class Memories(NamedTuple):
-    """What is to be written: memories, oldest first, as often as they are asked for, and the links from each.
+    """The memories to write, oldest first, as often as they are asked for, and the links from each.
 
     `store` is the path that a file must not have.
     """
@@ -26,10 +26,10 @@ class Memories(NamedTuple):
 
 
 class Written(Struct):
-    """A memory that was written, with the fields of it that the form holds."""
+    """A memory that was written, with those of its fields that the form holds."""
 
     record: Record
-    kept: frozenset[str]
+    fields: frozenset[str]
 
 
 Writer: TypeAlias = Callable[[Memories, Path], Iterator[Written]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.transfer.importers.found import Entries, Entry, Found, FoundLink, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundLink, FoundMemory, LeftOut
 from recallite.transfer.importers.running import ImportReport, import_from
 from recallite.transfer.importers.sources import Source, sources
 from recallite.transfer.importers.watching import watch_from
@@ -10,8 +10,8 @@ from recallite.transfer.importers.watching import watch_from
 __all__ = [
     "Entries",
     "Entry",
-    "Found",
     "FoundLink",
+    "FoundMemory",
     "ImportReport",
     "LeftOut",
     "Source",

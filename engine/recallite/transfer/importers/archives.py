@@ -100,7 +100,7 @@ def files_below(folder: Path) -> tuple[list[tuple[str, Path]], list[FileTrouble]
 
     Links are not followed, hidden folders left out. InvalidInput where the folder itself cannot be read.
     """
-    found: list[tuple[str, Path]] = []
+    listed: list[tuple[str, Path]] = []
     troubles: list[FileTrouble] = []
 
     def refused(fault: OSError) -> None:
@@ -116,10 +116,10 @@ def files_below(folder: Path) -> tuple[list[tuple[str, Path]], list[FileTrouble]
             file = Path(parent, name)
             if file.is_symlink() or not file.is_file():
                 continue
-            if len(found) == MAX_FILES:
+            if len(listed) == MAX_FILES:
                 raise InvalidInput(f"{folder} has more than {MAX_FILES:,} files: give the folder of the export")
-            found.append((file.relative_to(folder).as_posix(), file))
-    return sorted(found), troubles
+            listed.append((file.relative_to(folder).as_posix(), file))
+    return sorted(listed), troubles
 
 
 def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member]:
@@ -128,7 +128,7 @@ def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member
             inside = archive.infolist()
     except _UNREADABLE as fault:
         raise InvalidInput(f"{path} is not a ZIP file that can be read: {fault}") from fault
-    for info in sorted(inside, key=lambda each: each.filename):
+    for info in sorted(inside, key=lambda member: member.filename):
         if not info.is_dir() and not info.filename.startswith("__MACOSX/") and wanted.search(info.filename):
             yield Member(prefix + info.filename, path, info)
 

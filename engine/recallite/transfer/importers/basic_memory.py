@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.text.chunking.line_numbers import Lines
-from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.notes import (
     Note,
     kept_metadata,
@@ -57,7 +57,7 @@ def read(path: Path) -> Entries:
         for record, line in reader.records():
             for name in reader.names:
                 firsts.setdefault(name, record.id or "")
-            yield Found(record=record, path=note.path, line=line)
+            yield FoundMemory(record=record, path=note.path, line=line)
         links += reader.links
     seen = set()
     for link in links:
@@ -79,7 +79,7 @@ class _Reference(NamedTuple):
 
 
 class _Reader:
-    """What one note says."""
+    """The memories and links of one note."""
 
     def __init__(self, note: Note) -> None:
         self._note = note
@@ -97,24 +97,24 @@ class _Reader:
         text = self._note.text
         # Code is blanked, and places stay.
         plain = " " * self._note.begin + without_code(text)[self._note.begin :]
-        observations = [each for each in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(each[1].strip())]
+        observations = [match for match in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(match[1].strip())]
         relations = [*_RELATION.finditer(plain)]
-        yield from self._sections(_without(text, [each.span() for each in (*observations, *relations)]))
-        for each in observations:
+        yield from self._sections(_without(text, [match.span() for match in (*observations, *relations)]))
+        for match in observations:
             yield (
-                self._observation(each[1].strip(), " ".join(text[each.start(2) : each.end()].split())),
-                self._line(each),
+                self._observation(match[1].strip(), " ".join(text[match.start(2) : match.end()].split())),
+                self._line(match),
             )
-        for each in relations:
-            kind = (each[1] or each[2] or each[3]).strip()
-            target, context = each[4].partition("|")[0].strip(), (each[5] or "").strip()
+        for match in relations:
+            kind = (match[1] or match[2] or match[3]).strip()
+            target, context = match[4].partition("|")[0].strip(), (match[5] or "").strip()
             if kind in _BARE_RELATIONS:
-                self._refer(None, target, self._line(each))
+                self._refer(None, target, self._line(match))
                 continue
             record = self._relation(kind, target, context)
-            yield record, self._line(each)
-            self._refer(record.id, self._permalink, self._line(each))
-            self._refer(record.id, target, self._line(each))
+            yield record, self._line(match)
+            self._refer(record.id, self._permalink, self._line(match))
+            self._refer(record.id, target, self._line(match))
 
     def _sections(self, rest: str) -> Iterator[tuple[NewRecord, int]]:
         for section in sections_of(self._note._replace(text=rest)):
@@ -130,39 +130,39 @@ class _Reader:
             for target in _WIKILINK.findall(without_code(section.text)):
                 self._refer(record.id, target.partition("|")[0].partition("#")[0].strip(), section.line)
 
-    def _observation(self, category: str, said: str) -> NewRecord:
-        own = [tag for run in _TAG.findall(said) for tag in tags_of(run.split("#"))]
+    def _observation(self, category: str, text: str) -> NewRecord:
+        own_tags = [tag for run in _TAG.findall(text) for tag in tags_of(run.split("#"))]
         return self._record(
-            id=f"{self._permalink}/observations/{category}/{_digest(said)}",
-            text=said,
+            id=f"{self._permalink}/observations/{category}/{_digest(text)}",
+            text=text,
             context=self._title,
             topic=self._title,
-            tags=tuple(dict.fromkeys((*self._tags, *own))),
+            tags=tuple(dict.fromkeys((*self._tags, *own_tags))),
             metadata={"category": category},
         )
 
     def _relation(self, kind: str, target: str, context: str) -> NewRecord:
-        said = f"{self._title} {kind.replace('_', ' ')} {_called(target)}" + (f" ({context})" if context else "")
+        text = f"{self._title} {kind.replace('_', ' ')} {_called(target)}" + (f" ({context})" if context else "")
         return self._record(
             id=f"{self._permalink}/{kind}/{target}" + (f"/{_digest(context)}" if context else ""),
-            text=said,
+            text=text,
             tags=self._tags,
             metadata={"relation_type": kind, "to": target},
         )
 
     def _record(self, *, id: str, metadata: dict[str, Any], **fields: Any) -> NewRecord:
         place = {"permalink": self._permalink, "path": self._note.path, "title": self._title, **metadata}
-        kept = kept_metadata(self._note.metadata, "tags", *place)
+        properties = kept_metadata(self._note.metadata, "tags", *place)
         return NewRecord(
             id=" ".join(id.split()), source=label_of(self._note.path), created_at=self._note.created_at,
-            metadata={**kept, **place}, **fields,
+            metadata={**properties, **place}, **fields,
         )  # fmt: skip
 
     def _refer(self, source: str | None, target: str, line: int) -> None:
         self.links.append(_Reference(source, self._permalink, target, self._note.path, line))
 
-    def _line(self, found: re.Match[str]) -> int:
-        return self._lines.number(found.start())
+    def _line(self, match: re.Match[str]) -> int:
+        return self._lines.number(match.start())
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

@@ -21,7 +21,7 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.archives import Value, members_of, values_of
-from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import array, label_of, labels, mapping, text_of, time_of
 
@@ -35,15 +35,15 @@ _URL = "https://chatgpt.com/c/"
 
 def read(path: Path) -> Entries:
     """The memories of an export: its ZIP file, its folder or its conversations.json."""
-    found = False
+    any_file = False
     for member in members_of(path, _FILES):
-        found = True
+        any_file = True
         for value in values_of(member):
             if isinstance(value, FileTrouble):
                 yield value
             else:
                 yield from _conversation(value, member.name)
-    if not found:
+    if not any_file:
         raise InvalidInput(f"{path} has no conversations.json: give the ZIP file of ChatGPT's export, or its folder")
 
 
@@ -55,7 +55,9 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
         yield FileTrouble(path=file, line=line, reason=f"item {value.number} is no conversation of ChatGPT")
         return
     branch = _branch(nodes, conversation.get("current_node"))
-    other = sum(bool(_said(mapping(mapping(nodes[each]).get("message")))) for each in nodes.keys() - set(branch))
+    other = sum(
+        bool(_said(mapping(mapping(nodes[other_node]).get("message")))) for other_node in nodes.keys() - set(branch)
+    )
     if other:
         yield LeftOut("messages of other branches", other)
     begun = time_of(conversation.get("create_time"))
@@ -73,18 +75,18 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
         if record is None:
             yield LeftOut(_kind(message))
         else:
-            yield Found(record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line)
+            yield FoundMemory(record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line)
 
 
 def _branch(nodes: dict[str, Any], last: object) -> list[str]:
     """The ids of the nodes from the root to the current node, or to the newest where none is named."""
     if not isinstance(last, str) or last not in nodes:
         last = max(nodes, key=lambda id: _time_of(nodes[id]))
-    found: dict[str, None] = {}
-    while isinstance(last, str) and last in nodes and last not in found:
-        found[last] = None
+    path: dict[str, None] = {}
+    while isinstance(last, str) and last in nodes and last not in path:
+        path[last] = None
         last = mapping(nodes[last]).get("parent")
-    return list(found)[::-1]
+    return list(path)[::-1]
 
 
 def _time_of(node: object) -> datetime:
@@ -97,7 +99,7 @@ def _role(message: dict[str, Any]) -> str:
 
 
 def _said(message: dict[str, Any]) -> str:
-    """What the user or the assistant said, as it is shown; empty for other messages."""
+    """The words of the user or the assistant, as they are shown; empty for other messages."""
     if _role(message) not in ("user", "assistant") or message.get("recipient", "all") not in ("all", None):
         return ""
     if mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"):
@@ -107,7 +109,7 @@ def _said(message: dict[str, Any]) -> str:
 
 
 def _text(message: dict[str, Any]) -> str:
-    """What is said: texts, and what was spoken where it was transcribed."""
+    """The text of a message, with speech that was transcribed."""
     parts = [
         part if isinstance(part, str) else mapping(part).get("text")
         for part in array(mapping(message.get("content")).get("parts"))
@@ -126,7 +128,7 @@ def _turn(message: dict[str, Any], text: str, node: str, about: dict[str, Any], 
 
 
 def _saved(message: dict[str, Any], node: str, about: dict[str, Any]) -> dict[str, Any] | None:
-    """What ChatGPT saved of the user, by a message to its tool "bio"."""
+    """A memory that ChatGPT saved of the user, by a message to its tool "bio"."""
     if message.get("recipient") != "bio" or not (text := _text(message)):
         return None
     id = text_of(message.get("id")) or f"{about['conversation']}:{node}"
@@ -151,7 +153,7 @@ def _custom_instructions(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _kind(message: dict[str, Any]) -> str:
-    """What a message is that is no memory."""
+    """The kind of a message that is no memory."""
     content = mapping(message.get("content")).get("content_type")
     if content in ("thoughts", "reasoning_recap"):
         return "thoughts of a model"

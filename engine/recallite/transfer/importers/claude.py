@@ -22,7 +22,7 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.archives import Value, members_of, values_of
-from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.notes import Note, context_in, sections_of
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import array, label_of, labels, mapping, scope_of, text_of, time_of
@@ -42,12 +42,12 @@ def read(path: Path) -> Entries:
     alone = path.is_file() and not zipfile.is_zipfile(path)
     names: dict[str, str] = {}  # of projects
     damaged: set[str] = set()
-    found = False
+    any_file = False
     for pattern, reader in ((_PROJECTS, _project), (_MEMORIES, _memory), (_CONVERSATIONS, _conversation)):
         if alone and not pattern.search(f"{path.parent.name}/{path.name}"):
             continue
         for member in members_of(path, pattern):
-            found = True
+            any_file = True
             if member.problem is not None and member.name in damaged:
                 continue  # each kind of file is looked for in it
             damaged |= {member.name} if member.problem is not None else set()
@@ -56,7 +56,7 @@ def read(path: Path) -> Entries:
                     yield value
                 else:
                     yield from reader(value, member.name, names)
-    if not found:
+    if not any_file:
         raise InvalidInput(
             f"{path} has neither conversations.json nor projects or memories: "
             "give the ZIP file of Claude's export, or its folder"
@@ -79,7 +79,7 @@ def _conversation(value: Value, file: str, names: dict[str, str]) -> Iterator[En
             source=_CHATS + id, created_at=time_of(conversation.get("updated_at")) or begun, metadata=about,
             scope=scope,
         )  # fmt: skip
-        yield Found(record=record, path=file, line=line, changes=True)
+        yield FoundMemory(record=record, path=file, line=line, changes=True)
     messages = [mapping(message) for message in messages]
     branch = _branch(messages, conversation.get("current_leaf_message_uuid"))
     if other := sum(bool(_text(message)) for message in messages) - sum(bool(_text(message)) for message in branch):
@@ -96,7 +96,7 @@ def _conversation(value: Value, file: str, names: dict[str, str]) -> Iterator[En
             id=text_of(message.get("uuid")) or f"{id}:{position}", text=text, context=role, source=_CHATS + id,
             position=position, created_at=begun, metadata=about | {"role": role}, scope=scope,
         )  # fmt: skip
-        yield Found(record=record, path=file, line=line)
+        yield FoundMemory(record=record, path=file, line=line)
         position += 1
 
 
@@ -106,15 +106,15 @@ def _branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]
     parents = {message.get("parent_message_uuid") for message in messages if _parent(message) in by_id}
     if not parents or len(by_id) < len(messages):
         return messages
-    found: dict[str, dict[str, Any]] = {}
+    path: dict[str, dict[str, Any]] = {}
     place: str | None = leaf if isinstance(leaf, str) and leaf in by_id else None
     if place is None:
         ends = [id for id in by_id if id not in parents] or list(by_id)
         place = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
-    while place is not None and place in by_id and place not in found:
-        found[place] = by_id[place]
+    while place is not None and place in by_id and place not in path:
+        path[place] = by_id[place]
         place = _parent(by_id[place])
-    return list(found.values())[::-1]
+    return list(path.values())[::-1]
 
 
 def _parent(message: dict[str, Any]) -> str | None:
@@ -123,14 +123,16 @@ def _parent(message: dict[str, Any]) -> str | None:
 
 
 def _text(message: dict[str, Any]) -> str:
-    """What is said: the blocks of text, or `text`, which was all that exports had before 2025."""
+    """The text of a message: its blocks of text, or `text`, which was all that exports had before 2025."""
     blocks = map(mapping, array(message.get("content")))
-    said = "\n\n".join(text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text"))))
-    return said or text_of(_UNSUPPORTED.sub("", text_of(message.get("text"))))
+    shown_text = "\n\n".join(
+        text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text")))
+    )
+    return shown_text or text_of(_UNSUPPORTED.sub("", text_of(message.get("text"))))
 
 
 def _not_text(message: dict[str, Any]) -> Iterator[LeftOut]:
-    """What belongs to a message that is taken, and is no memory."""
+    """The parts of a message that are no memory."""
     for block in map(mapping, array(message.get("content"))):
         if block.get("type") in ("tool_use", "tool_result"):
             yield LeftOut("calls and results of tools")
@@ -158,7 +160,7 @@ def _project(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
                 id=f"project:{id}:{what}", text=text, context=label_of(f"{what} of the project {name}"),
                 tags=(f"project-{what}",), scope=scope, source=source, created_at=created_at, metadata=about,
             )  # fmt: skip
-            yield Found(record=record, path=file, line=line, changes=True)
+            yield FoundMemory(record=record, path=file, line=line, changes=True)
     for number, document in enumerate(map(mapping, array(project.get("docs")))):
         title = text_of(document.get("filename")) or f"document {number + 1}"
         path = f"project/{id}/{text_of(document.get('uuid')) or title}"
@@ -170,26 +172,26 @@ def _project(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
                 scope=scope, source=f"{source}#{title}"[:500], position=place, created_at=at,
                 metadata=about | labels(document=title),
             )  # fmt: skip
-            yield Found(record=record, path=file, line=line, changes=True)
+            yield FoundMemory(record=record, path=file, line=line, changes=True)
 
 
 def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
-    """What Claude remembers: a text for all conversations, one for each project, or files."""
+    """The memories that Claude has: a text for all conversations, one for each project, or files."""
     memory, line = mapping(value.data), value.line
     account = text_of(memory.get("account_uuid"))
     texts = [("/", f"memory/{account}", "Claude's memory", memory.get("conversations_memory"), None)]
     for project, text in mapping(memory.get("project_memories")).items():
         name = names.get(project) or project
         texts.append((scope_of("projects", name), f"memory/{project}", f"Claude's memory of {name}", text, None))
-    for kept in map(mapping, array(memory.get("memory_files"))):
-        path = text_of(kept.get("path"))
+    for memory_file in map(mapping, array(memory.get("memory_files"))):
+        path = text_of(memory_file.get("path"))
         texts.append(
             (
                 "/",
                 f"memory-file/{account}{path}",
                 f"Claude's memory {path}",
-                kept.get("content"),
-                kept.get("updated_at"),
+                memory_file.get("content"),
+                memory_file.get("updated_at"),
             )
         )
     for scope, path, title, text, updated_at in texts:
@@ -200,7 +202,7 @@ def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
                 id=section.id, text=section.text, context=context_in(label_of(title), section), tags=("saved-memory",),
                 scope=scope, created_at=at,
             )  # fmt: skip
-            yield Found(record=record, path=file, line=line, changes=True)
+            yield FoundMemory(record=record, path=file, line=line, changes=True)
 
 
 SOURCE = Source(read, "Claude's export: its ZIP files, a folder of them or conversations.json")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.model.records import NewRecord
-from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import labels, mapping, scope_of, text_of, time_of
@@ -72,12 +72,12 @@ class _Session:
             if (what := _BLOCKS.get(text_of(block.get("type")))) is not None:
                 yield LeftOut(what)
         text = "\n\n".join(
-            said for block in blocks if block.get("type") == "text" and (said := text_of(block.get("text")))
+            block_text for block in blocks if block.get("type") == "text" and (block_text := text_of(block.get("text")))
         )
         if kind == "user":
             text = _typed(text)
         if text and message.get("model") != "<synthetic>":
-            yield Found(record=self._turn(number, line, str(kind), text), path=self._name, line=number)
+            yield FoundMemory(record=self._turn(number, line, str(kind), text), path=self._name, line=number)
 
     def _turn(self, number: int, line: dict[str, Any], role: str, text: str) -> NewRecord:
         message = mapping(line.get("message"))
@@ -100,25 +100,25 @@ class _Session:
 
 
 def _typed(text: str) -> str:
-    """What the user typed of a prompt; empty for the output of commands, and for commands without words."""
+    """The part of a prompt that the user typed; empty for the output of commands, and for commands without words."""
     if (noted := _inside(text, "user-memory-input")) is not None:
         return noted
     if (command := _inside(text, "command-name")) is not None:
-        said = _inside(text, "command-args")
-        return f"{command} {said}" if said else ""
+        arguments = _inside(text, "command-args")
+        return f"{command} {arguments}" if arguments else ""
     text = _without_added(text).strip()
     return "" if text.startswith(_NOT_TYPED) else text
 
 
 def _inside(text: str, tag: str) -> str | None:
-    """What stands between the first tag of that name and its end."""
-    said, end, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
-    return said.strip() if end else None
+    """The text between the first tag of that name and its end."""
+    inner, end, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
+    return inner.strip() if end else None
 
 
 def _without_added(text: str) -> str:
     """A prompt without what was put into it. Each part is read once, also where thousands of tags have no end."""
-    kept: list[str] = []
+    parts: list[str] = []
     done = 0
     endless: set[str] = set()
     for tag in _ADDED.finditer(text):
@@ -128,9 +128,9 @@ def _without_added(text: str) -> str:
         if end < 0:
             endless.add(tag[1])
             continue
-        kept.append(text[done : tag.start()])
+        parts.append(text[done : tag.start()])
         done = end + len(f"</{tag[1]}>")
-    return "".join([*kept, text[done:]])
+    return "".join([*parts, text[done:]])
 
 
 SOURCE = Source(read, "Claude Code's projects, or a session", folder=".claude/projects", growing=sessions)

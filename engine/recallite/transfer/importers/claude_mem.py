@@ -15,7 +15,7 @@ from recallite.errors import InvalidInput, StoreError
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
-from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import array, label_of, labels, scope_of, tags_of, text_of, time_of
@@ -77,7 +77,7 @@ def _session_ids(row: dict[str, Any]) -> list[str]:
 
 
 class _About:
-    """Of what session and project a row is."""
+    """The session and project of a row."""
 
     def __init__(self, session: str, project: str, title: object) -> None:
         self.session, self.project, self.title = session, project, title
@@ -100,16 +100,16 @@ def _about(row: dict[str, Any], sessions: dict[object, dict[str, Any]]) -> _Abou
     keys = (row.get("session_db_id"), *_session_ids(row))
     session = next((sessions[key] for key in keys if key is not None and key in sessions), None)
     ids = _session_ids(session) if session else _session_ids(row)
-    said = text_of(row.get("merged_into_project")) or text_of(row.get("project"))
-    project = said or (text_of(session["project"]) if session else "")
+    own_project = text_of(row.get("merged_into_project")) or text_of(row.get("project"))
+    project = own_project or (text_of(session["project"]) if session else "")
     return _About(ids[-1] if ids else "", project, session["custom_title"] if session else None)
 
 
 def _observation(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
     """A memory of its title, what is told, and the facts."""
     facts = [f"- {fact}" for fact in map(text_of, _list(row["facts"])) if fact]
-    told = text_of(row["narrative"]) or text_of(row["text"]) or text_of(row["subtitle"])
-    text = "\n\n".join(filter(None, (text_of(row["title"]), told, "\n".join(facts))))
+    narrative = text_of(row["narrative"]) or text_of(row["text"]) or text_of(row["subtitle"])
+    text = "\n\n".join(filter(None, (text_of(row["title"]), narrative, "\n".join(facts))))
     if not text:
         yield LeftOut("empty observations")
         return
@@ -120,16 +120,16 @@ def _observation(row: dict[str, Any], about: _About, file: str) -> Iterator[Entr
     }
     tags = tags_of([row["type"], *_list(row["concepts"])])
     record = about.record("observation", row, text, context=label_of(row["type"]), tags=tags, metadata=files)
-    yield Found(record=record, path=f"{file}, {_OBSERVATIONS} {row['id']}")
+    yield FoundMemory(record=record, path=f"{file}, {_OBSERVATIONS} {row['id']}")
 
 
 def _summary(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
-    parts = [f"{name}: {said}" for column, name in _SUMMARY if (said := text_of(row[column]))]
+    parts = [f"{name}: {summary}" for column, name in _SUMMARY if (summary := text_of(row[column]))]
     if not parts:
         yield LeftOut("empty summaries")
         return
     record = about.record("summary", row, "\n".join(parts), context="summary of a session", tags=("summary",))
-    yield Found(record=record, path=f"{file}, session_summaries {row['id']}")
+    yield FoundMemory(record=record, path=f"{file}, session_summaries {row['id']}")
 
 
 def _prompt(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
@@ -139,7 +139,7 @@ def _prompt(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
         return
     position = number if isinstance(number, int) and number >= 0 else None
     record = about.record("prompt", row, text, context="user", tags=("prompt",), position=position)
-    yield Found(record=record, path=f"{file}, user_prompts {row['id']}")
+    yield FoundMemory(record=record, path=f"{file}, user_prompts {row['id']}")
 
 
 def _list(value: object) -> list[Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.model.records import NewRecord
-from recallite.transfer.importers.found import Entries, Entry, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import labels, mapping, scope_of, text_of, time_of
@@ -47,9 +47,9 @@ class _Session:
     """One file: the session and the turns that were taken so far."""
 
     def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
-        found = _ID.findall(name)
+        session_ids = _ID.findall(name)
         self._name, self._at, self._roots = name, changed_at, roots
-        self._id = self._root = found[-1] if found else name.rpartition("/")[2].removesuffix(".jsonl")
+        self._id = self._root = session_ids[-1] if session_ids else name.rpartition("/")[2].removesuffix(".jsonl")
         self._said = sha256()
         self._position = 0
         self._known = self._subagent = False
@@ -108,11 +108,11 @@ class _Session:
             created_at=self._at, metadata=about | {"role": role},
         )  # fmt: skip
         self._position += 1
-        yield Found(record=record, path=self._name, line=number)
+        yield FoundMemory(record=record, path=self._name, line=number)
 
 
 def _typed(text: str) -> str:
-    """What the user typed of a block of a prompt."""
+    """The part of a block of a prompt that the user typed."""
     if text.startswith(_INSTRUCTIONS):
         return ""
     if _REQUEST in text:

@@ -59,7 +59,7 @@ def array_items(stream: IO[bytes], keys: Collection[str] = ()) -> Iterator[Item]
 
 
 class _Scan:
-    """Where a scan is: how deep, and the bytes of the item that it is in."""
+    """The state of a scan: how deep it is, and the bytes of the item that it is in."""
 
     def __init__(self, keys: Collection[bytes]) -> None:
         self._keys = keys
@@ -88,9 +88,9 @@ class _Scan:
     def _block(self, block: bytes) -> Iterator[Item]:
         begun = place = 0  # of the item, and of the scan
         if self._in_string:
-            found = _string_rest.match(block)
-            assert found is not None
-            self._in_string, place = not found[1], found.end()
+            rest = _string_rest.match(block)
+            assert rest is not None
+            self._in_string, place = not rest[1], rest.end()
             self._name(block[:place])
         self._counted = 0
         for mark in _marks.finditer(block, place):
@@ -135,12 +135,12 @@ class _Scan:
 
     def _item(self, end: bytes) -> Iterator[Item]:
         self._hold(end)
-        held, oversize = bytes(self._held), self._oversize
-        data = held.strip()
+        item, oversize = bytes(self._held), self._oversize
+        data = item.strip()
         self._held.clear()
         self._oversize = False
         if oversize or data:
             self._number += 1
             problem = f"it has more than {_MAX_ITEM_BYTES:,} bytes" if oversize else None
-            line = self._item_line + held[: len(held) - len(held.lstrip())].count(b"\n")
+            line = self._item_line + item[: len(item) - len(item.lstrip())].count(b"\n")
             yield Item(self._number, line, data, problem)

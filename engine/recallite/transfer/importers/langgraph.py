@@ -14,7 +14,7 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
-from recallite.transfer.importers.found import Entries, Found
+from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import cleaned, label_of, scope_of, time_of
@@ -27,20 +27,20 @@ _TEXTS = ("content", "text", "memory", "data")
 
 def read(path: Path) -> Entries:
     """The items of a store. InvalidInput for a database that is none."""
-    found = foreign.tables(path)
-    if not {*_COLUMNS} <= {*found.get(_TABLE, ())}:
+    tables = foreign.tables(path)
+    if not {*_COLUMNS} <= {*tables.get(_TABLE, ())}:
         raise InvalidInput(f"{path} is no store of LangGraph: give the database of a SqliteStore")
-    columns = [*_COLUMNS, *([_EXPIRES] if _EXPIRES in found[_TABLE] else [])]
+    columns = [*_COLUMNS, *([_EXPIRES] if _EXPIRES in tables[_TABLE] else [])]
     for row in foreign.rows(path, _TABLE, columns):
         item = dict(zip(columns, row, strict=True))
         prefix, key, value = str(item["prefix"]), str(item["key"]), item["value"]
         try:
-            said = json_value(value if isinstance(value, bytes) else str(value).encode("utf-8", "replace"))
-            record = _record(prefix, key, said, item)
+            content = json_value(value if isinstance(value, bytes) else str(value).encode("utf-8", "replace"))
+            record = _record(prefix, key, content, item)
         except (InvalidInput, RecursionError) as fault:
             yield FileTrouble(path=path.name, reason=f"the item {prefix}/{key}: {fault}")
         else:
-            yield Found(record=record, path=path.name)
+            yield FoundMemory(record=record, path=path.name)
 
 
 def _record(prefix: str, key: str, value: Any, row: dict[str, Any]) -> NewRecord:

@@ -18,7 +18,7 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.messages import shown
-from recallite.transfer.importers.found import Entries, Found
+from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
 from recallite.transfer.importers.lines import lines_of
 from recallite.transfer.importers.sources import Source
@@ -28,7 +28,7 @@ FIELDS = (
     "text", "id", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
     "created_at", "valid_from", "valid_until", "expires_at", "pinned",
 )  # fmt: skip
-"""What a mapping may name."""
+"""The fields that a mapping may name."""
 _WHOLE = "."
 _ABSENT = object()
 _MAX_CELL_CHARS = 4_000_000
@@ -51,11 +51,11 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
         any_item = True
         try:
             values = {
-                field: found for field, parts in paths.items() if (found := _at(item.value, parts)) is not _ABSENT
+                field: mapped for field, parts in paths.items() if (mapped := _at(item.value, parts)) is not _ABSENT
             }
             for field in values:
                 unseen.pop(field, None)
-            yield Found(record=_record(item.value, values, mapping), path=path.name, line=item.line)
+            yield FoundMemory(record=_record(item.value, values, mapping), path=path.name, line=item.line)
         except (InvalidInput, RecursionError) as fault:
             yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
     if any_item:
@@ -70,8 +70,8 @@ def paths_of_fields(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
             raise InvalidInput(f"map names the field {shown(field)}: use {', '.join(FIELDS)} or metadata.NAME")
         if not isinstance(path, str) or not path.strip() or (path != _WHOLE and "" in path.split(".")):
             raise InvalidInput(f"map has {shown(path)} for {field}: give the path of a value, such as user.id")
-    chosen = {"text": "text", "id": "id", **mapping}
-    return {field: () if path == _WHOLE else tuple(path.split(".")) for field, path in chosen.items()}
+    spoken_paths = {"text": "text", "id": "id", **mapping}
+    return {field: () if path == _WHOLE else tuple(path.split(".")) for field, path in spoken_paths.items()}
 
 
 def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
@@ -85,9 +85,11 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item |
     with stream:
         is_array = begins_array(stream.read(1024))
         stream.seek(0)
-        lines = ((each.line, each.data, each.problem) for each in array_items(stream)) if is_array else (
-            (number, line, None) for number, line in lines_of(path)
-        )  # fmt: skip
+        lines = (
+            ((item.line, item.data, item.problem) for item in array_items(stream))
+            if is_array
+            else ((number, line, None) for number, line in lines_of(path))
+        )
         for number, data, problem in lines:
             try:
                 if problem is not None:
@@ -126,7 +128,7 @@ def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | 
 
 
 def _at(value: Any, parts: tuple[str, ...]) -> Any:
-    """What stands at a path in a value; a key may have dots itself, as the columns of CSV do."""
+    """The value at a path in a value; a key may have dots itself, as the columns of CSV do."""
     if isinstance(value, dict) and len(parts) > 1 and (whole := ".".join(parts)) in value:
         return value[whole]
     for part in parts:
@@ -142,39 +144,39 @@ def _at(value: Any, parts: tuple[str, ...]) -> Any:
 def _record(item: Any, values: Mapping[str, Any], mapping: Mapping[str, str]) -> NewRecord:
     if "text" not in values:
         raise InvalidInput(f"the item has no {shown(mapping.get('text', 'text'))}, which is to be the text")
-    given = {field: _converted(field, value) for field, value in values.items() if "." not in field}
+    fields = {field: _converted(field, value) for field, value in values.items() if "." not in field}
     beside = {field.removeprefix("metadata."): value for field, value in values.items() if "." in field}
-    if "metadata" in given or beside:
-        given["metadata"] = {**given.get("metadata", {}), **beside}
-    given.setdefault("id", sha256(msgspec.json.encode(_plain(item), order="sorted")).hexdigest()[:32])
-    return NewRecord(**given)
+    if "metadata" in fields or beside:
+        fields["metadata"] = {**fields.get("metadata", {}), **beside}
+    fields.setdefault("id", sha256(msgspec.json.encode(_plain(item), order="sorted")).hexdigest()[:32])
+    return NewRecord(**fields)
 
 
 def _converted(field: str, value: Any) -> Any:
     """The argument that a value is; InvalidInput where it is none."""
-    said: Any = None
+    converted: Any = None
     match field:
         case "text" if isinstance(value, str):
-            said = cleaned(value)
+            converted = cleaned(value)
         case "scope" if isinstance(value, str) and value.startswith("/"):
-            said = scope_of(*value.split("/"))
+            converted = scope_of(*value.split("/"))
         case "scope" if isinstance(value, str | int) and not isinstance(value, bool):
-            said = scope_of(value)
+            converted = scope_of(value)
         case "tags":
-            said = _tags(value)
+            converted = _tags(value)
         case "metadata" if isinstance(value, dict):
-            said = value
+            converted = value
         case "created_at" | "valid_from" | "valid_until" | "expires_at":
-            said = time_of(value)
+            converted = time_of(value)
         case "importance" | "position":
-            said = _number(field, value)
+            converted = _number(field, value)
         case "pinned":
-            said = value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
+            converted = value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
         case "id" | "kind" | "context" | "topic" | "source":
-            said = label_of(value)
-    if said is None:
+            converted = label_of(value)
+    if converted is None:
         raise InvalidInput(f"{field} is {shown(value)}: {_WANTED.get(field, 'give a text')}")
-    return said
+    return converted
 
 
 _WANTED = {

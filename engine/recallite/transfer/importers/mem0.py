@@ -18,7 +18,7 @@ from recallite.errors import InvalidInput, NotADatabase
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
-from recallite.transfer.importers.found import Entries, Found, LeftOut
+from recallite.transfer.importers.entries import Entries, FoundMemory, LeftOut
 from recallite.transfer.importers.json_items import array_items, json_value
 from recallite.transfer.importers.pickled import Opaque, plain_values
 from recallite.transfer.importers.sources import Source
@@ -41,15 +41,15 @@ def read(path: Path) -> Entries:
         return
     stores = sorted(path.glob("collection/*/storage.sqlite")) + sorted(path.glob("qdrant/collection/*/storage.sqlite"))
     # mem0 keeps which entities memories are about beside them.
-    stores = [each for each in stores if not each.parent.name.endswith(("_entities", "migrations"))]
-    found = stores or [each for each in (path / "history.db",) if each.exists()]
-    if not found:
+    stores = [store for store in stores if not store.parent.name.endswith(("_entities", "migrations"))]
+    databases = stores or [store for store in (path / "history.db",) if store.exists()]
+    if not databases:
         raise InvalidInput(
             f"{path} has neither a Qdrant collection nor history.db: write what memory.get_all(...) of mem0 returns to "
             "a file, with json.dump, and import that"
         )
-    for each in found:
-        yield from _database(each)
+    for store in databases:
+        yield from _database(store)
 
 
 def _file(path: Path) -> Entries:
@@ -60,11 +60,11 @@ def _file(path: Path) -> Entries:
 
 
 def _json(path: Path) -> Entries:
-    found = False
+    any_item = False
     try:
         with path.open("rb") as stream:
             for item in array_items(stream, _ARRAYS):
-                found = True
+                any_item = True
                 try:
                     if item.problem:
                         raise InvalidInput(item.problem)
@@ -73,7 +73,7 @@ def _json(path: Path) -> Entries:
                     yield FileTrouble(path=path.name, line=item.line, reason=f"memory {item.number}: {fault}")
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
-    if not found:
+    if not any_item:
         yield FileTrouble(
             path=path.name,
             reason=f"there are no memories in it: they are a list, or stand under {' or '.join(_ARRAYS)}",
@@ -107,7 +107,7 @@ def _points(path: Path) -> Entries:
 
 
 def _history(path: Path) -> Entries:
-    """What memories were by their last event, but for those deleted."""
+    """Memories as their last event says, but for those deleted."""
     last: dict[object, int] = {}
     for place, (memory,) in enumerate(foreign.rows(path, _HISTORY, ["memory_id"])):
         last[memory] = place
@@ -119,11 +119,11 @@ def _history(path: Path) -> Entries:
         if event["event"] == "DELETE" or event.get("is_deleted"):
             yield LeftOut("deleted memories")
             continue
-        said = {"id": event["memory_id"], "memory": event["new_memory"], **{
+        memory_fields = {"id": event["memory_id"], "memory": event["new_memory"], **{
             name: event[name] for name in ("created_at", "updated_at", "actor_id", "role") if event.get(name)
         }}  # fmt: skip
         try:
-            yield _found(said, path.name, None)
+            yield _found(memory_fields, path.name, None)
         except InvalidInput as fault:
             yield FileTrouble(path=path.name, reason=f"event {place + 1}: {fault}")
 
@@ -133,7 +133,7 @@ _HISTORY_COLUMNS = (
 )  # fmt: skip
 
 
-def _found(item: Any, path: str, line: int | None) -> Found | LeftOut:
+def _found(item: Any, path: str, line: int | None) -> FoundMemory | LeftOut:
     if not isinstance(item, dict):
         raise InvalidInput("it is no object")
     if item.get("state", "active") != "active":
@@ -142,7 +142,7 @@ def _found(item: Any, path: str, line: int | None) -> Found | LeftOut:
     id = label_of(item.get("id"))
     if text is None or id is None:
         raise InvalidInput(f"it has no {'id' if text is not None else 'text'}")
-    own = item.get("metadata")
+    metadata = item.get("metadata")
     beside = {str(name): value for name, value in item.items() if name not in _DROPPED and _says(value)}
     owner = next((item[name] for name in _OWNERS if item.get(name)), None)
     record = NewRecord(
@@ -153,9 +153,9 @@ def _found(item: Any, path: str, line: int | None) -> Found | LeftOut:
         context=label_of(item.get("actor_id")) or label_of(item.get("role")),
         created_at=time_of(item.get("created_at")),
         expires_at=time_of(item.get("expiration_date")),
-        metadata={**(own if isinstance(own, dict) else {}), **beside},
+        metadata={**(metadata if isinstance(metadata, dict) else {}), **beside},
     )
-    return Found(record=record, path=path, line=line)
+    return FoundMemory(record=record, path=path, line=line)
 
 
 def _says(value: Any) -> bool:

@@ -54,8 +54,8 @@ class Note(NamedTuple):
     @property
     def created_at(self) -> datetime:
         """The time in the front matter, else the day in the name, else the last change of the file."""
-        said = {name.lower(): value for name, value in self.metadata.items()}
-        stated = next((moment for name in _CREATED if (moment := time_of(said.get(name)))), None)
+        properties = {name.lower(): value for name, value in self.metadata.items()}
+        stated = next((moment for name in _CREATED if (moment := time_of(properties.get(name)))), None)
         return stated or day_of(self.path) or self.changed_at
 
 
@@ -76,11 +76,11 @@ def name_of(path: str) -> str:
 
 def day_of(path: str) -> datetime | None:
     """The first moment (UTC) of the day with which a file's name begins."""
-    found = _DAY.search(path)
-    if found is None:
+    match = _DAY.search(path)
+    if match is None:
         return None
     try:
-        day = date(int(found[1]), int(found[2]), int(found[3]))
+        day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
@@ -153,7 +153,7 @@ def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
 
 def sections_of(note: Note) -> list[Section]:
     """The sections of a note, each cut where it has more than 1,000 tokens; those without words are left out."""
-    found = []
+    sections = []
     seen: Counter[tuple[str, ...]] = Counter()
     for chunk in chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin):
         headings = tuple(short_name(heading) for heading in chunk.headings)
@@ -162,8 +162,8 @@ def sections_of(note: Note) -> list[Section]:
         seen[headings] += 1
         nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
         id = _CONTROL.sub(" ", "#".join((note.path, *headings)) + nth)
-        found.append(Section(id, chunk.text.strip(), headings, chunk.start, chunk.lines[0]))
-    return found
+        sections.append(Section(id, chunk.text.strip(), headings, chunk.start, chunk.lines[0]))
+    return sections
 
 
 def context_in(title: str | None, section: Section) -> str | None:
@@ -190,8 +190,8 @@ def _below(inner: str, name: str) -> str:
     return f"{inner}/{name}" if inner else name
 
 
-def _check(held: os.stat_result) -> None:
-    if not stat.S_ISREG(held.st_mode):
-        raise InvalidInput(f"it is {kind_of(held.st_mode)}, no file")
-    if held.st_size > _MAX_BYTES:
-        raise InvalidInput(f"it has {held.st_size:,} bytes: a note has at most {_MAX_BYTES:,}")
+def _check(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidInput(f"it is {kind_of(status.st_mode)}, no file")
+    if status.st_size > _MAX_BYTES:
+        raise InvalidInput(f"it has {status.st_size:,} bytes: a note has at most {_MAX_BYTES:,}")

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.notes import (
     ENDINGS,
@@ -53,11 +53,13 @@ def read(path: Path) -> Entries:
         sections = sections_of(note)
         vault.add(note, sections)
         for section in sections:
-            yield Found(record=_record(note, section), path=note.path, line=section.line)
-            links += [_Reference(section.id, note.path, section.line, *each) for each in _references(section.text)]
+            yield FoundMemory(record=_record(note, section), path=note.path, line=section.line)
+            links += [
+                _Reference(section.id, note.path, section.line, *reference) for reference in _references(section.text)
+            ]
         if sections:
             stated = _references(" ".join(_texts(note.metadata)))
-            links += [_Reference(sections[0].id, note.path, 1, *each) for each in stated]
+            links += [_Reference(sections[0].id, note.path, 1, *reference) for reference in stated]
     yield from vault.links(links)
 
 
@@ -72,7 +74,7 @@ class _Reference(NamedTuple):
 
 
 class _Vault:
-    """What a link can name: notes by path, name and alias, and their sections by heading."""
+    """Targets that a link can name: notes by path, name and alias, and their sections by heading."""
 
     def __init__(self) -> None:
         self._sections: dict[str, dict[str, str]] = {}
@@ -93,12 +95,12 @@ class _Vault:
 
     def links(self, references: list[_Reference]) -> Iterator[FoundLink]:
         seen = set()
-        for each in references:
-            target = self._target(each)
-            if target is not None and target != each.source and (each.source, target) not in seen:
-                seen.add((each.source, target))
+        for reference in references:
+            target = self._target(reference)
+            if target is not None and target != reference.source and (reference.source, target) not in seen:
+                seen.add((reference.source, target))
                 yield FoundLink(
-                    source=each.source, target=target, type="elaborates", path=each.path, line=each.line
+                    source=reference.source, target=target, type="elaborates", path=reference.path, line=reference.line
                 )  # fmt: skip
 
     def _target(self, reference: _Reference) -> str | None:
@@ -114,19 +116,19 @@ class _Vault:
         plain = name.removesuffix(".md").casefold()
         folder = posixpath.dirname(beside).casefold()
         full = posixpath.normpath(posixpath.join(folder, plain))
-        found = [
+        paths = [
             path
             for path in self._paths.get(plain.rpartition("/")[2], ())
             if f"/{_bare(path)}".endswith(f"/{plain.lstrip('./')}")
         ]
-        near = [path for path in found if _bare(path) in (plain, full)]
-        best = min(near or found, key=lambda path: (path.count("/"), path), default=None)
+        near = [path for path in paths if _bare(path) in (plain, full)]
+        best = min(near or paths, key=lambda path: (path.count("/"), path), default=None)
         return best or self._aliases.get(name.casefold())
 
 
 def _record(note: Note, section: Section) -> NewRecord:
-    said = {name.lower(): value for name, value in note.metadata.items()}
-    stated = [tag for name in _TAGS for tag in tags_of(said.get(name))]
+    properties = {name.lower(): value for name, value in note.metadata.items()}
+    stated = [tag for name in _TAGS for tag in tags_of(properties.get(name))]
     place: dict[str, Any] = {"path": note.path, "note": note.name, "headings": list(section.headings)}
     if aliases := _aliases(note.metadata):
         place["aliases"] = aliases
@@ -142,8 +144,8 @@ def _record(note: Note, section: Section) -> NewRecord:
 
 
 def _aliases(metadata: dict[str, Any]) -> list[str]:
-    said = next((value for name, value in metadata.items() if name.lower() in _ALIASES), None)
-    values = said.split(",") if isinstance(said, str) else said if isinstance(said, list) else []
+    stated = next((value for name, value in metadata.items() if name.lower() in _ALIASES), None)
+    values = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
     return [alias for value in values if (alias := label_of(value))]
 
 
@@ -153,11 +155,11 @@ def _references(text: str) -> list[tuple[str, str]]:
         return []
     plain = without_code(text)
     # In a table the bar before the shown name is escaped.
-    found = [(name.rstrip("\\"), heading.rstrip("\\")) for name, heading in _WIKILINK.findall(plain)]
+    references = [(name.rstrip("\\"), heading.rstrip("\\")) for name, heading in _WIKILINK.findall(plain)]
     for name, heading in _LINK.findall(plain):
         if "://" not in name and name.lower().endswith(ENDINGS):
-            found.append((unquote(name), unquote(heading)))
-    return found
+            references.append((unquote(name), unquote(heading)))
+    return references
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -172,10 +174,10 @@ def _templates(vault: Path) -> str | None:
     """The folder of templates, if the vault has one, with a slash."""
     try:
         with (vault / ".obsidian" / "templates.json").open("rb") as stream:
-            said = json_value(stream.read(100_000))
+            settings = json_value(stream.read(100_000))
     except (OSError, InvalidInput):
         return None
-    folder = said.get("folder") if isinstance(said, dict) else None
+    folder = settings.get("folder") if isinstance(settings, dict) else None
     return folder.strip("/") + "/" if isinstance(folder, str) and folder.strip("/") else None
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers.found import Entries, Found
+from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.notes import (
     Note,
     Section,
@@ -45,7 +45,7 @@ def read(path: Path) -> Entries:
             yield note
         else:
             for record, line in _records(note):
-                yield Found(record=record, path=note.path, line=line)
+                yield FoundMemory(record=record, path=note.path, line=line)
 
 
 def _is_memory(path: str) -> bool:
@@ -85,25 +85,25 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
 
 def _saved_at(section: Section) -> datetime | None:
     """The time in the title of a saved session."""
-    found = _SESSION.fullmatch(section.headings[0]) if section.headings else None
-    return None if found is None else time_of(found[1])
+    match = _SESSION.fullmatch(section.headings[0]) if section.headings else None
+    return None if match is None else time_of(match[1])
 
 
 def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The text without HTML comments, and the name and value of each "name: value" in them."""
-    kept, found, at = [], [], 0
+    parts, comments, at = [], [], 0
     while (begin := text.find("<!--", at)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
-        kept.append(text[at:begin].rstrip(" \t"))
+        parts.append(text[at:begin].rstrip(" \t"))
         name, _, value = text[begin + 4 : end].partition(":")
-        found.append((name.strip(), value.strip()))
+        comments.append((name.strip(), value.strip()))
         at = end + 3
-    return "".join((*kept, text[at:])).strip(), found
+    return "".join((*parts, text[at:])).strip(), comments
 
 
 def _importance(comments: list[tuple[str, str]]) -> float:
     """The highest that OpenClaw gave to an entry of the section, 1 to 10, as 0.1 to 1; 0.5 without any."""
-    given = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
-    return min(max(given), 10) / 10 if given else 0.5
+    ratings = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
+    return min(max(ratings), 10) / 10 if ratings else 0.5
 
 
 def _triggers(comments: list[tuple[str, str]]) -> list[str]:

@@ -15,7 +15,7 @@ from recallite.model import checks
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
 from recallite.remember.prepare import as_record, prepare
-from recallite.transfer.importers.found import Entry, Found, FoundLink, LeftOut
+from recallite.transfer.importers.entries import Entry, FoundLink, FoundMemory, LeftOut
 from recallite.transfer.importers.sources import Source, source_named
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MAX_BATCH_CHARS = 8 << 20
 
 
 class ImportReport(Plain, frozen=True, kw_only=True):
-    """What an import found: memories stored, changed since an earlier import, and stored already.
+    """The result of an import: memories stored, changed since an earlier import, and stored already.
 
     `left_out` counts what is no memory there, by kind. `troubles` are what could not be taken, each with its place, and
     at most 1,000; `troubles_total` counts all. Of a dry run the counts are of what an import would do.
@@ -64,9 +64,9 @@ def import_from(
     read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
     for a source, a path or a field that there is not.
     """
-    chosen = source_named(source)
-    run = Run(memory, source, chosen, scope, dry_run=dry_run, batch_size=batch_size)
-    run.take(chosen.read(path, mapping), on_progress)
+    source_system = source_named(source)
+    run = Run(memory, source, source_system, scope, dry_run=dry_run, batch_size=batch_size)
+    run.take(source_system.read(path, mapping), on_progress)
     return run.report()
 
 
@@ -97,7 +97,7 @@ class Run:
         """Store entries, in batches."""
         for batch in _batches(entries, self._batch_size):
             self._take(batch)
-            self._read += sum(isinstance(entry, Found) for entry in batch)
+            self._read += sum(isinstance(entry, FoundMemory) for entry in batch)
             if on_progress is not None:
                 on_progress(self._read, None)
 
@@ -110,61 +110,61 @@ class Run:
         )  # fmt: skip
 
     def _take(self, batch: Sequence[Entry]) -> None:
-        found: dict[str, Found] = {}
+        memories: dict[str, FoundMemory] = {}
         for entry in batch:
             if isinstance(entry, FileTrouble):
                 self._trouble(entry)
             elif isinstance(entry, LeftOut):
                 self._left_out[entry.what] += entry.count
-            elif isinstance(entry, Found):
+            elif isinstance(entry, FoundMemory):
                 id = self._id(entry.record.id or "")
-                if id not in found:
-                    found[id] = entry
-                elif not self._changes(entry) or _said(found[id].record) == _said(entry.record):
+                if id not in memories:
+                    memories[id] = entry
+                elif not self._changes(entry) or _said(memories[id].record) == _said(entry.record):
                     self._unchanged += 1
                 else:
-                    self._store(found)
-                    found = {id: entry}
-        self._store(found)
+                    self._store(memories)
+                    memories = {id: entry}
+        self._store(memories)
         self._link([entry for entry in batch if isinstance(entry, FoundLink)])
 
-    def _store(self, found: Mapping[str, Found]) -> None:
-        stored = self._memory.get(list(found)) if found else {}
+    def _store(self, memories: Mapping[str, FoundMemory]) -> None:
+        stored = self._memory.get(list(memories)) if memories else {}
         fresh, changed = {}, {}
-        for id, entry in found.items():
+        for id, entry in memories.items():
             if id not in stored and id not in self._planned:
                 fresh[id] = entry
             elif self._changes(entry) and self._differs(id, stored.get(id), entry):
                 changed[id] = entry
         self._created += self._write(fresh, "error")
         self._updated += self._write(changed, "version")
-        self._unchanged += len(found) - len(fresh) - len(changed)
+        self._unchanged += len(memories) - len(fresh) - len(changed)
 
-    def _changes(self, entry: Found) -> bool:
+    def _changes(self, entry: FoundMemory) -> bool:
         return self._source.changes if entry.changes is None else entry.changes
 
-    def _differs(self, id: str, stored: Record | None, entry: Found) -> bool:
+    def _differs(self, id: str, stored: Record | None, entry: FoundMemory) -> bool:
         """Whether the source says something else than what is stored, or would be by now."""
         try:
-            found = _said(self._as_stored(id, entry))
+            current = _said(self._as_stored(id, entry))
         except RecalliteError:
             return True  # refused as it is written, with its place
-        return self._planned[id] != hash(found) if id in self._planned else stored is None or _said(stored) != found
+        return self._planned[id] != hash(current) if id in self._planned else stored is None or _said(stored) != current
 
-    def _as_stored(self, id: str, entry: Found) -> Record:
-        """What a memory will be: checked, and redacted as the settings say."""
+    def _as_stored(self, id: str, entry: FoundMemory) -> Record:
+        """The record that a memory will be: checked, and redacted as the settings say."""
         limit = self._memory.settings.max_text_chars
         return as_record(prepare(self._placed(id, entry.record), base="/", max_text_chars=limit, policy=self._policy))
 
     def _id(self, id: str) -> str:
         """A memory's id here: the source's name and the id there, or its hash where that is too long."""
         id = self._id_place + id
-        own = f"{self._name}:{id}"
-        return own if len(own) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
+        full_id = f"{self._name}:{id}"
+        return full_id if len(full_id) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
 
-    def _write(self, found: dict[str, Found], on_existing: OnExisting) -> int:
+    def _write(self, memories: dict[str, FoundMemory], on_existing: OnExisting) -> int:
         """Store memories, but for those that are refused; returns how many."""
-        left = list(found.items())
+        left = list(memories.items())
         if self._dry_run:
             return sum(self._plan(id, entry) for id, entry in left)
         while left:
@@ -186,7 +186,7 @@ class Run:
                 break
         return len(left)
 
-    def _plan(self, id: str, entry: Found) -> bool:
+    def _plan(self, id: str, entry: FoundMemory) -> bool:
         """Note what would be stored; returns whether it would not be refused."""
         try:
             planned = self._as_stored(id, entry)
@@ -204,20 +204,20 @@ class Run:
         if not links:
             return
         if self._dry_run:
-            ends = {self._id(end) for each in links for end in (each.source, each.target)} - self._planned.keys()
+            ends = {self._id(end) for link in links for end in (link.source, link.target)} - self._planned.keys()
             missing = ends - self._memory.get(sorted(ends)).keys()
-            for each in links:
-                if gone := [id for id in (self._id(each.source), self._id(each.target)) if id in missing]:
-                    self._trouble(FileTrouble(path=each.path, line=each.line, reason=f"no memory {gone[0]}"))
+            for link in links:
+                if gone := [id for id in (self._id(link.source), self._id(link.target)) if id in missing]:
+                    self._trouble(FileTrouble(path=link.path, line=link.line, reason=f"no memory {gone[0]}"))
                 else:
                     self._links += 1
             return
         with self._memory.transaction():
-            for each in links:
+            for link in links:
                 try:
-                    self._memory.link(self._id(each.source), self._id(each.target), type=each.type)
+                    self._memory.link(self._id(link.source), self._id(link.target), type=link.type)
                 except (NotFound, InvalidInput) as fault:
-                    self._trouble(FileTrouble(path=each.path, line=each.line, reason=str(fault)))
+                    self._trouble(FileTrouble(path=link.path, line=link.line, reason=str(fault)))
                 else:
                     self._links += 1
 
@@ -233,7 +233,7 @@ def _batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
     chars = 0
     for entry in entries:
         batch.append(entry)
-        chars += len(entry.record.text) if isinstance(entry, Found) else 0
+        chars += len(entry.record.text) if isinstance(entry, FoundMemory) else 0
         if len(batch) >= size or chars >= _MAX_BATCH_CHARS:
             yield batch
             batch, chars = [], 0
@@ -242,6 +242,6 @@ def _batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
 
 
 def _said(record: Record | NewRecord) -> tuple[object, ...]:
-    """What of a memory may change at its source."""
+    """The fields of a memory that may change at its source."""
     metadata = repr(sorted((record.metadata or {}).items()))
     return record.text, tuple(record.tags), metadata, record.context, record.topic

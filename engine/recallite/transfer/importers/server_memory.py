@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers.found import Entries, Found, FoundLink
+from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.lines import lines_of
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import label_of
@@ -45,26 +45,26 @@ def read(path: Path) -> Entries:
             yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
             continue
         if isinstance(line, _Entity):
-            for said in line.observations or [
+            for observation in line.observations or [
                 f"{line.name} is a {line.entity_type}" if line.entity_type else line.name
             ]:
-                id = _id(line.name, said)
+                id = _id(line.name, observation)
                 firsts.setdefault(line.name, id)
-                yield Found(record=_observation(line, said, id), path=path.name, line=number)
+                yield FoundMemory(record=_observation(line, observation, id), path=path.name, line=number)
             continue
         id = _id(line.from_, line.relation_type, line.to)
         text = f"{line.from_} {line.relation_type.replace('_', ' ')} {line.to}"
         metadata = {"from": line.from_, "to": line.to, "relation_type": line.relation_type}
-        yield Found(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
+        yield FoundMemory(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
         for end in (line.from_, line.to):
             if end in firsts:
                 yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
 
 
-def _observation(entity: _Entity, said: str, id: str) -> NewRecord:
+def _observation(entity: _Entity, text: str, id: str) -> NewRecord:
     kind = {"entity_type": entity.entity_type} if entity.entity_type else {}
     name = label_of(entity.name)
-    return NewRecord(id=id, text=said, context=name, topic=name, metadata={"entity": entity.name, **kind})
+    return NewRecord(id=id, text=text, context=name, topic=name, metadata={"entity": entity.name, **kind})
 
 
 def _id(*parts: str) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.archives import files_below
-from recallite.transfer.importers.found import Entries, Entry
+from recallite.transfer.importers.entries import Entries, Entry
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.lines import MAX_LINE_BYTES, next_line
 from recallite.transfer.importers.values import mapping, shown_name, text_of
@@ -25,7 +25,7 @@ class SessionReader(Protocol):
 
 
 class _Place:
-    """How far a file is read."""
+    """The place up to which a file is read."""
 
     def __init__(self, reader: SessionReader, inode: int) -> None:
         self.reader, self.inode = reader, inode
@@ -46,9 +46,9 @@ class Sessions:
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
         files, troubles = files_below(self.path) if self.path.is_dir() else ([(self.path.name, self.path)], [])
-        told = self._unread
+        reported = self._unread
         self._unread = {trouble.path: trouble.reason for trouble in troubles}
-        yield from (trouble for trouble in troubles if told.get(trouble.path) != trouble.reason)
+        yield from (trouble for trouble in troubles if reported.get(trouble.path) != trouble.reason)
         for name, file in files:
             if self.path.is_dir() and not self._names.search(name):
                 continue
@@ -56,7 +56,7 @@ class Sessions:
                 yield from self._new_lines(name, file, growing)
             except OSError as fault:
                 reason = self._unread[shown_name(name)] = f"it cannot be read: {fault.strerror or fault}"
-                if told.get(shown_name(name)) != reason:
+                if reported.get(shown_name(name)) != reason:
                     yield FileTrouble(path=shown_name(name), reason=reason)
 
     def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:

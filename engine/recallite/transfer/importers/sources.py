@@ -1,4 +1,4 @@
-"""What an importer is: how memories that people have in another system are found there."""
+"""Importers: readers of memories that people have in another system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.system import plugins
-from recallite.transfer.importers.found import Entries
+from recallite.transfer.importers.entries import Entries
 
 if TYPE_CHECKING:
     from recallite.transfer.importers.sessions import Sessions
@@ -35,28 +35,28 @@ class Source(NamedTuple):
     local_ids: bool = False
 
     def read(self, path: str | os.PathLike[str] | None, mapping: Mapping[str, str] | None = None) -> Entries:
-        """What the reader finds at a path. InvalidInput as `folder_or_file`."""
-        chosen = self.folder_or_file(path)
+        """Read the entries at a path. InvalidInput as `folder_or_file`."""
+        place = self.folder_or_file(path)
         if self.mapped:
-            return self.reader(chosen, mapping or {})
+            return self.reader(place, mapping or {})
         if mapping:
-            mapped = ", ".join(sorted(name for name, each in sources().items() if each.mapped))
+            mapped = ", ".join(sorted(name for name, other in sources().items() if other.mapped))
             raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or import from {mapped}")
-        return self.reader(chosen)
+        return self.reader(place)
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:
         """The path given, or the place where the system keeps its files. InvalidInput where nothing is there."""
         if path is not None:
-            chosen = checks.check_path(path)
+            place = checks.check_path(path)
         elif self.folder is not None:
-            chosen = Path.home() / self.folder
+            place = Path.home() / self.folder
         else:
             raise InvalidInput(f"give a path: {self.path}")
-        if not chosen.exists():
-            raise InvalidInput(f"there is no {chosen}: give {self.path}")
-        if not chosen.is_file() and not chosen.is_dir():
-            raise InvalidInput(f"{chosen} is neither a file nor a folder: give {self.path}")
-        return chosen
+        if not place.exists():
+            raise InvalidInput(f"there is no {place}: give {self.path}")
+        if not place.is_file() and not place.is_dir():
+            raise InvalidInput(f"{place} is neither a file nor a folder: give {self.path}")
+        return place
 
 
 def sources() -> dict[str, Source]:

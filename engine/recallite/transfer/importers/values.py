@@ -1,4 +1,4 @@
-"""From values of other systems to fields of a memory: what no field takes is put right, or left out."""
+"""Make fields of a memory from values of other systems: what no field takes is put right, or left out."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def tags_of(values: object) -> tuple[str, ...]:
     """The tags of a list, each once; a text is tags with commas or white space between."""
     if isinstance(values, str):
         values = values.replace(",", " ").split()
-    found = map(label_of, values) if isinstance(values, Iterable) else ()
-    return tuple(dict.fromkeys(tag.removeprefix("#") for tag in found if tag and tag != "#"))
+    tags = map(label_of, values) if isinstance(values, Iterable) else ()
+    return tuple(dict.fromkeys(tag.removeprefix("#") for tag in tags if tag and tag != "#"))
 
 
 def scope_of(*names: object) -> str:
@@ -101,5 +101,5 @@ def array(value: object) -> list[Any]:
 
 def labels(**fields: object) -> dict[str, Any]:
     """The fields that are numbers, or texts that are not blank, as metadata."""
-    found = {name: value if isinstance(value, int) else label_of(value) for name, value in fields.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: value if isinstance(value, int) else label_of(value) for name, value in fields.items()}
+    return {name: value for name, value in values.items() if value is not None}

@@ -42,14 +42,14 @@ def watch_from(
         from watchfiles import watch
     except ImportError:
         raise InvalidInput(f"watching needs watchfiles: {install_command('watch')}") from None
-    chosen = source_named(source)
-    if chosen.growing is None:
-        growing = ", ".join(sorted(name for name, each in sources().items() if each.growing))
+    source_system = source_named(source)
+    if source_system.growing is None:
+        growing = ", ".join(sorted(name for name, other in sources().items() if other.growing))
         raise InvalidInput(f"{source} cannot be watched: files grow of {growing}")
-    run = Run(memory, source, chosen, scope, batch_size=batch_size)
-    sessions = chosen.growing(chosen.folder_or_file(path))
+    run = Run(memory, source, source_system, scope, batch_size=batch_size)
+    sessions = source_system.growing(source_system.folder_or_file(path))
     folder = sessions.path if sessions.path.is_dir() else sessions.path.parent
-    told: ImportReport | None = None
+    last_report: ImportReport | None = None
     with suppress(KeyboardInterrupt):
         # It yields at once where a change came, else after a while: files are listed either way.
         changes = watch(
@@ -58,8 +58,8 @@ def watch_from(
         )  # fmt: skip
         while True:
             run.take(sessions.entries(growing=True))
-            if on_import is not None and (now := run.report()) != told:
-                told = now
+            if on_import is not None and (now := run.report()) != last_report:
+                last_report = now
                 on_import(now)
             if next(changes, None) is None:
                 break

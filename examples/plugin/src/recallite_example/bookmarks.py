@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers import Entry, Found, LeftOut, Source
+from recallite.transfer.importers import Entry, FoundMemory, LeftOut, Source
 
 
 def read(path: Path) -> Iterator[Entry]:
@@ -34,7 +34,7 @@ def read(path: Path) -> Iterator[Entry]:
         seen.add(address)
         text = " ".join(title.split()) or address
         record = NewRecord(id=address, text=text, tags=("bookmark",), metadata={"url": address}, created_at=created_at)
-        yield Found(record=record, path=path.name, line=line)
+        yield FoundMemory(record=record, path=path.name, line=line)
 
 
 SOURCE = Source(read, "the bookmarks that a browser exported as an HTML file", changes=True)

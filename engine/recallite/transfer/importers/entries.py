@@ -1,4 +1,4 @@
-"""What a reader of another system's files finds in them."""
+"""Entries that a reader of another system's files finds in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundMemory(Struct, frozen=True, kw_only=True):
     """A memory. Its `record.id` is that of the source, which no other memory there has; `path` is where it stood.
 
     `changes` says that it may be edited there and read again; None: as the source is declared.
@@ -40,7 +40,7 @@ class LeftOut(Struct, frozen=True):
     count: int = 1
 
 
-Entry: TypeAlias = Found | FoundLink | FileTrouble | LeftOut
+Entry: TypeAlias = FoundMemory | FoundLink | FileTrouble | LeftOut
 """A memory, a link between two, something that could not be read, or something that is no memory."""
 Entries: TypeAlias = Iterator[Entry]
-"""What a reader returns: one entry at a time, however large its files are."""
+"""The result of a reader: one entry at a time, however large its files are."""
