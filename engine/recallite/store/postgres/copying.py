@@ -8,8 +8,8 @@ from recallite.store.sql.copying import TABLES, CopiedRow, SqlCopying
 
 _NUMBERED = [name for name, table in TABLES.items() if table.key == "id"]
 _COLUMNS = (
-    "SELECT column_name::text, data_type = 'boolean' FROM information_schema.columns "
-    "WHERE table_schema = current_schema() AND table_name = ? AND is_generated = 'NEVER'"
+    "SELECT attname::text, atttypid = 'boolean'::regtype FROM pg_attribute "
+    "WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"
 )
 
 
