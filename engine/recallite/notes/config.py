@@ -131,7 +131,7 @@ class QueryConfig(Section, frozen=True, kw_only=True):
     """Defaults of a search.
 
     Without `min_score` and `min_confidence`, results below the confidence that keeps 95 % of right answers (0.12) are
-    dropped, and below a score of 0.35, memweave's threshold, where a registered strategy gives no confidence.
+    dropped, and below a score of 0.35, memweave's threshold, if a registered strategy gives no confidence.
 
     - strategy: `hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.
     - max_results: Most results of a search.
@@ -268,5 +268,5 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
 
     @property
     def embeds(self) -> bool:
-        """Whether chunks are embedded: not where vectors are off or search is by keyword."""
+        """Whether chunks are embedded: not if vectors are off or search is by keyword."""
         return self.vector.enabled and self.query.strategy != "keyword"

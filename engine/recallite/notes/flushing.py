@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 SILENT = "@@SILENT_REPLY@@"
-"""The answer of a model where nothing is worth keeping."""
+"""The answer of a model if nothing is worth keeping."""
 _PROMPT = (
     "You read a conversation between a user and an AI agent before it is forgotten, and note for the file "
     "memory/YYYY-MM-DD.md what will still be worth knowing in months: decisions, preferences, constraints, facts and "
@@ -46,7 +46,7 @@ _AS_DATA = (
 # About 12,000 tokens per request.
 _CHARS_A_QUESTION = 48_000
 _ATTEMPTS = 10
-# memweave's default, where only an endpoint is configured.
+# memweave's default, if only an endpoint is configured.
 _MODEL = "gpt-4o-mini"
 # Chunks that a new fact is compared with.
 _LIKE_A_LINE = 5
@@ -58,7 +58,7 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
     """The language model: of this name, else the configuration's; at the configuration's endpoint, else the
     workspace's, else the provider's in the name, else OpenAI's or OPENAI_BASE_URL.
 
-    Raises InvalidInput where there is none, and LanguageModelError where its client is not installed.
+    Raises InvalidInput if there is none, and LanguageModelError if its client is not installed.
     """
     name = config.model if model is None else model
     workspace_model = engine.language_model
@@ -107,7 +107,7 @@ def extract(
 
 
 def new_facts(text: str, known: set[bytes]) -> str | None:
-    """The text without facts that are `known`; None where nothing is left.
+    """The text without facts that are `known`; None if nothing is left.
 
     A fact is a line with the indented lines below it. It is known if all its lines are, also with the bullets and
     numbers that recalled text has.
@@ -140,7 +140,7 @@ def known_lines(engine: Engine, text: str) -> set[bytes]:
 
 
 def append_to_day(config: WorkspaceConfig, path: str, text: str, known: set[bytes]) -> str | None:
-    """Append the facts of a text that are not `known` to a file; returns them, None where there are none.
+    """Append the facts of a text that are not `known` to a file; returns them, None if there are none.
 
     The file is replaced atomically, and only if it is unchanged since it was read: nothing that another program writes
     is lost. Raises InvalidInput for a symbolic link in the path, and for an evergreen file.
@@ -203,7 +203,7 @@ def _parts(messages: Sequence[dict[str, str]]) -> Iterator[list[dict[str, str]]]
 
 
 def _said(answer: str) -> str | None:
-    """An answer without a code fence around it; None where it is silent."""
+    """An answer without a code fence around it; None if it is silent."""
     text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
     for _ in range(_MOST_FENCES):
         if (fenced := _FENCED.match(text)) is None:

@@ -1,6 +1,6 @@
 """The Markdown files of a workspace: found, and read at one moment. Nothing outside of it is ever opened.
 
-Every *.md and *.markdown below the folder is one, except in hidden folders, in virtual environments and where
+Every *.md and *.markdown below the folder is one, except in hidden folders, in virtual environments and if
 `skip_folders` or `exclude` says so; so is what `extra_paths` names. Symbolic links are reported, never followed.
 """
 
@@ -88,7 +88,7 @@ class Scan(Struct):
 
 
 class Unreadable(Exception):
-    """A file cannot be read; `lasting` where trying again will not help."""
+    """A file cannot be read; `lasting` if trying again will not help."""
 
     def __init__(self, reason: str, *, lasting: bool = False) -> None:
         super().__init__(reason)
@@ -163,7 +163,7 @@ class Selection:
         return not (hidden or self._excludes(f"{inner}/"))
 
     def scan(self, listing: Listing | None = None) -> Scan:
-        """The files of a listing, by path, and what is wrong. Raises InvalidInput where the workspace's own folder
+        """The files of a listing, by path, and what is wrong. Raises InvalidInput if the workspace's own folder
         cannot be opened.
         """
         scan = Scan({}, [], [])
@@ -241,7 +241,7 @@ class Selection:
 
 
 def read_file(file: FoundFile) -> tuple[bytes, Stamp]:
-    """The bytes of a file at one moment, and its stamp. Raises Unreadable, also where it changes during each read."""
+    """The bytes of a file at one moment, and its stamp. Raises Unreadable, also if it changes during each read."""
 
     def check(state: os.stat_result) -> None:
         if not stat.S_ISREG(state.st_mode):

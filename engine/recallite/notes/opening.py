@@ -1,4 +1,4 @@
-"""The index file of a workspace: opened on first use, and made again where it is missing or proven damaged."""
+"""The index file of a workspace: opened on first use, and made again if it is missing or proven damaged."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class IndexFile:
 
     @contextmanager
     def alone(self, timeout_seconds: float | None = None) -> Iterator[bool]:
-        """Hold the lock of index runs; yields False where another run held it for the whole time. None waits forever.
+        """Hold the lock of index runs; yields False if another run held it for the whole time. None waits forever.
 
-        Raises StoreReadOnly where no lock is possible, and StoreError where it fails for now.
+        Raises StoreReadOnly if no lock is possible, and StoreError if it fails for now.
         """
         _make_folder(self.path.parent, private=self._own)
         with self._holding(self._runs, timeout_seconds) as locked:
@@ -87,7 +87,7 @@ class IndexFile:
         """The engine on the current file: one that was deleted or replaced is opened again. A file that cannot be
         written is read from a copy, except for `writing`.
 
-        Raises StoreClosed after `close`, and StoreReadOnly, StoreFull or StoreLocked where the disk says so.
+        Raises StoreClosed after `close`, and StoreReadOnly, StoreFull or StoreLocked if the disk says so.
         """
         with self._lock:
             if self._closed:
@@ -105,7 +105,7 @@ class IndexFile:
         """Close an engine that found damage. Where the damage is proven and the file is in the workspace's own folder,
         the file is moved aside and the next engine has a new index.
 
-        False where the damaged file is kept.
+        False if the damaged file is kept.
         """
         with self._lock:
             if self._engine is not engine:
@@ -146,7 +146,7 @@ class IndexFile:
             self._copy = None
 
     def _now(self) -> tuple[int, ...] | None:
-        """The identity of the file, of one that is read from a copy also its state; None where there is no file.
+        """The identity of the file, of one that is read from a copy also its state; None if there is no file.
 
         Where the system does not tell, it is taken as unchanged.
         """
@@ -272,7 +272,7 @@ def _refused(fault: OSError, lasting: str, where: object) -> StoreError:
 def move_aside(path: Path) -> Path:
     """Rename a damaged index and its WAL, and remove all but the newest few of such files; returns the new path.
 
-    Raises StoreReadOnly where it cannot.
+    Raises StoreReadOnly if it cannot.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     aside = path.with_name(f"{path.name}{_DAMAGED}{now}")

@@ -13,7 +13,7 @@ class IndexResult(Plain, frozen=True, kw_only=True):
     - files_renamed: files that kept their chunks under another path
     - embeddings_cached: embeddings taken from the cache
     - pending: chunks that are not embedded yet; `embedder_problem` says why
-    - complete: False where another run held the folder for too long
+    - complete: False if another run held the folder for too long
     """
 
     files_scanned: int = 0
@@ -48,7 +48,7 @@ class StoreStatus(Plain, frozen=True, kw_only=True):
     """The state of a workspace and its index.
 
     - dirty: whether files have changed since they were indexed
-    - search_mode: "hybrid", or "fts-only" where the query or all chunks have no vector of this embedder;
+    - search_mode: "hybrid", or "fts-only" if the query or all chunks have no vector of this embedder;
       `embedder_problem` says why
     - provider: "local", "remote", "custom" (an object given by the caller) or "none"
     - pending: chunks not embedded yet, for the reason in `embedder_problem`; refused: chunks that the embedder rejects,

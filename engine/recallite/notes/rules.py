@@ -76,6 +76,6 @@ def age_days(
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern matches the path, or the file name where the pattern has no slash."""
+    """Whether a pattern matches the path, or the file name if the pattern has no slash."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns)

@@ -71,7 +71,7 @@ class SearchResults(list[SearchResult]):
     """The results of one search, best first.
 
     `problems` says what could not be searched, such as vectors. `dropped` counts the passages below the threshold and
-    `best_dropped` is the best of them; `evidence_gaps` says so where all were below.
+    `best_dropped` is the best of them; `evidence_gaps` says so if all were below.
     """
 
     __slots__ = ("best_dropped", "dropped", "evidence_gaps", "problems", "query", "strategy")
@@ -125,7 +125,7 @@ class Extensions:
     def finish(self, result: Any) -> Any:
         """The result of an awaitable; anything else as it is.
 
-        It runs on `loop`; without one here or, where this thread has a running loop, in another thread.
+        It runs on `loop`; without one here or, if this thread has a running loop, in another thread.
         """
         if not inspect.isawaitable(result):
             return result
@@ -148,7 +148,7 @@ def search(
 ) -> SearchResults:
     """The chunks that answer a query, best first.
 
-    Raises InvalidInput for an unknown strategy or option, and EmbedderError where the strategy is "vector" and the
+    Raises InvalidInput for an unknown strategy or option, and EmbedderError if the strategy is "vector" and the
     query cannot be embedded.
     """
     text = check_query(query)

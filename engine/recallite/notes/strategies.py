@@ -74,7 +74,7 @@ def find(
 
     - "hybrid": `vector_weight` of the cosine plus `text_weight` of BM25. If nothing can be embedded, BM25 alone, and
       `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
-    - "vector": the cosine. Raises EmbedderError where the query cannot be embedded.
+    - "vector": the cosine. Raises EmbedderError if the query cannot be embedded.
     - "keyword": BM25 as a share of the best.
 
     For a query of stop words only, BM25 is multiplied by 0.3.
@@ -135,7 +135,7 @@ def check_strategy(name: object, strategy: object) -> str:
 
 
 def check_rows(returned: object, who: str) -> list[RawSearchRow]:
-    """The rows that an extension returned. InvalidInput names it where they are wrong."""
+    """The rows that an extension returned. InvalidInput names it if they are wrong."""
     if isinstance(returned, str | bytes | dict) or not isinstance(returned, Iterable):
         raise InvalidInput(f"{who} gave {shown(returned)}: it gives a list of RawSearchRow")
     rows = list(returned)
@@ -166,7 +166,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_embedder(engine: Engine, query: str) -> None:
-    """Raise EmbedderError where the query cannot be embedded; recall does not try while the store has no vectors."""
+    """Raise EmbedderError if the query cannot be embedded; recall does not try while the store has no vectors."""
     engine.check_embedder(engine.active_embedder(), queries_first=True)
     engine.embedder.queries([query])
 

@@ -78,7 +78,7 @@ class Settled:
         self._plan = Plan({}, 0, [], 0, [], [])
 
     def plan(self, key: tuple[object, ...], listing: Listing) -> Plan | None:
-        """An empty plan where nothing has changed, else None."""
+        """An empty plan if nothing has changed, else None."""
         return self._plan if key == self._key and listing == self._listing else None
 
     def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, scan: Scan) -> None:
@@ -136,7 +136,7 @@ def make_plan(
     force: bool = False,
     settled: Settled | None = None,
 ) -> Plan:
-    """Compare what `stat` says with what is stored. Raises InvalidInput where the folder cannot be read."""
+    """Compare what `stat` says with what is stored. Raises InvalidInput if the folder cannot be read."""
     chunking = chunking_name(config, engine.embedder.spec)
     with engine.store.read() as reader:
         key = (ref(engine), reader.changes.commit(), chunking)
@@ -191,7 +191,7 @@ def synchronise(
 
 
 def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force: bool = False) -> IndexResult:
-    """Index one file. Raises InvalidInput where it cannot be read or stored."""
+    """Index one file. Raises InvalidInput if it cannot be read or stored."""
     began = perf_counter()
     with engine.store.read() as reader:
         row = reader.documents.find(SCOPE, file.path)

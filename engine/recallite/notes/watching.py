@@ -58,7 +58,7 @@ class Watcher:
     def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
         """Watch from now on, after one index run. Does nothing where it watches already.
 
-        Raises InvalidInput where watchfiles is not installed.
+        Raises InvalidInput if watchfiles is not installed.
         """
         try:
             from watchfiles import watch

@@ -51,7 +51,7 @@ class Workspace:
                 print(f"{result.path}:{result.start_line}", result.snippet)
 
     `folder` is created if it is missing; None is the configuration's. Usable from many threads.
-    Raises InvalidInput for a wrong configuration, and StoreReadOnly where the index cannot be written.
+    Raises InvalidInput for a wrong configuration, and StoreReadOnly if the index cannot be written.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Workspace:
     def add(self, path: str | os.PathLike[str], force: bool = False) -> IndexResult:
         """Index one file of the folder at once; a relative path is one in the folder, else one from here.
 
-        Raises InvalidInput where it is outside, missing, left out by the configuration, or cannot be read.
+        Raises InvalidInput if it is outside, missing, left out by the configuration, or cannot be read.
         """
         name = self._name_of(path)
         try:
@@ -150,7 +150,7 @@ class Workspace:
     ) -> SearchResults:
         """The passages that answer a query, best first, with file and lines. Options default to the configuration's.
 
-        - strategy: "hybrid" (keyword only where nothing can be embedded, which `problems` of the results says),
+        - strategy: "hybrid" (keyword only if nothing can be embedded, which `problems` of the results says),
           "vector" (raises EmbedderError there), "keyword", or the name of a registered strategy
         - min_score, min_confidence: results below are dropped, before decay and MMR; one given here replaces both of
           the configuration. See `dropped`, `best_dropped` and `evidence_gaps` of the results
@@ -209,10 +209,10 @@ class Workspace:
 
         `conversation` is a list of {"role", "content"}, treated as data whatever its roles. `model` is one at the
         endpoint of the workspace's language model, else as `FlushConfig.model`; `YYYY-MM-DD` in `system_prompt`
-        becomes today's date. Returns what was appended and indexed; None where there is nothing new, or
+        becomes today's date. Returns what was appended and indexed; None if there is nothing new, or
         `FlushConfig.enabled` is False.
 
-        Raises InvalidInput without a language model, and LanguageModelError where it fails.
+        Raises InvalidInput without a language model, and LanguageModelError if it fails.
         """
         config = self._config
         if not config.flush.enabled:
@@ -273,7 +273,7 @@ class Workspace:
         """Index changes in the background, `watch_debounce_ms` after they happen. `status` shows errors.
 
         The first run begins at once. `on_index` is called after each, in the background thread.
-        Raises InvalidInput where the extra `watch` is not installed.
+        Raises InvalidInput if the extra `watch` is not installed.
         """
         self._index.engine()  # raises StoreClosed
         self._watcher.start(on_index)
@@ -299,9 +299,9 @@ class Workspace:
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _sync_if_due(self) -> str | None:
-        """Index what has changed before a search, where the configuration says so.
+        """Index what has changed before a search, if the configuration says so.
 
-        The search goes on with the index as it is where another run takes long, the files cannot be listed, or the
+        The search goes on with the index as it is if another run takes long, the files cannot be listed, or the
         index cannot be written; returns why. An embedder that is slow to fail is not asked by every search.
         """
         if not self._config.sync.on_search or self._watcher.may_be_trusted:
@@ -334,7 +334,7 @@ class Workspace:
         return result
 
     def _with_engine(self, work: Callable[[Engine], Result], *, writing: bool = False) -> Result:
-        """Do something with the engine, and once more where the file was replaced or seems damaged: on a new index if
+        """Do something with the engine, and once more if the file was replaced or seems damaged: on a new index if
         it is.
         """
         engine = self._index.engine(writing=writing)

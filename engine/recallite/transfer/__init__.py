@@ -17,7 +17,7 @@ JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
 - `embedding_state` is that of the exporting store, and ignored by an import.
 
 CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s arguments; tags joined by `;` (or a JSON list
-where a tag contains one), metadata as JSON, an empty cell for an omitted argument. Text: one memory per line.
+if a tag contains one), metadata as JSON, an empty cell for an omitted argument. Text: one memory per line.
 """
 
 from recallite.transfer.exporting import export

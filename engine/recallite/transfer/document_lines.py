@@ -34,7 +34,7 @@ class IncomingDocument(Struct, frozen=True):
 
 
 def document_lines(reader: Reader, filter: Filter) -> Iterator[dict[str, Any]]:
-    """The documents of the exported chunks; none where the filter has more than scopes and kinds."""
+    """The documents of the exported chunks; none if the filter has more than scopes and kinds."""
     if (filter.kinds and CHUNK_KIND not in filter.kinds) or not filter.replaced(kinds=None).scopes_only:
         return
     for scope in filter.scopes or ("/",):

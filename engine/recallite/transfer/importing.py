@@ -231,7 +231,7 @@ class Batch:
         return fresh
 
     def _embed(self, items: Sequence[_Item]) -> Identity | None:
-        """Give each row its vectors: those of the file where they are this store's embedder's, else new ones."""
+        """Give each row its vectors: those of the file if they are this store's embedder's, else new ones."""
         engine = self._engine
         first = next((item for item in items if item.vector is not None), None)
         try:

@@ -17,7 +17,7 @@
   default; the rest is the text. Lines of the text that look like the file's own structure (headings of the first two
   levels, rules, our comments) are escaped with a backslash.
 - A section without a comment is a new memory. A heading that is a date or a time says when it was stored; any other is
-  its context, or its text where nothing follows. `## ` in a code fence is not a heading.
+  its context, or its text if nothing follows. `## ` in a code fence is not a heading.
 - What neither belongs to a memory nor would be written by an export (a changed title, a time with nothing below it) is
   a problem: a file with one is not replaced.
 - White space around a text is in the comment (`before`, `after`), and so is CRLF as its line ending. A file has no CR,
@@ -110,7 +110,7 @@ def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Field
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file; InvalidInput where it is not UTF-8."""
+    """The text of a file; InvalidInput if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -125,7 +125,7 @@ def is_memory_file(text: str) -> bool:
 
 
 def parse_file(text: str) -> MemoryFile:
-    """The memories of a file; InvalidInput where it is not a file of memories."""
+    """The memories of a file; InvalidInput if it is not a file of memories."""
     text = text.replace("\r\n", "\n")
     head = _HEAD.match(text)
     if head is None:

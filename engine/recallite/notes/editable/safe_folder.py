@@ -55,7 +55,7 @@ class Folder:
 
     @contextmanager
     def locked(self, *, optional: bool = False) -> Iterator[None]:
-        """Lock the folder against other exports and imports. Raises InvalidInput where one of them takes long.
+        """Lock the folder against other exports and imports. Raises InvalidInput if one of them takes long.
 
         With `optional` a folder that cannot be written is used without a lock.
         """
@@ -94,7 +94,7 @@ class Folder:
             sweep(f"{self.root / inner}{os.sep}", _OURS)
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where there is none."""
+        """The bytes of a file; None if there is none."""
         try:
             return self._read(_parts(self.root, path))
         except FileNotFoundError:
@@ -105,7 +105,7 @@ class Folder:
     def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
         """Atomically and durably replace a file whose content is `over` (None: there is no file) by `data`.
 
-        Raises Changed where the file has other content by now.
+        Raises Changed if the file has other content by now.
         """
         parts = _parts(self.root, path)
         try:
@@ -130,7 +130,7 @@ class Folder:
             raise self._refused(path, fault) from fault
 
     def remove(self, path: str, *, over: bytes) -> None:
-        """Remove a file whose content is `over`. Raises Changed where it has other content by now."""
+        """Remove a file whose content is `over`. Raises Changed if it has other content by now."""
         parts = _parts(self.root, path)
         try:
             with writable_folder(self.root, parts[:-1]) as folder:

@@ -74,7 +74,7 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
     """The files whose path in the export matches, in order of their names; `path` itself if it is another file.
 
     Symbolic links are not followed. A ZIP file in a folder that cannot be read is a member with a problem; InvalidInput
-    where it is `path` itself.
+    if it is `path` itself.
     """
     if not path.is_dir():
         if zipfile.is_zipfile(path):
@@ -98,7 +98,7 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
 def files_below(folder: Path) -> tuple[list[tuple[str, Path]], list[FileTrouble]]:
     """The regular files below a folder with their relative paths, sorted, and which folders cannot be read.
 
-    Links are not followed, hidden folders left out. InvalidInput where the folder itself cannot be read.
+    Links are not followed, hidden folders left out. InvalidInput if the folder itself cannot be read.
     """
     listed: list[tuple[str, Path]] = []
     troubles: list[FileTrouble] = []

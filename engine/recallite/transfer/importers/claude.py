@@ -101,7 +101,7 @@ def _conversation(value: Value, file: str, names: dict[str, str]) -> Iterator[En
 
 
 def _branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
-    """The messages that lead to the leaf, else to the newest one; all where they do not say what they answer."""
+    """The messages that lead to the leaf, else to the newest one; all if they do not say what they answer."""
     by_id = {message["uuid"]: message for message in messages if isinstance(message.get("uuid"), str)}
     parents = {message.get("parent_message_uuid") for message in messages if _parent(message) in by_id}
     if not parents or len(by_id) < len(messages):

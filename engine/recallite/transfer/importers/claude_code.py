@@ -117,7 +117,7 @@ def _inside(text: str, tag: str) -> str | None:
 
 
 def _without_added(text: str) -> str:
-    """A prompt without what was put into it. Each part is read once, also where thousands of tags have no end."""
+    """A prompt without what was put into it. Each part is read once, also if thousands of tags have no end."""
     parts: list[str] = []
     done = 0
     endless: set[str] = set()

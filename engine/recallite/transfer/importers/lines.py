@@ -12,7 +12,7 @@ MAX_LINE_BYTES = 64 << 20
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, from 1. InvalidInput where the file cannot be opened.
+    """The lines that are not blank, from 1. InvalidInput if the file cannot be opened.
 
     Of a line longer than 64 MiB only the beginning is read, which is no JSON.
     """

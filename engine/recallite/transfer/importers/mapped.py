@@ -153,7 +153,7 @@ def _record(item: Any, values: Mapping[str, Any], mapping: Mapping[str, str]) ->
 
 
 def _converted(field: str, value: Any) -> Any:
-    """The argument that a value is; InvalidInput where it is none."""
+    """The argument that a value is; InvalidInput if it is none."""
     converted: Any = None
     match field:
         case "text" if isinstance(value, str):

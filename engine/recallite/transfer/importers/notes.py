@@ -152,7 +152,7 @@ def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
 
 
 def sections_of(note: Note) -> list[Section]:
-    """The sections of a note, each cut where it has more than 1,000 tokens; those without words are left out."""
+    """The sections of a note, each cut if it has more than 1,000 tokens; those without words are left out."""
     sections = []
     seen: Counter[tuple[str, ...]] = Counter()
     for chunk in chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin):

@@ -57,8 +57,8 @@ def import_from(
 ) -> ImportReport:
     """Store the memories of another system, named as in `sources()`, below a scope.
 
-    A memory's id is that of the source, after the source's name; with the scope between them where ids are local
-    (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, where the source's
+    A memory's id is that of the source, after the source's name; with the scope between them if ids are local
+    (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, if the source's
     memories change, gets the new text as its next version. So an import that was stopped goes on when it is run again.
     What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts memories
     read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
@@ -157,7 +157,7 @@ class Run:
         return as_record(prepare(self._placed(id, entry.record), base="/", max_text_chars=limit, policy=self._policy))
 
     def _id(self, id: str) -> str:
-        """A memory's id here: the source's name and the id there, or its hash where that is too long."""
+        """A memory's id here: the source's name and the id there, or its hash if that is too long."""
         id = self._id_place + id
         full_id = f"{self._name}:{id}"
         return full_id if len(full_id) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"

@@ -45,7 +45,7 @@ class Source(NamedTuple):
         return self.reader(place)
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:
-        """The path given, or the place where the system keeps its files. InvalidInput where nothing is there."""
+        """The path given, or the place where the system keeps its files. InvalidInput if nothing is there."""
         if path is not None:
             place = checks.check_path(path)
         elif self.folder is not None:

@@ -57,7 +57,7 @@ def scope_of(*names: object) -> str:
 
 
 def time_of(value: object) -> datetime | None:
-    """A moment: ISO 8601 text, UTC where it names no zone, or a number of seconds, ms, us or ns since 1970.
+    """A moment: ISO 8601 text, UTC if it names no zone, or a number of seconds, ms, us or ns since 1970.
 
     None for what is neither, and outside the years 1 to 9999.
     """

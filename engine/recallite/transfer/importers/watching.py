@@ -36,7 +36,7 @@ def watch_from(
 
     Of sources whose files grow: "claude-code" and "codex". A last line that is only half written waits for its rest.
     `on_import` is called with the counts so far, first for what there is, then after each change. Returns the counts of
-    all. InvalidInput for another source, and where the extra `watch` is not installed.
+    all. InvalidInput for another source, and if the extra `watch` is not installed.
     """
     try:
         from watchfiles import watch
@@ -51,7 +51,7 @@ def watch_from(
     folder = sessions.path if sessions.path.is_dir() else sessions.path.parent
     last_report: ImportReport | None = None
     with suppress(KeyboardInterrupt):
-        # It yields at once where a change came, else after a while: files are listed either way.
+        # It yields at once if a change came, else after a while: files are listed either way.
         changes = watch(
             folder, watch_filter=None, debounce=_QUIET_MS, step=_TICK_MS, rust_timeout=_LIST_EVERY_MS,
             yield_on_timeout=True, stop_event=stop, raise_interrupt=False,
