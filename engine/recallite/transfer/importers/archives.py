@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 import zlib
@@ -13,10 +12,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
+from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
 from recallite.transfer.importers.values import shown_name
 
-MAX_FILES = 1_000_000
 _MAX_RATIO = 250  # DEFLATE reaches 1,032; conversations as JSON are compressed 4 to 20 times
 _ALWAYS_BYTES = 256 << 20
 _MAX_VALUE_BYTES = 256 << 20
@@ -82,44 +81,18 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
         else:
             yield Member(path.name, path)
         return
-    files, troubles = files_below(path)
-    for trouble in troubles:
-        yield Member(trouble.path, path, problem=trouble.reason)
-    for name, file in files:
+    below = [*files_below(path, lambda name: name.endswith(("/", ".zip", ".ZIP")) or wanted.search(name) is not None)]
+    for trouble in below:
+        if isinstance(trouble, FileTrouble):
+            yield Member(trouble.path, path, problem=trouble.reason)
+    for name in sorted(name for name in below if isinstance(name, str)):
         if wanted.search(name):
-            yield Member(name, file)
-        elif name.lower().endswith(".zip"):
-            try:
-                yield from _in_zip(file, f"{name}/", wanted)
-            except InvalidInput as fault:
-                yield Member(name, file, problem=str(fault))
-
-
-def files_below(folder: Path) -> tuple[list[tuple[str, Path]], list[FileTrouble]]:
-    """The regular files below a folder with their relative paths, sorted, and which folders cannot be read.
-
-    Links are not followed, hidden folders left out. InvalidInput if the folder itself cannot be read.
-    """
-    listed: list[tuple[str, Path]] = []
-    troubles: list[FileTrouble] = []
-
-    def refused(fault: OSError) -> None:
-        reason = f"it cannot be read: {fault.strerror or fault}"
-        inner = Path(fault.filename)
-        if inner == folder:
-            raise InvalidInput(f"{folder}: {reason}") from fault
-        troubles.append(FileTrouble(path=shown_name(inner.relative_to(folder).as_posix()), reason=reason))
-
-    for parent, folders, files in os.walk(folder, onerror=refused):
-        folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX"))]
-        for name in files:
-            file = Path(parent, name)
-            if file.is_symlink() or not file.is_file():
-                continue
-            if len(listed) == MAX_FILES:
-                raise InvalidInput(f"{folder} has more than {MAX_FILES:,} files: give the folder of the export")
-            listed.append((file.relative_to(folder).as_posix(), file))
-    return sorted(listed), troubles
+            yield Member(name, path / name)
+            continue
+        try:
+            yield from _in_zip(path / name, f"{name}/", wanted)
+        except InvalidInput as fault:
+            yield Member(name, path / name, problem=str(fault))
 
 
 def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member]:

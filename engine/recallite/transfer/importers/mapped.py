@@ -19,8 +19,8 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.messages import shown
 from recallite.transfer.importers.entries import Entries, FoundMemory
+from recallite.transfer.importers.files import lines_of
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
-from recallite.transfer.importers.lines import lines_of
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
 

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 from recallite.embedding.places import measure_of
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.reports import FileTrouble
-from recallite.system.folders import kind_of, printable, read_steady, walk
+from recallite.system.folders import kind_of, printable, read_steady
 from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
+from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.values import cleaned, time_of
 
 ENDINGS = (".md", ".markdown")
 _MAX_BYTES = 10_000_000
-_DEEPEST = 64
 # As documents are cut, but nothing is said twice: each part is a memory of its own.
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
 _DAY = re.compile(r"(?:^|/)(\d{4})-(\d\d)-(\d\d)[^/]*$")
@@ -91,50 +91,26 @@ def notes_below(folder: Path, wanted: Callable[[str], bool] = lambda path: True)
 
     InvalidInput if the folder cannot be read, or the file has another ending.
     """
-    for path in _paths(folder, wanted):
+    if not folder.is_dir():
+        if not folder.name.lower().endswith(ENDINGS):
+            raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
+        yield from _read(folder.parent, folder.name)
+        return
+
+    def is_note(path: str) -> bool:
+        return path.lower().endswith(("/", *ENDINGS)) and wanted(path)
+
+    for path in files_below(folder, is_note, report_links=True):
         if isinstance(path, FileTrouble):
             yield path
         else:
             yield from _read(folder, path)
 
 
-def _paths(folder: Path, wanted: Callable[[str], bool]) -> Iterator[str | FileTrouble]:
-    if not folder.is_dir():
-        if not folder.name.lower().endswith(ENDINGS):
-            raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
-        yield folder.name
-        return
-
-    troubles: list[FileTrouble] = []
-
-    def refused(inner: str, fault: OSError) -> None:
-        if not inner:
-            raise InvalidInput(f"{folder} cannot be read: {fault.strerror}") from fault
-        troubles.append(FileTrouble(path=printable(inner), reason=f"it cannot be read: {fault.strerror}"))
-
-    for inner, folders, entries in walk(folder, refused):
-        yield from troubles
-        troubles.clear()
-        folders[:] = [name for name in folders if not name.startswith(".") and wanted(_below(inner, name) + "/")]
-        if folders and inner.count("/") + bool(inner) >= _DEEPEST:
-            yield FileTrouble(path=printable(inner), reason=f"folders deeper than {_DEEPEST} are left out")
-            folders.clear()
-        for entry in entries:
-            path = _below(inner, entry.name)
-            if entry.name.startswith(".") or not entry.name.lower().endswith(ENDINGS) or not wanted(path):
-                continue
-            if not entry.is_file(follow_symlinks=False):
-                kind = kind_of(entry.stat(follow_symlinks=False).st_mode)
-                yield FileTrouble(path=printable(path), reason=f"it is {kind}, which is not followed")
-            else:
-                yield path
-    yield from troubles
-
-
 def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
     """The note at a path, and why it cannot be read, or not in full."""
     try:
-        steady = read_steady(folder if folder.is_dir() else folder.parent, path, _check)
+        steady = read_steady(folder, path, _check)
         if steady is None:
             raise InvalidInput("it changed while it was read")
     except (OSError, RecalliteError) as fault:
@@ -184,10 +160,6 @@ def tags_in(text: str) -> list[str]:
 def without_code(text: str) -> str:
     """A text with spaces in place of code."""
     return _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
-
-
-def _below(inner: str, name: str) -> str:
-    return f"{inner}/{name}" if inner else name
 
 
 def _check(status: os.stat_result) -> None:

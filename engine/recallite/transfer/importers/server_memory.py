@@ -15,7 +15,7 @@ from msgspec import Struct
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
-from recallite.transfer.importers.lines import lines_of
+from recallite.transfer.importers.files import lines_of
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import label_of
 

@@ -10,10 +10,9 @@ from typing import Protocol
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers.archives import files_below
 from recallite.transfer.importers.entries import Entries, Entry
+from recallite.transfer.importers.files import MAX_LINE_BYTES, files_below, next_line
 from recallite.transfer.importers.json_items import json_value
-from recallite.transfer.importers.lines import MAX_LINE_BYTES, next_line
 from recallite.transfer.importers.values import mapping, shown_name, text_of
 
 
@@ -45,21 +44,27 @@ class Sessions:
 
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
-        files, troubles = files_below(self.path) if self.path.is_dir() else ([(self.path.name, self.path)], [])
-        reported = self._unread
-        self._unread = {trouble.path: trouble.reason for trouble in troubles}
-        yield from (trouble for trouble in troubles if reported.get(trouble.path) != trouble.reason)
-        for name, file in files:
-            if self.path.is_dir() and not self._names.search(name):
-                continue
+        files: list[str | FileTrouble] = [self.path.name]
+        if self.path.is_dir():
+            files = [*files_below(self.path, lambda name: name.endswith("/") or self._names.search(name) is not None)]
+        reported, self._unread = self._unread, {}
+        for file in files:
+            trouble = None
             try:
-                yield from self._new_lines(name, file, growing)
+                if isinstance(file, FileTrouble):
+                    trouble = file
+                else:
+                    yield from self._new_lines(file, growing)
             except OSError as fault:
-                reason = self._unread[shown_name(name)] = f"it cannot be read: {fault.strerror or fault}"
-                if reported.get(shown_name(name)) != reason:
-                    yield FileTrouble(path=shown_name(name), reason=reason)
+                reason = f"it cannot be read: {fault.strerror or fault}"
+                trouble = FileTrouble(path=shown_name(str(file)), reason=reason)
+            if trouble is not None:
+                self._unread[trouble.path] = trouble.reason
+                if reported.get(trouble.path) != trouble.reason:
+                    yield trouble
 
-    def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:
+    def _new_lines(self, name: str, growing: bool) -> Entries:
+        file = self.path / name if self.path.is_dir() else self.path
         state = file.stat()
         place = self._places.get(name)
         if place is None or state.st_size < place.bytes or state.st_ino != place.inode:  # new, or written anew

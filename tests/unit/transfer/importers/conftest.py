@@ -17,8 +17,8 @@ def refusing_folder(monkeypatch):
     @contextmanager
     def refusing(folder):
         def scandir(path="."):
-            if os.fspath(path) == str(folder):
-                raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+            if os.path.samestat(os.stat(path), os.stat(folder)):
+                raise PermissionError(errno.EACCES, "Permission denied", os.fspath(folder))
             return real(path)
 
         with monkeypatch.context() as patched:

@@ -1,9 +1,9 @@
-"""The lines of a text file."""
+"""The files below a folder, and the lines of one."""
 
 from __future__ import annotations
 
-from recallite.transfer.importers import lines
-from recallite.transfer.importers.lines import lines_of
+from recallite.transfer.importers import files
+from recallite.transfer.importers.files import lines_of
 
 
 def test_lines_have_their_numbers_and_blank_ones_are_left_out(tmp_path):
@@ -13,7 +13,7 @@ def test_lines_have_their_numbers_and_blank_ones_are_left_out(tmp_path):
 
 
 def test_of_a_huge_line_the_beginning_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 8)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 8)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"a" * 8 + b"\n" + b"b" * 8_000 + b"\nshort\n12345678")
     assert list(lines_of(path)) == [(1, b"a" * 8), (2, b"b" * 8), (3, b"short"), (4, b"12345678")]
