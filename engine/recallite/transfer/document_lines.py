@@ -33,26 +33,19 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def document_lines(reader: Reader, filter: Filter) -> Iterator[dict[str, Any]]:
+def document_lines(reader: Reader, filter: Filter) -> Iterator[DocumentLine]:
     """The documents of the exported chunks; none if the filter has more than scopes and kinds."""
     if (filter.kinds and CHUNK_KIND not in filter.kinds) or not filter.replaced(kinds=None).scopes_only:
         return
     for scope in filter.scopes or ("/",):
         for row in reader.documents.listed(scope):
-            yield {
-                "id": row.public_id,
-                "source": row.source,
-                "scope": scope_within(row.scope, filter.base),
-                "title": row.title,
-                "media_type": row.media_type,
-                "content_hash": row.content_hash.hex(),
-                "chunking": row.chunking,
-                "size_bytes": row.size_bytes,
-                "metadata": msgspec.json.decode(row.metadata) if row.metadata else None,
-                "given": msgspec.json.decode(row.given) if row.given else None,
-                "created_at": written_time(checks.to_datetime(row.created_at)),
-                "updated_at": written_time(checks.to_datetime(row.updated_at)),
-            }
+            yield DocumentLine(
+                id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
+                media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
+                size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
+                given=msgspec.json.decode(row.given) if row.given else None,
+                created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
+            )  # fmt: skip
 
 
 def check_document(line: DocumentLine, base: str) -> IncomingDocument:

@@ -15,7 +15,16 @@ from recallite.store.values import EmbedderRow, Version
 from recallite.system.tracing import traced
 from recallite.transfer.document_lines import document_lines
 from recallite.transfer.formats import Place, format_of, writing
-from recallite.transfer.line_types import COLUMNS, FORMAT, RECORD_FIELDS, VERSION, scope_within, written_time
+from recallite.transfer.line_types import (
+    COLUMNS,
+    FORMAT,
+    RECORD_FIELDS,
+    VERSION,
+    Embedder,
+    link_fields,
+    scope_within,
+    written_time,
+)
 from recallite.transfer.supersessions import occurrence_lines, supersession_lines
 
 if TYPE_CHECKING:
@@ -62,8 +71,8 @@ def export(
 
         write(stream, versions(), reader.links.between(filter), embedder, filter.base)
         if write is _write_jsonl:
-            for joined in supersession_lines(reader, filter):
-                stream.write(_encode({"supersession": joined}).decode() + "\n")
+            for pair in supersession_lines(reader, filter):
+                stream.write(_encode({"supersession": pair}).decode() + "\n")
             for line in document_lines(reader, filter):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
@@ -74,9 +83,7 @@ def export(
 def _write_jsonl(
     stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
-    made_by = None if embedder is None else {
-        "fingerprint": embedder.fingerprint, "name": embedder.name, "dimension": embedder.dimension,
-    }  # fmt: skip
+    made_by = None if embedder is None else Embedder(embedder.fingerprint, embedder.name, embedder.dimension)
     header = {"format": FORMAT, "version": VERSION, "embedder": made_by}
     stream.write(_encode(header).decode() + "\n")
     for record, parts, repeated in versions:
@@ -87,11 +94,7 @@ def _write_jsonl(
             line["vectors"] = parts
         stream.write(_encode(line).decode() + "\n")
     for link in links:
-        joined = {
-            "source": link.source, "target": link.target, "type": link.type, "strength": link.strength,
-            "created_at": written_time(link.created_at), "reason": link.reason,
-        }  # fmt: skip
-        stream.write(_encode({"link": joined}).decode() + "\n")
+        stream.write(_encode({"link": {"source": link.source, **link_fields(link)}}).decode() + "\n")
 
 
 def _write_csv(

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
-from recallite.model.records import NewRecord, Record
+from recallite.model.checks import to_datetime
+from recallite.model.records import Link, NewRecord, Record
 from recallite.system.messages import shown
 from recallite.transfer.formats import Lines
 
@@ -161,9 +162,17 @@ RECORD_FIELDS = ("id", "text", *_STORED)
 """The fields that a line has of a stored memory."""
 
 
-def written_time(moment: datetime | None) -> str | None:
-    """A UTC time as in files: ISO 8601 with microseconds and Z."""
-    return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
+def written_time(moment: datetime | int) -> str:
+    """A UTC time, or one in microseconds since 1970, as in files: ISO 8601 with microseconds and Z."""
+    time = to_datetime(moment) if isinstance(moment, int) else moment
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
+
+
+def link_fields(link: Link) -> dict[str, Any]:
+    """The fields of a link as in files, without its source."""
+    created_at = None if link.created_at is None else written_time(link.created_at)
+    return {"target": link.target, "type": link.type, "strength": link.strength, "created_at": created_at,
+            "reason": link.reason}  # fmt: skip
 
 
 def scope_within(scope: str, base: str) -> str:

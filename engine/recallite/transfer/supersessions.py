@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.remember.supersession import check_pair, check_reason
@@ -29,20 +27,18 @@ class IncomingSupersession(Struct, frozen=True):
     row: Supersession
 
 
-def supersession_lines(reader: Reader, filter: Filter) -> Iterator[dict[str, Any]]:
-    """The supersessions among the memories of an export as lines, those that were undone too."""
+def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
+    """The supersessions among the memories of an export, those that were undone too."""
     for pair in reader.supersessions.between(filter):
-        times = {
-            name: None if time is None else written_time(to_datetime(time))
-            for name in ("holds_from", "known_from", "known_until")
-            for time in (getattr(pair, name),)
-        }
-        yield {"old": pair.old, "new": pair.new, **times, "reason": pair.reason, "strength": pair.strength}
+        yield SupersessionLine(
+            pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),
+            None if pair.known_until is None else written_time(pair.known_until), pair.reason, pair.strength,
+        )  # fmt: skip
 
 
-def occurrence_lines(repeated: Sequence[Occurrence]) -> list[dict[str, Any]]:
-    """The further times of a memory as a line has them."""
-    return [{"at": written_time(to_datetime(occurrence.at)), "text": occurrence.text} for occurrence in repeated]
+def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[OccurrenceLine, ...]:
+    """The further times of a memory."""
+    return tuple(OccurrenceLine(written_time(occurrence.at), occurrence.text) for occurrence in repeated)
 
 
 def check_occurrences(

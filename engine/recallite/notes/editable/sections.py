@@ -9,13 +9,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from recallite.model.checks import check_time, join_scopes, optional_datetime
 from recallite.model.filters import Filter
-from recallite.model.records import Link, Record
+from recallite.model.records import Record
 from recallite.notes.editable.markdown import Fields, MemoryFile, Section, SupersededBy
 from recallite.store.protocol import Reader
-from recallite.transfer.line_types import LinkTo, OccurrenceLine, scope_within, written_time
+from recallite.transfer.line_types import LinkTo, OccurrenceLine, link_fields, scope_within, written_time
 from recallite.transfer.supersessions import occurrence_lines, supersession_lines
 
 _JOINED = ("links", "superseded_by")
@@ -30,32 +31,27 @@ _CHANGEABLE_TIMES = ("valid_from", "valid_until", "expires_at")
 class Joined(NamedTuple):
     """The links, successors and further times of memories, by the id of a memory."""
 
-    links: Mapping[str, Sequence[Link]]
+    links: Mapping[str, Sequence[LinkTo]]
     superseded_by: Mapping[str, Sequence[SupersededBy]]
     repeated: Mapping[str, Sequence[OccurrenceLine]]
 
     @classmethod
     def of(cls, reader: Reader, filter: Filter) -> Joined:
         """The links and successors among the memories that a filter admits."""
-        links: defaultdict[str, list[Link]] = defaultdict(list)
+        links: defaultdict[str, list[LinkTo]] = defaultdict(list)
         for link in reader.links.between(filter, chunks=False):
-            links[link.source].append(link)
+            links[link.source].append(LinkTo(**link_fields(link)))
         superseded_by: defaultdict[str, list[SupersededBy]] = defaultdict(list)
-        for line in supersession_lines(reader, filter):
-            superseded_by[line.pop("old")].append(SupersededBy(**line))
+        for pair in supersession_lines(reader, filter):
+            superseded_by[pair.old].append(SupersededBy(*structs.astuple(pair)[1:]))
         return cls(links, superseded_by, {})
 
     def with_repeated(self, reader: Reader, records: Sequence[Record]) -> Joined:
         """With the further times of these memories."""
         ids = reader.records.find_ids([record.id for record in records if record.occurrences > 1], "/")
         times = reader.occurrences.of(list(ids.values()))
-        return self._replace(
-            repeated={
-                id: [OccurrenceLine(**line) for line in occurrence_lines(times[row_id])]
-                for id, row_id in ids.items()
-                if row_id in times
-            }
-        )
+        repeated = {id: occurrence_lines(times[row_id]) for id, row_id in ids.items() if row_id in times}
+        return self._replace(repeated=repeated)
 
 
 _NOTHING = Joined({}, {}, {})
@@ -66,10 +62,7 @@ def fields_of(record: Record, joined: Joined = _NOTHING) -> Fields:
     values = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
     same = {name: None for name in ("updated_at", "recorded_from") if values[name] == record.created_at}
-    links = tuple(
-        LinkTo(link.target, link.type, link.strength, written_time(link.created_at), link.reason)
-        for link in sorted(joined.links.get(record.id, ()), key=lambda link: (link.target, link.type))
-    )
+    links = tuple(sorted(joined.links.get(record.id, ()), key=lambda link: (link.target, link.type)))
     return Fields(
         **{**values, **times, **same}, links=links, superseded_by=tuple(joined.superseded_by.get(record.id, ())),
         repeated=tuple(joined.repeated.get(record.id, ())),
