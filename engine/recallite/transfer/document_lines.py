@@ -43,7 +43,7 @@ def document_lines(reader: Reader, filter: Filter) -> Iterator[DocumentLine]:
                 id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
                 media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
                 size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
-                given=msgspec.json.decode(row.given) if row.given else None,
+                caller_metadata=msgspec.json.decode(row.given) if row.given else None,
                 created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
             )  # fmt: skip
 
@@ -60,7 +60,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     updated_at = checks.check_time(line.updated_at, "updated_at")
     created_at = checks.check_time(line.created_at, "created_at")
     metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
-    arguments = None if line.given is None else checks.check_metadata(line.given)
+    caller_metadata = None if line.caller_metadata is None else checks.check_metadata(line.caller_metadata)
     return IncomingDocument(
         id=checks.check_name(line.id, "id"),
         scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
@@ -77,7 +77,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "inode": None,
             "read_at": now,
             "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
-            "given": msgspec.json.encode(arguments).decode() if arguments else None,
+            "given": msgspec.json.encode(caller_metadata).decode() if caller_metadata else None,
             "problem": None,
             "updated_at": now if updated_at is None else updated_at,
         },

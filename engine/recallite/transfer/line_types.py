@@ -90,7 +90,7 @@ class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
     title: str | None = None
     chunking: str = ""
     metadata: dict[str, Any] | None = None
-    given: dict[str, Any] | None = None
+    caller_metadata: dict[str, Any] | None = None
     created_at: str | None = None
     updated_at: str | None = None
 
