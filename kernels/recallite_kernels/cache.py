@@ -107,20 +107,6 @@ def root() -> Path | None:
     return Path(base, "recallite") if os.path.isabs(base) else None
 
 
-def private_folder(name: str) -> Path | None:
-    """A folder in `root()` that is this user's alone, made if needed; None where there can be none."""
-    base = root()
-    if base is None:
-        return None
-    try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (base / name).mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    writable = _private_folder(base / name) and os.access(base / name, os.W_OK | os.X_OK)
-    return base / name if writable else None
-
-
 def existing() -> Cache | None:
     """The cache of these kernels on this machine, if its folder exists and is ours alone."""
     folder = _folder()

@@ -14,11 +14,6 @@ _BLOCK_BYTES = 2**20
 _seeking = threading.Lock()
 
 
-def open_unfollowed(path: str, *, writing: bool = False) -> int:
-    """A descriptor of a file, to be read, or also written. Raises OSError, also for a symbolic link in its place."""
-    return opened(path, os.O_RDWR if writing else os.O_RDONLY)
-
-
 def open_to_overwrite(path: str) -> int:
     """A descriptor of a file, to be written. Raises OSError."""
     return os.open(path, os.O_WRONLY | _ALWAYS)

@@ -1,4 +1,4 @@
-"""What a process has the system do with it: Ctrl-C, forks, priority, limits; and how another one has ended."""
+"""What a process has the system do with it: Ctrl-C, forks, limits; and how another one has ended."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 if sys.platform == "win32":
     import ctypes
-    import subprocess
 else:
     import resource
 
 
-_LOWEST_PRIORITY = 19
 _SECONDS_ASLEEP = 3600.0
 
 
@@ -65,20 +62,6 @@ def after_fork(call: Callable[[], object]) -> None:
     """Have every forked child call this first. Windows does not fork."""
     if sys.platform != "win32":
         os.register_at_fork(after_in_child=call)
-
-
-def background_options() -> dict[str, Any]:
-    """Arguments of Popen for a process that works behind this one: Ctrl-C is not for it, and no window opens."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
-    return {"start_new_session": True}
-
-
-def lower_priority() -> None:
-    """Let all other processes go first. On Windows `background_options` have seen to it."""
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.nice(_LOWEST_PRIORITY)
 
 
 def limit_processor_time(seconds: float) -> None:

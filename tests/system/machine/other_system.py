@@ -68,7 +68,6 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     from recallite import Memory, Settings
     from recallite.index import snapshot
     from recallite.index.growable import Growable
-    from recallite.store import map_file
     from recallite.store.values import Commit
 
     found: dict[str, object] = {}
@@ -97,12 +96,6 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
         growing.extend(numbers)
         found[name] = bool((growing.array == numbers).all()) and growing._folder == where
 
-    points = np.zeros(3, dtype=map_file.POINT)
-    points["id"] = [1, 2, 3]
-    made = map_file.MapHeader(method="pca", asked="pca", computed_at=0, fingerprint="f")
-    map_file.write(str(folder / "map"), made, points)
-    map_file.erase(str(folder / "map"), [2])
-    found["points"] = map_file.read(str(folder / "map")).points["id"].tolist()
     found["files"] = sorted(each.name for each in folder.iterdir())
     return found
 

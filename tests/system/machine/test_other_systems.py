@@ -41,7 +41,7 @@ def test_a_memory_works_without_what_a_system_lacks(tmp_path, system):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "recalled": "note 7 about tea", "imported": 1, "edited": "note 7 about coffee", "read": True,
-        "grown": True, "on disk": True, "points": [1, 3], "files": ["a.db", "b.db", "index", "map", "notes"],
+        "grown": True, "on disk": True, "files": ["a.db", "b.db", "index", "notes"],
     }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_pieces_are_copied_to_the_same_place(file, tmp_path, monkeypatch, platfo
 
 
 OPENERS = {
-    "a file to read": descriptors.open_unfollowed,
+    "a file to read": lambda path: descriptors.opened(path, os.O_RDONLY),
     "a new file": descriptors.create_private,
     "a kernel to read": lambda path: _system.without_links(path, os.O_RDONLY),
     "a kernel to write": lambda path: _system.owners_only(path, os.O_WRONLY | os.O_CREAT),
@@ -164,7 +164,6 @@ def test_why_a_folder_cannot_be_opened(tmp_path, monkeypatch, platform):
 def test_where_there_are_no_limits_none_is_set(windows):
     processes.limit_processor_time(0.0)
     processes.limit_memory_and_files(0)
-    processes.lower_priority()
     _system.lower_priority(19)
     assert not processes.out_of_time(-24)
     assert processes.ending(1) == "code 1"

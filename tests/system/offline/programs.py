@@ -15,8 +15,7 @@ from pathlib import Path
 from recallite import AsyncMemory, Memory, Settings, Workspace
 from recallite.model.model_address import address_of
 from recallite.remote.json_service import EndpointError, open_service
-from recallite.review.map.layout import LEAST_FOR_UMAP
-from recallite.review.map.memory_map import MemoryMap
+from recallite.review.memory_map import MemoryMap
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.
 # A loaded machine needs longer for a document than its default allows.
@@ -86,15 +85,10 @@ def asynchronous() -> None:
 
 
 def mapping() -> None:
-    """The map of memories, by UMAP where it is installed."""
+    """The map of memories."""
     with Memory("agent.db", settings=SETTINGS) as memory:
-        memory.remember_many(f"{TEXTS[number % 2]}, said {number}" for number in range(LEAST_FOR_UMAP + 2))
-        found = MemoryMap(memory)
-        found.start()
-        found.wait()
-        assert found.state().status == "ready", found.state()
-        memory.remember("A newcomer")
-        assert len(found.points()) == memory.count()
+        memory.remember_many(TEXTS)
+        assert len(MemoryMap(memory).points()) == memory.count()
 
 
 def documents() -> None:

@@ -29,7 +29,7 @@ from recallite.doors.http.requests import arguments, request_model
 from recallite.doors.operations import OPERATIONS, PREFIX, Operation
 from recallite.memory import Memory
 from recallite.model.reports import Imported
-from recallite.review.map.memory_map import MemoryMap
+from recallite.review.memory_map import MemoryMap
 from recallite.system.logs import logger
 
 _log = logger(__name__)
@@ -60,7 +60,6 @@ class MemoryApi:
         self._exports = anyio.CapacityLimiter(transfer.MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
         self._ready = False
-        self._map = MemoryMap(memory)
         self._protocol = MemoryProtocol(memory, self._access)
         self.app = FastAPI(
             title="Recallite", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
@@ -97,7 +96,7 @@ class MemoryApi:
                 operation_id=name,
             )  # fmt: skip
         self.app.router.routes.append(Route("/mcp", self._protocol))
-        pages.add_to(self.app, self._access, self._map, self._in_thread)
+        pages.add_to(self.app, self._access, MemoryMap(self._memory), self._in_thread)
         describe(self.app)
 
     def _add(
@@ -131,8 +130,6 @@ class MemoryApi:
                 yield
             finally:
                 group.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._map.close)
 
     async def _warm_up(self) -> None:
         try:

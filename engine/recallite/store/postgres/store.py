@@ -46,7 +46,7 @@ class _Inside(threading.local):
 class PostgresStore(Store):
     """A schema of a database, open for one process: each transaction has a connection of a pool."""
 
-    snapshot_path = map_path = None
+    snapshot_path = None
     in_memory = encrypted = False
     reads_scopes = True
 

@@ -155,13 +155,11 @@ class Writer(Reader, Protocol):
 class Store(Protocol):
     """A store that is open in this process.
 
-    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, and `map_path`
-    the map of memories, if anywhere.
+    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, if anywhere.
     """
 
     path: str
     snapshot_path: str | None
-    map_path: str | None
     confined_to: str | None = None
     """The scope to which a server confines the user of this store, who sees nothing else of it; None: to none."""
 

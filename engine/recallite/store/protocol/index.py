@@ -100,21 +100,12 @@ class IndexSnapshotWriter(IndexSnapshot, Protocol):
         False, and nothing is done, if records were purged or replaced since: a snapshot must not outlive its records.
         """
 
-    def publish_map(self, commit: Commit, move: Callable[[], None]) -> bool:
-        """Let `move` put a map of the memories of `commit` in place; False where `publish` would refuse it.
-
-        What is purged later is overwritten in it.
-        """
-
 
 class Overview(Protocol):
     """Columns of many records at once, without their texts."""
 
     def labels(self, chosen: Filter, now: int) -> Labels:
         """Ids, scopes, kinds and sources of the records that a filter admits."""
-
-    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """The row ids, ascending, of those records (None: of all) that have a vector of this embedder."""
 
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
         """How many records that a filter admits tell of each day that has any: days since 1970 (UTC), ascending.

@@ -162,7 +162,6 @@ class SqlCopying(Repository):
     def clear(self, *, access_tokens: bool) -> None:
         """Remove all rows of the tables that a copy writes to."""
         self._tx.snapshot.discard()
-        self._tx.snapshot.erase_points()
         self._tx.sessions.drop_all_words()
         self._tx.statements.clear()
         for table in reversed(self.tables("/", access_tokens=access_tokens)):

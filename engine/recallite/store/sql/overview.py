@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import numpy as np
 
 from recallite.model.filters import Filter
 from recallite.store.overview import Labels
 from recallite.store.sql.repository import Repository
-from recallite.store.values import EmbedderRow
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _DAY_US = 86_400_000_000
 
@@ -41,15 +34,6 @@ class SqlOverview(Repository):
             scope_names=dict(self._execute("SELECT id, path FROM scope")),
             source_names=dict(self._execute("SELECT id, name FROM source")),
         )
-
-    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
-        if ids is None:
-            return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
-        found = self._column(
-            f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, self._id_array(ids))
-        )
-        return np.sort(np.array(found, dtype=np.int64))
 
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
         condition = self._tx.conditions.matching(chosen, now)

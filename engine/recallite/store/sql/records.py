@@ -281,8 +281,6 @@ class SqlRecords(SqlRecordReader):
         return closed
 
     def purge_versions(self, record_ids: Sequence[int]) -> int:
-        # The map may have placed an open record by the text of one of these.
-        self._tx.snapshot.erase_points(record_ids)
         closed = self.closed_versions(record_ids)
         self._purge(closed)
         return len(closed)

@@ -67,13 +67,12 @@ class SqliteStore(Store):
         self._writer = self._open_writer()
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = self._writer.connection.filename
-        self.snapshot_path = self.map_path = None
+        self.snapshot_path = None
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-            self.map_path = files.map_of(self._database)
 
     @property
     def in_memory(self) -> bool:
@@ -293,7 +292,6 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-            writer.snapshot.erase_points()
         with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection

@@ -266,17 +266,6 @@ def test_labels_of_many_records(store):
     assert inside.public_ids == ["a"]
 
 
-def test_records_with_vectors(store):
-    with store.atomic() as writer:
-        embedder = writer.vectors.register_embedder(**EMBEDDER)
-        ids = writer.records.insert(
-            [row("a", vectors=(vector(1), vector(2))), row("b"), row("c", vectors=(vector(3),))], embedder
-        )
-        assert writer.overview.with_vectors(embedder).tolist() == [ids[0], ids[2]]
-        assert writer.overview.with_vectors(embedder, np.array([ids[1], ids[2]])).tolist() == [ids[2]]
-        assert writer.overview.with_vectors(embedder._replace(id=embedder.id + 1)).tolist() == []
-
-
 def test_days_that_records_tell_of(store):
     day = 86_400_000_000
     with store.atomic() as writer:
@@ -292,16 +281,3 @@ def test_days_that_records_tell_of(store):
         )
         assert writer.overview.count_by_day(Filter(), NOW) == [(-1, 1), (0, 2), (NOW // day, 2)]
         assert writer.overview.count_by_day(Filter(scope="/x"), NOW) == [(NOW // day, 1)]
-
-
-def test_a_map_is_not_put_in_place_over_a_purge(store):
-    with store.atomic() as writer:
-        ids = writer.records.insert([row("a"), row("b")], None)
-        commit = writer.changes.commit()
-    with store.atomic() as writer:
-        writer.records.insert([row("c")], None)
-        moved = []
-        assert writer.snapshot.publish_map(commit, lambda: moved.append("first"))
-        writer.records.delete(ids[:1])
-        assert not writer.snapshot.publish_map(commit, lambda: moved.append("second"))
-    assert moved == ["first"]

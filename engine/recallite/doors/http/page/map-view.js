@@ -1,26 +1,17 @@
 // The map: every memory as a point, near others of like meaning.
 
 import { get, ofMemory, post } from "./api.js";
-import { action, empty, failed, faultLine, field, load, loading, movable } from "./components.js";
+import { empty, faultLine, field, load, movable } from "./components.js";
 import { announce, debounced, h, replace, short } from "./dom.js";
-import { day, memories, number, percent } from "./format.js";
+import { day, memories, number } from "./format.js";
 import { list } from "./hit.js";
 import { PointMap, sortedPoints } from "./map-canvas.js";
 import { go, link, note, toMemory } from "./router.js";
 
 export const TITLE = "Map";
-const POLL_MS = 700;
 const TEXT_SHOWN = 240;
 const LISTED = 20;
 const MARKED = 12;
-const STAGES = {
-  reading: "Reading the vectors",
-  starting: "Starting",
-  components: "Finding the main directions",
-  neighbours: "Finding neighbours",
-  loading: "Loading UMAP",
-  layout: "Placing the points",
-};
 const KEYS_TOLD = "Plus and minus zoom, arrows move, 0 resets. The button below lists the memories in view.";
 const LIGHT = [
   "#2b6cb0",
@@ -67,76 +58,12 @@ export function show(view) {
         "div",
         {},
         h("h1", {}, "Map"),
-        h("p", {}, "Every memory is a point. Near points have like meaning; directions mean nothing."),
+        h("p", {}, "Every memory is a point. What has like meaning is near; directions mean nothing."),
       ),
     ),
     body,
   );
-  check(body, view, false);
-  signal.addEventListener("abort", () => replace(body));
-}
-
-async function check(body, view, quiet) {
-  if (!quiet) replace(body, loading());
-  try {
-    const found = await get("v1/map", {}, view.signal);
-    if (view.signal.aborted) return;
-    if (found.status === "ready") ready(body, view, found);
-    else if (found.status === "computing") computing(body, view, found);
-    else absent(body, view, found.failure);
-  } catch (fault) {
-    if (fault.name !== "AbortError")
-      replace(
-        body,
-        failed(fault, () => check(body, view, false)),
-      );
-  }
-}
-
-// The map is that of the whole store: only who may write all of it can have it computed.
-function computeButton(body, view, line, label) {
-  if (!view.canWrite || view.server.scope !== "/") return null;
-  return action(
-    label,
-    async () => {
-      await post("v1/map", {});
-      await check(body, view, false);
-    },
-    line,
-    { class: label === "Compute the map" ? "primary" : "quiet" },
-  );
-}
-
-function absent(body, view, failure) {
-  const line = faultLine();
-  const box = failure
-    ? empty("The map could not be computed", `${failure}.`)
-    : empty("There is no map yet", "It is computed from the vectors of the memories, on the machine of the server.");
-  const button = computeButton(body, view, line, "Compute the map");
-  box.append(button ?? h("p", {}, "A token that may write the whole store can have it computed."), line);
-  replace(body, box);
-}
-
-function computing(body, view, { progress, stage }) {
-  let bar = body.querySelector("progress");
-  if (!bar) {
-    bar = h("progress", { max: 1, "aria-label": "Progress of the map" });
-    replace(
-      body,
-      h(
-        "div",
-        { class: "empty" },
-        h("p", { class: "empty-title" }, "The map is being computed"),
-        bar,
-        h("p", { class: "progress-told" }),
-      ),
-    );
-    announce("The map is being computed");
-  }
-  bar.value = progress ?? 0;
-  body.querySelector(".progress-told").textContent = `${STAGES[stage] ?? "At work"}, ${percent(progress ?? 0)}`;
-  const timer = setTimeout(() => check(body, view, true), POLL_MS);
-  view.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  load(body, () => get("v1/map", {}, signal), (data) => pointMap(view, data), { signal });
 }
 
 function isDark() {
@@ -162,12 +89,8 @@ function categories(values, names) {
   return { entries, of: Uint8Array.from(values, (value) => place.get(value) ?? own.length) };
 }
 
-function ready(body, view, data) {
-  const { signal, route } = view;
-  if (data.ids.length === 0) {
-    replace(body, empty("Nothing to draw", "No memory has a vector."));
-    return;
-  }
+function pointMap({ signal, route }, data) {
+  if (data.ids.length === 0) return empty("Nothing to draw", "No memory has a vector.");
   const canvas = h("canvas", {
     class: "map",
     tabindex: 0,
@@ -302,8 +225,8 @@ function ready(body, view, data) {
 
   const zoom = (label, sign, does) =>
     h("button", { type: "button", class: "zoom", "aria-label": label, title: label, click: does }, sign);
-  replace(
-    body,
+  paint();
+  return [
     h(
       "div",
       { class: "map-grid" },
@@ -330,9 +253,9 @@ function ready(body, view, data) {
           h(
             "p",
             { class: "small muted" },
-            `${memories(data.ids.length)}, placed by ${data.method === "umap" ? "UMAP" : "principal components (PCA)"}`,
-            data.missing > 0 && `; ${number(data.missing)} without a point`,
-            data.failure && `; the last attempt to compute it failed: ${data.failure}`,
+            memories(data.ids.length),
+            data.sampled && `, an even sample of ${number(data.total)}`,
+            !data.sampled && data.total > data.ids.length && `; ${number(data.total - data.ids.length)} have no vector`,
           ),
         ),
       ),
@@ -343,12 +266,10 @@ function ready(body, view, data) {
         legend,
         field("Mark what is found for", find),
         line,
-        computeButton(body, view, line, "Compute again"),
       ),
     ),
     inView,
-  );
-  paint();
+  ];
 }
 
 // Texts of points, each asked for once; only the last one asked for matters.
