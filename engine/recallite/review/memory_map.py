@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MAX_POINTS = 100_000
-"""Of more memories in a scope an even sample of at most this many has points."""
+"""The most points of a scope: of more memories an even sample is placed."""
 # The main directions of a sample are near those of all.
 _AXES_SAMPLE = 5_000
 _BLOCK_ROWS = 2_000
@@ -78,7 +78,7 @@ class _Plane(NamedTuple):
 
 
 class MemoryMap:
-    """Where each memory of a store stands on a plane, near to those that are like it.
+    """The place of each memory of a store on a plane, near to those that are like it.
 
     One instance serves all handles of a store in a process, from any thread. A scope is placed when its points are
     asked for, and again when the store has changed since; coordinates are kept in memory only. The same memories always

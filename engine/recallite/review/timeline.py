@@ -1,4 +1,4 @@
-"""How many memories tell of each day, week or month."""
+"""Counts of memories by day, week or month."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_DAY = date(1970, 1, 1)
 
 
 class TimelineBucket(Plain, frozen=True, kw_only=True):
-    """A day, week or month: its first moment in UTC, and how many memories tell of it."""
+    """A day, week or month: its first moment in UTC, and the number of memories that tell of it."""
 
     start: datetime
     memories: int
@@ -29,16 +29,16 @@ class TimelineBucket(Plain, frozen=True, kw_only=True):
 def timeline(
     memory: Memory, bucket: Bucket = "day", *, filter: Filter | None = None, **fields: Unpack[FilterFields]
 ) -> list[TimelineBucket]:
-    """The days, weeks or months that memories tell of, in order; those without any are left out.
+    """Return the days, weeks or months that memories tell of, in order; those without any are left out.
 
     A memory tells of its valid time, else of when it was created, in UTC. Weeks begin on Monday. Only memories that a
     filter (a `Filter`, or its fields) matches are counted.
     """
     check_choice(bucket, "bucket", ("day", "week", "month"))
     engine = engine_of(memory)
-    chosen = engine.within(filter, fields)
+    bound = engine.within(filter, fields)
     with engine.read() as reader:
-        days = reader.overview.count_by_day(chosen, now_us())
+        days = reader.overview.count_by_day(bound, now_us())
     counts: Counter[date] = Counter()
     for day, memories in days:
         counts[_start_of(_FIRST_DAY + timedelta(days=day), bucket)] += memories

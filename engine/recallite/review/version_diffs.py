@@ -1,7 +1,8 @@
-"""What each version of a text changed in the one before it, word by word."""
+"""Differences between the versions of a text, word by word."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +27,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class VersionDiff(Plain, frozen=True, kw_only=True):
-    """How a version, current from `to` on, differs from the one before it, current from `from` on.
+    """The difference of a version, current from `to` on, from the one before it, current from `from` on.
 
     The parts that are "equal" or "insert" make the new text, those that are "equal" or "delete" the old one.
     """
@@ -37,7 +38,7 @@ class VersionDiff(Plain, frozen=True, kw_only=True):
 
 
 def version_diffs(history: Sequence[Record]) -> list[VersionDiff]:
-    """The differences between the consecutive versions of a history, oldest first."""
+    """Return the differences between the consecutive versions of a history, oldest first."""
     return [
         VersionDiff(from_=old.recorded_from, to=new.recorded_from, parts=text_diff(old.text, new.text))
         for old, new in pairwise(history)
@@ -45,7 +46,7 @@ def version_diffs(history: Sequence[Record]) -> list[VersionDiff]:
 
 
 def text_diff(old: str, new: str) -> list[Part]:
-    """The parts of two texts, in order: by words; of long texts by lines; of very long ones the whole text."""
+    """Return the parts of two texts, in order: by words; of long texts by lines; of very long ones the whole text."""
     begin = _common(old, new)
     begin, end = _at_words(old, new, begin, _common(old[begin:][::-1], new[begin:][::-1]))
     middle_old, middle_new = old[begin : len(old) - end], new[begin : len(new) - end]
@@ -71,19 +72,12 @@ def _compared(old: list[str], new: list[str]) -> list[Part]:
 
 
 def _common(left: str, right: str) -> int:
-    """How many characters two texts begin with in common."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """Return the number of characters that two texts begin with in common."""
+    return len(os.path.commonprefix((left, right)))
 
 
 def _at_words(old: str, new: str, begin: int, end: int) -> tuple[int, int]:
-    """The lengths of the common beginning and end, cut back so that no word is divided."""
+    """Return the lengths of the common beginning and end, cut back so that no word is divided."""
     while begin and any(begin < len(text) and _within_word(text, begin) for text in (old, new)):
         begin -= 1
     while end and any(end < len(text) and _within_word(text, len(text) - end) for text in (old, new)):
@@ -101,7 +95,7 @@ def _is_word(character: str) -> bool:
 
 
 def _joined(parts: list[Part]) -> list[Part]:
-    """The parts without empty ones, and neighbours of the same kind as one."""
+    """Return the parts without empty ones, and neighbours of the same kind as one."""
     joined: list[Part] = []
     for operation, text in parts:
         if text and joined and joined[-1][0] == operation:

@@ -25,50 +25,50 @@ _SHOWN_CHARS = 200
 
 
 def audit(
-    engine: Engine, checks: Sequence[str] | None, chosen: Filter, *, mend: bool, on_progress: Progress | None
+    engine: Engine, checks: Sequence[str] | None, filter: Filter, *, mend: bool, on_progress: Progress | None
 ) -> Audit:
-    """Run these checks (None: all but `REVIEWS`) on the memories that `chosen` matches, superseded or not.
+    """Run these checks (None: all but `REVIEWS`) on the memories that `filter` matches, superseded or not.
 
     `mend` repairs the findings. Raises InvalidInput for an unknown check, for "secrets" by name without its detector,
     and for `mend` without checks.
     """
-    wanted = list(dict.fromkeys([each for each in CHECKS if each not in REVIEWS] if checks is None else checks))
+    wanted = list(dict.fromkeys([check for check in CHECKS if check not in REVIEWS] if checks is None else checks))
     if unknown := [name for name in wanted if name not in CHECKS]:
         raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
     if mend and not checks:
         raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. duplicates")
     skipped = {}
-    if checks is not None and "secrets" in wanted and not has_detector():
-        raise InvalidInput(NO_DETECTOR)
     if "secrets" in wanted and not has_detector():
+        if checks is not None:
+            raise InvalidInput(NO_DETECTOR)
         skipped["secrets"] = NO_DETECTOR
         wanted.remove("secrets")
-    chosen = chosen.replaced(include_superseded=True)
+    filter = filter.replaced(include_superseded=True)
     with engine.store.read() as reader:
-        ids = reader.records.matching_ids(chosen, now_us())
-        found = [*of_texts(reader, ids, wanted, on_progress)]
+        ids = reader.records.matching_ids(filter, now_us())
+        current = reader.records.matching_ids(filter.replaced(include_superseded=False), now_us())
+        findings = [*of_texts(reader, ids, wanted, on_progress)]
         if "expired" in wanted:
-            found += expired(reader, chosen)
+            findings += expired(reader, filter)
         if "secrets" in wanted:
-            found += secrets_of_versions(reader, chosen)
-        current = reader.records.matching_ids(chosen.replaced(include_superseded=False), now_us())
+            findings += secrets_of_versions(reader, filter)
         if "duplicates" in wanted:
-            found += duplicates(reader, current)
+            findings += duplicates(reader, current)
         if {"near-duplicates", "contradictions"} & {*wanted}:
-            found += compared(engine, reader, current, wanted, on_progress)
+            findings += compared(engine, reader, current, wanted, on_progress)
         if "superseded" in wanted:
-            found += superseded(reader, sorted({*ids} - {*current}))
+            findings += superseded(reader, sorted({*ids} - {*current}))
         if "unjudged" in wanted:
-            found += unjudged(reader, current)
-        seen = last_changes(reader, found) if mend else {}
+            findings += unjudged(reader, current)
+        seen = last_changes(reader, findings) if mend else {}
     findings = [
-        structs.replace(each, text=_shown(each.text), other_text=each.other_text and _shown(each.other_text))
-        for each in found
+        structs.replace(entry, text=_shown(entry.text), other_text=entry.other_text and _shown(entry.other_text))
+        for entry in findings
     ]
     if mend:
-        findings = [*mended(engine, findings, seen, chosen.base)]
+        findings = [*mended(engine, findings, seen, filter.base)]
     order = list(CHECKS)
-    findings.sort(key=lambda each: (order.index(each.check), each.id))
+    findings.sort(key=lambda entry: (order.index(entry.check), entry.id))
     return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings), skipped=skipped)
 
 

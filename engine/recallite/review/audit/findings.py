@@ -1,4 +1,4 @@
-"""The checks, and how a finding is made."""
+"""The checks, and their findings."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ T = TypeVar("T")
 
 
 def finding(check: str, record: Record, reason: str) -> Finding:
-    """A finding about one memory."""
+    """Make a finding about one memory."""
     verb = CHECKS[check]
     if (record.pinned and verb in ("forget", "expire")) or (record.kind in MADE_ELSEWHERE and verb == "redact"):
         verb = None
     return Finding(check=check, id=record.id, text=record.text, reason=reason, verb=verb)
 
 
-def finding_of_pair(check: str, found: Record, other: Record, reason: str, verb: str | None) -> Finding:
-    """A finding about a memory and another; `verb` is for the first."""
+def finding_of_pair(check: str, record: Record, other: Record, reason: str, verb: str | None) -> Finding:
+    """Make a finding about a memory and another; `verb` is for the first."""
     return Finding(
-        check=check, id=found.id, text=found.text, reason=reason, other=other.id, other_text=other.text, verb=verb
+        check=check, id=record.id, text=record.text, reason=reason, other=other.id, other_text=other.text, verb=verb
     )
 
 
 def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Row ids, or pairs of them, some at a time."""
+    """Split row ids, or pairs of them."""
     return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))

@@ -1,4 +1,4 @@
-"""What findings propose, carried out."""
+"""Repairs, as findings propose them."""
 
 from __future__ import annotations
 
@@ -24,54 +24,55 @@ _REASON = "found by audit"
 
 
 def last_changes(reader: Reader, findings: Iterable[Finding]) -> dict[str, datetime]:
-    """When the memories of findings were last changed, by id."""
-    named = {id for each in findings for id in (each.id, each.other) if id is not None}
-    ids = sorted(reader.records.find_ids(sorted(named), "/").values())
-    return {record.id: record.updated_at for some in batches(ids) for record in reader.records.get_many(some)}
+    """Return when the memories of findings were last changed, by id."""
+    names = {id for finding in findings for id in (finding.id, finding.other) if id is not None}
+    ids = sorted(reader.records.find_ids(sorted(names), "/").values())
+    return {record.id: record.updated_at for batch in batches(ids) for record in reader.records.get_many(batch)}
 
 
 def mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime], base: str) -> Iterator[Finding]:
     """Repair each finding, unless its memory was changed or forgotten since it was `seen`."""
     by_verb: defaultdict[str | None, list[Finding]] = defaultdict(list)
-    for each in findings:
-        by_verb[each.verb].append(each)
+    for finding in findings:
+        by_verb[finding.verb].append(finding)
     yield from by_verb.pop(None, [])
     mend: dict[str | None, Callable[[Finding], Any]] = {
-        "forget": lambda each: _forget(engine, each, base),
-        "purge_expired": lambda each: change.forget(engine, [each.id], None, base=base),
-        "expire": lambda each: change.update(engine, each.id, {"expires_at": to_datetime(now_us())}, base=base),
-        "link": lambda each: links.link(engine, each.id, str(each.other), "contradicts", 1.0, base=base),
-        "supersede": lambda each: supersede(
-            engine, each.id, each.other, reason=_REASON, strength=1.0, at=None, base=base
+        "forget": lambda item: _forget(engine, item, base),
+        "purge_expired": lambda item: change.forget(engine, [item.id], None, base=base),
+        "expire": lambda item: change.update(engine, item.id, {"expires_at": to_datetime(now_us())}, base=base),
+        "link": lambda item: links.link(engine, item.id, str(item.other), "contradicts", 1.0, base=base),
+        "supersede": lambda item: supersede(
+            engine, item.id, item.other, reason=_REASON, strength=1.0, at=None, base=base
         ),
-        "redact": lambda each: _redact(engine, each.id, base),
+        "redact": lambda item: _redact(engine, item.id, base),
     }
     ours: set[str] = set()
-    for verb, some in by_verb.items():
-        for each in some:
+    for verb, repairable in by_verb.items():
+        for finding in repairable:
             # A redaction embeds, which takes too long for a transaction: it reads the memory again.
             with nullcontext() if verb == "redact" else engine.atomic():
-                others = {id for id in (each.id, each.other) if id is not None and id not in ours}
+                others = {id for id in (finding.id, finding.other) if id is not None and id not in ours}
                 with engine.store.read() as reader:
-                    now = last_changes(reader, [each])
+                    now = last_changes(reader, [finding])
                 as_seen = all(now.get(id, False) == seen.get(id) for id in others)
                 if as_seen:
                     with suppress(NotFound, AlreadySuperseded):  # by an earlier finding
-                        mend[verb](each)
-            ours |= {each.id} if as_seen else set()
-            yield structs.replace(each, mended=as_seen)
+                        mend[verb](finding)
+            if as_seen:
+                ours.add(finding.id)
+            yield structs.replace(finding, mended=as_seen)
 
 
 def _forget(engine: Engine, finding: Finding, base: str) -> None:
     """Forget a memory; the times of a duplicate go to the one that stays."""
     if finding.other is not None:
         with engine.atomic() as writer:
-            spare_id, kept_id = row_id(writer, finding.id, base), row_id(writer, finding.other, base)
-            spare, kept = writer.records.get(spare_id), writer.records.get(kept_id)
-            text = None if spare.text == kept.text else spare.text
+            spare_id, remaining_id = row_id(writer, finding.id, base), row_id(writer, finding.other, base)
+            spare, remaining = writer.records.get(spare_id), writer.records.get(remaining_id)
+            text = None if spare.text == remaining.text else spare.text
             times = writer.occurrences.of([spare_id]).get(spare_id, [])
-            rows = [(kept_id, check_time(spare.created_at, "created_at") or 0, text)]
-            rows += [(kept_id, each.at, text if each.text is None else each.text) for each in times]
+            rows = [(remaining_id, check_time(spare.created_at, "created_at") or 0, text)]
+            rows += [(remaining_id, time.at, text if time.text is None else time.text) for time in times]
             writer.occurrences.add(rows)
     change.forget(engine, [finding.id], None, base=base)
 

@@ -33,56 +33,56 @@ _CHOICE = "one supersedes the other, both hold (link them as elaborates), or one
 
 
 def duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Memories with the same text in one scope and kind: all except the one that stays."""
+    """Find memories with the same text in one scope and kind: all except the one that stays."""
     same: defaultdict[tuple[str, str, bytes], list[int]] = defaultdict(list)
-    for each in reader.records.current(ids, now_us()):
-        if each.kind not in MADE_ELSEWHERE:
-            same[each.scope, each.kind, each.content_hash].append(each.record_id)
+    for row in reader.records.current(ids, now_us()):
+        if row.kind not in MADE_ELSEWHERE:
+            same[row.scope, row.kind, row.content_hash].append(row.record_id)
     for group in same.values():
         if len(group) > 1:
-            kept, *others = sorted(_records(reader, group).values(), key=_spared)
+            remaining, *others = sorted(_records(reader, group).values(), key=_spared)
             for spare in others:
-                yield _spare("duplicates", spare, kept, "has the same text as an earlier memory")
+                yield _spare("duplicates", spare, remaining, "has the same text as an earlier memory")
 
 
 def compared(
     engine: Engine, reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
-    """Near-duplicates and contradictions, by the links that writing made and by the rules."""
+    """Find near-duplicates and contradictions, by the links that writing made and by the rules."""
     run = _Comparison(engine, reader, ids, wanted)
     if "contradictions" in wanted:
         yield from run.linked()
     done = 0
-    for some in batches(ids):
-        yield from run.judged(some)
-        done += len(some)
+    for batch in batches(ids):
+        yield from run.judged(batch)
+        done += len(batch)
         if on_progress is not None:
             on_progress(done, len(ids))
 
 
 def superseded(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Memories in whose place another stands, each with that."""
-    for some in batches(ids):
-        for old in _records(reader, some).values():
-            found = reader.records.find_ids(old.superseded_by, "/")
-            for new_id, new in _records(reader, found.values()).items():
+    """Find superseded memories, each with the one that stands in its place."""
+    for batch in batches(ids):
+        for old in _records(reader, batch).values():
+            new_ids = reader.records.find_ids(old.superseded_by, "/")
+            for new_id, new in _records(reader, new_ids.values()).items():
                 links = reader.links.of(new_id, incoming=False, types=["supersedes"])
-                (link,) = (each for each in links if each.target == old.id)
-                said = "" if link.reason is None else f", {link.reason}"
+                (link,) = (link for link in links if link.target == old.id)
+                detail = "" if link.reason is None else f", {link.reason}"
                 until = "" if old.held_until is None else f" since {old.held_until:%Y-%m-%d}"
-                reason = f"is superseded{until} ({link.strength:.2f}{said}); restore undoes it"
+                reason = f"is superseded{until} ({link.strength:.2f}{detail}); restore undoes it"
                 yield finding_of_pair("superseded", old, new, reason, None)
 
 
 def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Pairs of which the rules leave open whether one supersedes the other."""
+    """Find pairs for which the rules leave open whether one supersedes the other."""
     within = {*ids}
-    for some in batches(reader.judgements.waiting(reader.judgements.count())):
-        pairs = [each for each in some if within.issuperset((each.old_id, each.new_id))]
-        records = _records(reader, {row_id for each in pairs for row_id in (each.old_id, each.new_id)})
-        for each in pairs:
-            reason = f"may be superseded ({each.confidence:.2f}, {each.reason}): a language model can judge it"
-            yield finding_of_pair("unjudged", records[each.old_id], records[each.new_id], reason, None)
+    for batch in batches(reader.judgements.waiting(reader.judgements.count())):
+        pairs = [pair for pair in batch if within.issuperset((pair.old_id, pair.new_id))]
+        records = _records(reader, {row_id for pair in pairs for row_id in (pair.old_id, pair.new_id)})
+        for pair in pairs:
+            reason = f"may be superseded ({pair.confidence:.2f}, {pair.reason}): a language model can judge it"
+            yield finding_of_pair("unjudged", records[pair.old_id], records[pair.new_id], reason, None)
 
 
 class _Comparison:
@@ -96,25 +96,27 @@ class _Comparison:
         self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
         self._embedder = reader.vectors.active_embedder()
         self._seen: set[tuple[int, int]] = set()
-        # What is a near-duplicate already: no other is one of it.
+        # Near-duplicates so far: no other is one of them.
         self._gone: set[str] = set()
 
     def linked(self) -> Iterator[Finding]:
-        """Contradictions that were linked when they were written."""
+        """Find contradictions that were linked when they were written."""
         linked = [pair for pair in sorted(self._reader.links.contradicting()) if self._ids.issuperset(pair)]
         self._seen.update(linked)
         for pairs in batches(linked):
-            records = _records(self._reader, {each for pair in pairs for each in pair})
+            records = _records(self._reader, {row_id for pair in pairs for row_id in pair})
             for pair in pairs:
-                old, new = sorted((records[each] for each in pair), key=_begins)
+                old, new = sorted((records[row_id] for row_id in pair), key=_begins)
                 if not old.superseded_by and not new.superseded_by and not self._both_hold(pair):
-                    reason = f"and a later one contradict each other{self._said(pair)}: {_CHOICE}"
+                    reason = f"and a later one contradict each other{self._reason(pair)}: {_CHOICE}"
                     yield finding_of_pair("contradictions", old, new, reason, None)
 
     def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
-        """What the rules say of these records and those that share a key with them."""
+        """Find what the rules say of these records and those that share a key with them."""
         records = _records(self._reader, ids)
-        sought = [Sought(sought_keys(each.text, each.context), each.scope, each.kind) for each in records.values()]
+        sought = [
+            Sought(sought_keys(record.text, record.context), record.scope, record.kind) for record in records.values()
+        ]
         shared = self._reader.statements.candidates(sought, now_us(), _MOST)
         near = (
             (record_id, other.record_id)
@@ -124,24 +126,22 @@ class _Comparison:
         )
         pairs = [pair for pair in dict.fromkeys((min(pair), max(pair)) for pair in near) if pair not in self._seen]
         self._seen.update(pairs)
-        every = {each for pair in pairs for each in pair}
-        records |= _records(self._reader, every - records.keys())
-        vectors = self._vectors(every)
-        for pair in pairs:
-            found = self._of_pair(pair, records, vectors)
-            if found is not None:
-                yield found
+        row_ids = {row_id for pair in pairs for row_id in pair}
+        records |= _records(self._reader, row_ids - records.keys())
+        vectors = self._vectors(row_ids)
+        findings = (self._of_pair(pair, records, vectors) for pair in pairs)
+        yield from (finding for finding in findings if finding is not None)
 
     def _vectors(self, ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
         if self._embedder is None:
             return {}
-        found = self._reader.vectors.of_current(sorted(ids), self._embedder)
-        return {record_id: parts[0] for record_id, _, _, _, parts in found if len(parts) == 1}
+        rows = self._reader.vectors.of_current(sorted(ids), self._embedder)
+        return {record_id: parts[0] for record_id, _, _, _, parts in rows if len(parts) == 1}
 
     def _of_pair(
         self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
     ) -> Finding | None:
-        old_id, new_id = sorted(pair, key=lambda each: _begins(records[each]))
+        old_id, new_id = sorted(pair, key=lambda row_id: _begins(records[row_id]))
         old, new = records[old_id], records[new_id]
         one, two = vectors.get(old_id), vectors.get(new_id)
         verdict = judge(
@@ -155,37 +155,40 @@ class _Comparison:
             return self._same(old, new)
         if "contradictions" not in self._wanted or verdict.outcome == "independent" or not _alike(old, new):
             return None
-        said = f"{verdict.confidence:.2f}, {verdict.reason}"
+        detail = f"{verdict.confidence:.2f}, {verdict.reason}"
         if verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes:
             verb = "supersede" if new.expires_at is None or old.expires_at is not None else None
-            return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({said})", verb)
+            return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({detail})", verb)
         if verdict.confidence < self._contradicts or self._both_hold(pair):
             return None
-        reason = f"and a later one may contradict each other ({said})"
+        reason = f"and a later one may contradict each other ({detail})"
         return finding_of_pair("contradictions", old, new, reason, "link")
 
     def _same(self, old: Record, new: Record) -> Finding | None:
-        """A near-duplicate; what has the same text is a duplicate, and a turn of a transcript is none."""
+        """Find a near-duplicate; the same text is a duplicate instead, and a turn of a transcript is neither."""
         apart = (old.text, old.context) == (new.text, new.context) or None not in (old.position, new.position)
         if "near-duplicates" not in self._wanted or apart or self._gone & {old.id, new.id}:
             return None
-        kept, spare = sorted((old, new), key=_spared)
+        remaining, spare = sorted((old, new), key=_spared)
         self._gone.add(spare.id)
-        return _spare("near-duplicates", spare, kept, "says what another memory says")
+        return _spare("near-duplicates", spare, remaining, "says what another memory says")
 
     def _both_hold(self, pair: tuple[int, int]) -> bool:
         return bool(self._links(pair, _BOTH_HOLD))
 
-    def _said(self, pair: tuple[int, int]) -> str:
-        """The reason and strength of a contradiction, in brackets."""
-        found = self._links(pair, ("contradicts",))
-        named = [f"{each.strength:.2f}" + (f", {each.reason}" if each.reason else "") for each in found]
-        return f" ({named[0]})" if named else ""
+    def _reason(self, pair: tuple[int, int]) -> str:
+        """Return the strength and reason of a contradiction, in brackets."""
+        link = next(iter(self._links(pair, ("contradicts",))), None)
+        return "" if link is None else f" ({link.strength:.2f}{f', {link.reason}' if link.reason else ''})"
 
     def _links(self, pair: tuple[int, int], types: Sequence[str]) -> list[Link]:
         ends = {record.id for record in _records(self._reader, pair).values()}
-        found = [each for side in (False, True) for each in self._reader.links.of(pair[0], incoming=side, types=types)]
-        return [each for each in found if {each.source, each.target} == ends]
+        return [
+            link
+            for incoming in (False, True)
+            for link in self._reader.links.of(pair[0], incoming=incoming, types=types)
+            if {link.source, link.target} == ends
+        ]
 
 
 def _records(reader: Reader, ids: Collection[int]) -> dict[int, Record]:
@@ -193,20 +196,20 @@ def _records(reader: Reader, ids: Collection[int]) -> dict[int, Record]:
 
 
 def _begins(record: Record) -> tuple[datetime, datetime, str]:
-    """The time as of which a memory says what it does, and what decides between equals."""
-    given = None if record.valid_resolved else record.valid_from
-    return given or record.created_at, record.created_at, record.id
+    """Order memories by the time from which they say what they do."""
+    stated = None if record.valid_resolved else record.valid_from
+    return stated or record.created_at, record.created_at, record.id
 
 
 def _spared(record: Record) -> tuple[bool, bool, datetime, str]:
-    """The order in which one of equal memories stays: pinned, with others in whose place it stands, the first."""
+    """Order equal memories by which one stays: pinned, one that supersedes others, the first."""
     return not record.pinned, not record.supersedes, record.created_at, record.id
 
 
-def _spare(check: str, found: Record, kept: Record, reason: str) -> Finding:
+def _spare(check: str, spare: Record, remaining: Record, reason: str) -> Finding:
     # Forgetting it would make what it supersedes current again.
-    verb = None if found.pinned or found.supersedes else "forget"
-    return finding_of_pair(check, found, kept, reason, verb)
+    verb = None if spare.pinned or spare.supersedes else "forget"
+    return finding_of_pair(check, spare, remaining, reason, verb)
 
 
 def _alike(old: Record, new: Record) -> bool:

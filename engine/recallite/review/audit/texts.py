@@ -1,8 +1,8 @@
-"""What a memory shows by itself: secrets, orders to a model, small talk, what has passed."""
+"""Findings about one memory: secrets, orders to a model, small talk, what has passed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.filters import Filter
@@ -14,7 +14,7 @@ from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, strings_of
 from recallite.text.unwanted import addresses_model, passing_time
 
-# A text that says "next week" is stale after so many days, one that was never recalled after so many.
+# A text that says "next week" is stale after the first, one that was never recalled after the second.
 _PASSED_DAYS = 30
 _UNUSED_DAYS = 365
 
@@ -22,17 +22,14 @@ _UNUSED_DAYS = 365
 def of_texts(
     reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
-    """Secrets and orders in any text; small talk and what is stale where it is not superseded."""
+    """Find secrets and orders in any text, small talk and what is stale in those that are not superseded."""
     done, now = 0, now_us()
-    for some in batches(ids):
-        for record in reader.records.get_many(some):
-            said = record.text if record.context is None else f"{record.context}\n{record.text}"
-            if "secrets" in wanted:
-                kinds = {secret.kind for secret in find_secrets(said)}
-                kinds |= {secret.kind for text in strings_of(record.metadata) for secret in find_secrets(text)}
-                if kinds:
-                    yield finding("secrets", record, f"holds {', '.join(sorted(kinds))}")
-            if "instructions" in wanted and (way := addresses_model(said)) is not None:
+    for batch in batches(ids):
+        for record in reader.records.get_many(batch):
+            text = record.text if record.context is None else f"{record.context}\n{record.text}"
+            if "secrets" in wanted and (kinds := _kinds_of_secrets([text, *strings_of(record.metadata)])):
+                yield finding("secrets", record, f"holds {kinds}")
+            if "instructions" in wanted and (way := addresses_model(text)) is not None:
                 yield finding("instructions", record, way)
             if record.superseded_by:
                 continue
@@ -40,7 +37,7 @@ def of_texts(
                 yield finding("junk", record, "is only small talk or tool noise")
             if "stale" in wanted and (why := _stale(record, now)) is not None:
                 yield finding("stale", record, why)
-        done += len(some)
+        done += len(batch)
         if on_progress is not None:
             on_progress(done, len(ids))
 
@@ -59,15 +56,18 @@ def _stale(record: Record, now: int) -> str | None:
     return None
 
 
-def expired(reader: Reader, chosen: Filter) -> Iterator[Finding]:
-    """What has expired and is still in the file."""
-    for record in reader.records.find(chosen, now_us(), versions="expired"):
+def expired(reader: Reader, filter: Filter) -> Iterator[Finding]:
+    """Find memories that have expired and are still in the file."""
+    for record in reader.records.find(filter, now_us(), versions="expired"):
         yield finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
 
 
-def secrets_of_versions(reader: Reader, chosen: Filter) -> Iterator[Finding]:
-    """Secrets in texts that later ones have replaced."""
-    for record in reader.records.find(chosen, now_us(), versions="closed"):
-        kinds = {secret.kind for text in (record.text, record.context or "") for secret in find_secrets(text)}
-        if kinds:
-            yield finding("secrets", record, f"an earlier version holds {', '.join(sorted(kinds))}")
+def secrets_of_versions(reader: Reader, filter: Filter) -> Iterator[Finding]:
+    """Find secrets in texts that later ones have replaced."""
+    for record in reader.records.find(filter, now_us(), versions="closed"):
+        if kinds := _kinds_of_secrets([record.text, record.context or ""]):
+            yield finding("secrets", record, f"an earlier version holds {kinds}")
+
+
+def _kinds_of_secrets(texts: Iterable[str]) -> str:
+    return ", ".join(sorted({secret.kind for text in texts for secret in find_secrets(text)}))

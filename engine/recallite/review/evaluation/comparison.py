@@ -15,12 +15,12 @@ _INTERVAL = (0.025, 0.975)
 
 
 def compare(first: Evaluation, second: Evaluation) -> tuple[Comparison, ...]:
-    """The second run against the first, over the questions of the same id and text that both counted."""
-    asked = {(each.id, each.question): each.figures for each in second.results}
+    """Compare the second run with the first, over the questions of the same id and text that both counted."""
+    second_figures = {(result.id, result.question): result.figures for result in second.results}
     pairs = {
-        each.id: (each.figures, other)
-        for each in first.results
-        if each.figures is not None and (other := asked.get((each.id, each.question))) is not None
+        result.id: (result.figures, figures)
+        for result in first.results
+        if result.figures is not None and (figures := second_figures.get((result.id, result.question))) is not None
     }
     if not pairs:
         return ()
@@ -29,8 +29,7 @@ def compare(first: Evaluation, second: Evaluation) -> tuple[Comparison, ...]:
 
 def _compare(figure: str, pairs: Mapping[str, tuple[Figures, Figures]]) -> Comparison:
     differences = {name: getattr(second, figure) - getattr(first, figure) for name, (first, second) in pairs.items()}
-    better = tuple(name for name, difference in differences.items() if difference > 0)
-    worse = tuple(name for name, difference in differences.items() if difference < 0)
+    better, worse = (tuple(name for name, d in differences.items() if sign * d > 0) for sign in (1, -1))
     low, high = bootstrap_interval([*differences.values()])
     return Comparison(
         figure=figure,
@@ -45,23 +44,25 @@ def _compare(figure: str, pairs: Mapping[str, tuple[Figures, Figures]]) -> Compa
 
 
 def sign_test(better: int, worse: int) -> float:
-    """The probability of a split at least as uneven, if either side of each were as likely: two-sided, exact."""
-    number = better + worse
-    tail = sum(math.comb(number, some) for some in range(min(better, worse) + 1))
-    share: float = 2 * tail / 2**number
-    return min(1.0, share)
+    """Return the probability of a split at least as uneven if both sides were equally likely: two-sided, exact."""
+    total = better + worse
+    tail = splits = 1
+    for count in range(min(better, worse)):
+        splits = splits * (total - count) // (count + 1)  # the binomial coefficient of count + 1
+        tail += splits
+    return min(1.0, float(2 * tail / 2**total))
 
 
 def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of the mean, from 10,000 resamples with a fixed seed.
+    """Return the 95 % percentile bootstrap interval of the mean, from 10,000 resamples with a fixed seed.
 
     A resample is drawn as counts of the distinct differences, of which there are few.
     """
     import numpy as np
 
     values, counts = np.unique(np.array(differences, dtype=np.float64), return_counts=True)
-    number = len(differences)
+    total = len(differences)
     # RandomState promises the same numbers in every version of NumPy.
-    drawn = np.random.RandomState(_SEED).multinomial(number, counts / number, size=_RESAMPLES)
-    low, high = np.quantile(drawn @ values / number, _INTERVAL)
+    drawn = np.random.RandomState(_SEED).multinomial(total, counts / total, size=_RESAMPLES)
+    low, high = np.quantile(drawn @ values / total, _INTERVAL)
     return float(low), float(high)

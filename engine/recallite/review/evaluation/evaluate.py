@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import structs
 
@@ -54,29 +54,23 @@ def evaluate(
 
     An earlier evaluation is compared as it is. Everything is checked before the first question is asked.
     """
-    most, now = check_count(k, "k", maximum=MAX_LIMIT), now_us()
-    earlier, changes = _checked_against(against, most)
-    asked = read_questions(questions, engine.store.path)
-    runs = []
-    for chosen in (options,) if changes is None else (options, {**options, **changes}):
-        requests = [request_of(each, base, engine.settings.profile, most, chosen, now) for each in asked]
-        runs.append(_Run(engine, asked, requests, base, most, chosen))
-    total, done = len(runs) * len(asked), count(1)
-    made = []
+    hit_count, now = check_count(k, "k", maximum=MAX_LIMIT), now_us()
+    earlier, changes = _checked_against(against, hit_count)
+    checked = read_questions(questions, engine.store.path)
+    variants = [options] if changes is None else [options, {**options, **changes}]
+    runs = [_Run(engine, checked, base, hit_count, variant, now) for variant in variants]
+    done, total = count(1), len(runs) * len(checked)
+    after_each = (lambda: None) if on_progress is None else (lambda: on_progress(next(done), total))
     with kernel_errors():
-        for run in runs:
-            results: dict[int, AnsweredQuestion] = {}
-            for place, result in run.answers():
-                results[place] = result
-                if on_progress is not None:
-                    on_progress(next(done), total)
-            made.append(run.report([results[place] for place in range(len(asked))]))
-    first, *others = made if earlier is None else [*made, structs.replace(earlier, against=None, comparisons=())]
+        reports = [run.report(after_each) for run in runs]
+    if earlier is not None:
+        reports.append(structs.replace(earlier, against=None, comparisons=()))
+    first, *others = reports
     return structs.replace(first, against=others[0], comparisons=compare(first, others[0])) if others else first
 
 
 def _checked_against(against: object, k: int) -> tuple[Evaluation | None, Mapping[str, Any] | None]:
-    """The earlier evaluation to compare with, or the options that differ in a second run."""
+    """Return the earlier evaluation to compare with, or the options that differ in a second run."""
     if isinstance(against, Evaluation):
         if against.k != k:
             raise InvalidInput(f"the earlier evaluation counts the first {against.k} hits: give k={against.k}")
@@ -88,106 +82,46 @@ def _checked_against(against: object, k: int) -> tuple[Evaluation | None, Mappin
     )
 
 
-class _Expected(NamedTuple):
-    """What a question expects, in its own words, and the memories of which any will do."""
-
-    expected: str
-    match: Match
-
-
 class _Run:
     """All questions with one set of options."""
 
     def __init__(
-        self,
-        engine: Engine,
-        asked: Sequence[Question],
-        requests: Sequence[Request],
-        base: str,
-        k: int,
-        options: Mapping[str, Any],
+        self, engine: Engine, questions: Sequence[Question], base: str, k: int, options: Mapping[str, Any], now: int
     ) -> None:
-        self._engine, self._asked, self._requests = engine, asked, requests
-        self._base, self._k, self._options = base, k, options
-        self._expected = self._matched()
+        self._engine, self._base, self._k, self._options = engine, base, k, options
+        self._questions = questions
+        profile = engine.settings.profile
+        self._requests = [request_of(question, base, profile, k, options, now) for question in questions]
+        self._matches = self._matched(now)
 
-    def _matched(self) -> list[list[_Expected]]:
-        """What each question expects; two names of one memory are one."""
+    def _matched(self, now: int) -> list[list[Match]]:
+        """Return the memories that each question expects; two names of one memory are one."""
         wanted: dict[int | None, dict[str, None]] = {}
-        for question, request in zip(self._asked, self._requests, strict=True):
+        for question, request in zip(self._questions, self._requests, strict=True):
             wanted.setdefault(request.filter.as_of, {}).update(dict.fromkeys(question.expected))
         with self._engine.store.read() as reader:
-            matches = {
-                as_of: match_expected(reader, self._base, [*texts], as_of, self._requests[0].now)
-                for as_of, texts in wanted.items()
+            by_time = {
+                as_of: match_expected(reader, self._base, [*texts], as_of, now) for as_of, texts in wanted.items()
             }
-        found = []
-        for question, request in zip(self._asked, self._requests, strict=True):
-            own: list[_Expected] = []
-            for each in question.expected:
-                match = matches[request.filter.as_of][each]
-                if not any(set(match.ids) & set(other.match.ids) for other in own):
-                    own.append(_Expected(each, match))
-            found.append(own)
-        return found
+        matched: list[list[Match]] = []
+        for question, request in zip(self._questions, self._requests, strict=True):
+            distinct: list[Match] = []
+            for name in question.expected:
+                match = by_time[request.filter.as_of][name]
+                if not any({*match.ids} & {*other.ids} for other in distinct):
+                    distinct.append(match)
+            matched.append(distinct)
+        return matched
 
-    def answers(self) -> Iterator[tuple[int, AnsweredQuestion]]:
-        """Each question's place and answer; those of one request are asked together."""
-        alike: dict[Request, list[int]] = {}
-        for place, request in enumerate(self._requests):
-            alike.setdefault(request, []).append(place)
-        for request, places in alike.items():
-            for start in range(0, len(places), _BATCH):
-                batch = places[start : start + _BATCH]
-                found = recall_queries(self._engine, [self._asked[place].text for place in batch], None, request)
-                for place, hits in zip(batch, found, strict=True):
-                    yield place, self._answer(place, hits)
-
-    def _answer(self, place: int, hits: Hits) -> AnsweredQuestion:
-        question = self._asked[place]
-        expected = tuple(self._follow(place, each, hits) for each in self._expected[place] if each.match.ids)
-        return AnsweredQuestion(
-            id=question.id,
-            question=question.text,
-            answerable=bool(question.expected),
-            expected=expected,
-            hits=tuple(hit.id for hit in hits),
-            figures=measure([each.rank for each in expected], self._k) if expected else None,
-            confidence=max((hit.confidence for hit in hits), default=0.0),
-            best_text=hits[0].text if hits else None,
-        )
-
-    def _follow(self, place: int, expected: _Expected, hits: Hits) -> ExpectedMemory:
-        """Where an expected memory went."""
-        ids = expected.match.ids
-        for rank, hit in enumerate(hits, 1):
-            if hit.id in ids:
-                return ExpectedMemory(
-                    expected=expected.expected, id=hit.id, text=hit.text, rank=rank, stage=_RETURNED,
-                    confidence=hit.confidence,
-                )  # fmt: skip
-        lost = self._explain(place, ids)
-        return ExpectedMemory(
-            expected=expected.expected, id=lost.id, text=expected.match.text, candidate_rank=lost.rank,
-            stage=lost.stage, reason=lost.reason, confidence=lost.confidence,
-        )  # fmt: skip
-
-    def _explain(self, place: int, ids: Sequence[str]) -> Explanation:
-        """Why none of some memories is a hit: of the one that came farthest."""
-        with self._engine.store.read() as reader:
-            rows = reader.records.find_ids(ids, self._base)
-        said = [
-            explain(self._engine, self._asked[place].text, None, id, rows[id], self._requests[place])
-            for id in ids
-            if id in rows
-        ]
-        gone = Explanation(id=ids[0], query="", returned=False, stage="filter", reason="it was forgotten meanwhile")
-        return min(said, key=_farthest, default=gone)
-
-    def report(self, results: Sequence[AnsweredQuestion]) -> Evaluation:
-        """The whole run."""
-        counted = [each.figures for each in results if each.figures is not None]
-        stages = Counter(one.stage for each in results for one in each.expected if one.rank is None)
+    def report(self, after_each: Callable[[], object]) -> Evaluation:
+        """Ask the questions, call `after_each` after each of them, and report the whole run."""
+        answers: dict[int, AnsweredQuestion] = {}
+        for place, answer in self._answers():
+            answers[place] = answer
+            after_each()
+        results = [answers[place] for place in range(len(self._questions))]
+        counted = [result.figures for result in results if result.figures is not None]
+        stages = Counter(memory.stage for result in results for memory in result.expected if memory.rank is None)
         return Evaluation(
             k=self._k,
             options={name: _plain(value) for name, value in self._options.items()},
@@ -199,40 +133,90 @@ class _Run:
             not_stored=self._not_stored(),
         )
 
+    def _answers(self) -> Iterator[tuple[int, AnsweredQuestion]]:
+        """Yield the place and answer of each question; questions with the same request are asked together."""
+        places_of: dict[Request, list[int]] = {}
+        for place, request in enumerate(self._requests):
+            places_of.setdefault(request, []).append(place)
+        for request, places in places_of.items():
+            for start in range(0, len(places), _BATCH):
+                batch = places[start : start + _BATCH]
+                texts = [self._questions[place].text for place in batch]
+                for place, hits in zip(batch, recall_queries(self._engine, texts, None, request), strict=True):
+                    yield place, self._answer(place, hits)
+
+    def _answer(self, place: int, hits: Hits) -> AnsweredQuestion:
+        question = self._questions[place]
+        expected = tuple(self._follow(place, match, hits) for match in self._matches[place] if match.ids)
+        return AnsweredQuestion(
+            id=question.id,
+            question=question.text,
+            answerable=bool(question.expected),
+            expected=expected,
+            hits=tuple(hit.id for hit in hits),
+            figures=measure([memory.rank for memory in expected], self._k) if expected else None,
+            confidence=max((hit.confidence for hit in hits), default=0.0),
+            best_text=hits[0].text if hits else None,
+        )
+
+    def _follow(self, place: int, match: Match, hits: Hits) -> ExpectedMemory:
+        """Find an expected memory among the hits, or the stage that lost it."""
+        for rank, hit in enumerate(hits, 1):
+            if hit.id in match.ids:
+                return ExpectedMemory(
+                    expected=match.name, id=hit.id, text=hit.text, rank=rank, stage=_RETURNED,
+                    confidence=hit.confidence,
+                )  # fmt: skip
+        lost = self._explain(place, match.ids)
+        return ExpectedMemory(
+            expected=match.name, id=lost.id, text=match.text, candidate_rank=lost.rank, stage=lost.stage,
+            reason=lost.reason, confidence=lost.confidence,
+        )  # fmt: skip
+
+    def _explain(self, place: int, ids: Sequence[str]) -> Explanation:
+        """Explain why none of some memories is a hit, by the one that came farthest."""
+        with self._engine.store.read() as reader:
+            rows = reader.records.find_ids(ids, self._base)
+        text, request = self._questions[place].text, self._requests[place]
+        explanations = [explain(self._engine, text, None, id, rows[id], request) for id in ids if id in rows]
+        gone = Explanation(id=ids[0], query="", returned=False, stage="filter", reason="it was forgotten meanwhile")
+        return min(explanations, key=_distance, default=gone)
+
     def _not_stored(self) -> tuple[NotStored, ...]:
         missing = [
-            (question.id, each)
-            for question, own in zip(self._asked, self._expected, strict=True)
-            for each in own
-            if not each.match.ids
+            (question.id, match)
+            for question, matches in zip(self._questions, self._matches, strict=True)
+            for match in matches
+            if not match.ids
         ]
         if not missing:
             return ()
         request = build_request(self._base, self._engine.settings.profile, limit=1)
-        texts = [each.expected[:MAX_QUERY_CHARS] for _, each in missing]
+        texts = [match.name[:MAX_QUERY_CHARS] for _, match in missing]
         nearest = recall_queries(self._engine, texts, None, structs.replace(request, counted=False))
         return tuple(
             NotStored(
-                question=name, expected=each.expected, reason=each.match.reason,
+                question=id, expected=match.name, reason=match.reason,
                 nearest=hits[0].id if hits else None, nearest_text=hits[0].text if hits else None,
             )
-            for (name, each), hits in zip(missing, nearest, strict=True)
+            for (id, match), hits in zip(missing, nearest, strict=True)
         )  # fmt: skip
 
 
-def _farthest(said: Explanation) -> tuple[bool, int, bool]:
-    """The order of explanations: ranked ones by rank, then what was measured, then what a filter hides."""
-    return said.rank is None, said.rank or 0, not said.signals
+def _distance(explanation: Explanation) -> tuple[bool, int, bool]:
+    """Order explanations: ranked ones by rank, then those with signals, then those that a filter hides."""
+    return explanation.rank is None, explanation.rank or 0, not explanation.signals
 
 
 def _confidence(results: Sequence[AnsweredQuestion], k: int) -> ConfidenceReport:
     right = sorted(
-        one.confidence
-        for each in results
-        for one in each.expected
-        if one.confidence is not None and (one.rank or (one.stage == _THRESHOLD and (one.candidate_rank or k + 1) <= k))
+        memory.confidence
+        for result in results
+        for memory in result.expected
+        if memory.confidence is not None
+        and (memory.rank or (memory.stage == _THRESHOLD and (memory.candidate_rank or k + 1) <= k))
     )
-    unanswerable = [each.confidence for each in results if not each.answerable]
+    unanswerable = [result.confidence for result in results if not result.answerable]
     return ConfidenceReport(
         right=len(right),
         unanswerable=len(unanswerable),
@@ -249,7 +233,7 @@ def _confidence(results: Sequence[AnsweredQuestion], k: int) -> ConfidenceReport
 
 
 def _plain(value: object) -> object:
-    """An option as JSON."""
+    """Return an option as JSON."""
     if isinstance(value, Section):
         return value.to_dict()
     return value if isinstance(value, bool | int | float | str | list | tuple | dict | None) else str(value)

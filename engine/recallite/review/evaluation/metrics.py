@@ -11,16 +11,16 @@ from recallite.model.reports import Figures
 
 
 def measure(ranks: Sequence[int | None], k: int) -> Figures:
-    """The figures of a question by the rank of each expected memory among its first `k` hits; None for one not there.
+    """Return the figures of a question by the rank of each expected memory among its first `k` hits, None for one lost.
 
     nDCG is that of Järvelin and Kekäläinen (2002) with binary relevance; the ideal has all that is expected first.
     """
-    found = [rank for rank in ranks if rank is not None]
-    best = min(found, default=None)
-    gain = math.fsum(map(_discount, found))
+    hits = [rank for rank in ranks if rank is not None]
+    best = min(hits, default=None)
+    gain = math.fsum(map(_discount, hits))
     ideal = math.fsum(map(_discount, range(1, min(len(ranks), k) + 1)))
     return Figures(
-        recall=len(found) / len(ranks),
+        recall=len(hits) / len(ranks),
         hit=float(best is not None),
         hit_at_1=float(best == 1),
         mrr=0.0 if best is None else 1.0 / best,
@@ -28,15 +28,12 @@ def measure(ranks: Sequence[int | None], k: int) -> Figures:
     )
 
 
-def mean_figures(each: Iterable[Figures]) -> Figures | None:
-    """The means of the figures of some questions; None without questions."""
-    rows = [structs.astuple(one) for one in each]
+def mean_figures(figures: Iterable[Figures]) -> Figures | None:
+    """Return the means of the figures of some questions; None without questions."""
+    rows = [*map(structs.asdict, figures)]
     if not rows:
         return None
-    return Figures(**{
-        name: math.fsum(column) / len(rows)
-        for name, column in zip(Figures.__struct_fields__, zip(*rows, strict=True), strict=True)
-    })  # fmt: skip
+    return Figures(**{name: math.fsum(row[name] for row in rows) / len(rows) for name in Figures.__struct_fields__})
 
 
 def _discount(rank: int) -> float:

@@ -48,49 +48,46 @@ class Question(NamedTuple):
 
 
 def read_questions(source: Source, store: str) -> list[Question]:
-    """The questions of a file, of a text stream or of a list, all checked; `store` is the path of the store."""
-    found = []
-    named: dict[str, str] = {}
-    for number, place, given in _entries(source, store):
+    """Return the questions of a file, of a text stream or of a list, all checked; `store` is the path of the store."""
+    questions: dict[str, Question] = {}
+    for number, place, item in _entries(source, store):
         try:
-            question = _question(given, str(number), place)
+            question = _question(item, str(number), place)
         except InvalidInput as fault:
             raise InvalidInput(f"{place}: {fault}") from None
-        if question.id in named:
-            raise InvalidInput(f"{place}: the id {shown(question.id)} is that of {named[question.id]} too")
-        named[question.id] = place
-        found.append(question)
-    if not found:
+        if (other := questions.setdefault(question.id, question)) is not question:
+            raise InvalidInput(f"{place}: the id {shown(question.id)} is that of {other.place} too")
+    if not questions:
         raise InvalidInput(f"there is no question in the input: a line is {_EXAMPLE}")
-    return found
+    return [*questions.values()]
 
 
 def request_of(question: Question, base: str, profile: Any, k: int, options: Mapping[str, Any], now: int) -> Request:
-    """The request that asks a question; its own fields of a filter go before those of the options."""
+    """Return the request that asks a question; its own fields of a filter go before those of the options."""
     if "limit" in options:
         raise InvalidInput("limit is no option here: k says how many hits count")
     try:
-        made = build_request(base, profile, limit=k, **{**options, **question.fields})
+        request = build_request(base, profile, limit=k, **{**options, **question.fields})
     except InvalidInput as fault:
         if not question.fields:
             raise
         raise type(fault)(f"{question.place}: {fault}") from None
-    return msgspec.structs.replace(made, now=now, counted=False)
+    return msgspec.structs.replace(request, now=now, counted=False)
 
 
 def _entries(source: Source, store: str) -> Iterator[tuple[int, str, Any]]:
-    """Number, place and content of each question that is not checked yet."""
+    """Yield number, place and content of each question, unchecked."""
     if isinstance(source, str | os.PathLike) or callable(getattr(source, "readline", None)):
-        lines: Any = source
-        with reading(lines, store=store, count=False) as (stream, _):
+        file: Any = source
+        with reading(file, store=store, count=False) as (stream, _):
             yield from _decoded(Lines(stream, max_chars=_MAX_LINE_CHARS))
         return
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InvalidInput(
             f"questions is {shown(source)}: give the path of a file with a JSON object on each line, or a list of dicts"
         )
-    for number, given in enumerate(source, 1):
-        yield number, f"question {number}", given
+    for number, item in enumerate(source, 1):
+        yield number, f"question {number}", item
 
 
 def _decoded(lines: Lines) -> Iterator[tuple[int, str, Any]]:
@@ -110,18 +107,18 @@ def _decoded(lines: Lines) -> Iterator[tuple[int, str, Any]]:
             raise InvalidInput(f"{place}: {shown(text.strip())} is not JSON ({fault}): write {_EXAMPLE}") from None
 
 
-def _question(given: object, number: str, place: str) -> Question:
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"{shown(given)} is no question: write {_EXAMPLE}")
+def _question(item: object, number: str, place: str) -> Question:
+    if not isinstance(item, Mapping):
+        raise InvalidInput(f"{shown(item)} is no question: write {_EXAMPLE}")
     try:
-        line = msgspec.convert(dict(given), _Line)
+        line = msgspec.convert(dict(item), _Line)
     except msgspec.ValidationError as fault:
-        raise InvalidInput(_reason(str(fault), given)) from None
+        raise InvalidInput(_reason(str(fault), item)) from None
     if not line.question.strip():
         raise InvalidInput("the question is blank")
-    for each in line.expected:
-        if not each.strip():
-            raise InvalidInput(f"expected holds {shown(each)}: give a text or an id, or an empty list for no answer")
+    for name in line.expected:
+        if not name.strip():
+            raise InvalidInput(f"expected holds {shown(name)}: give a text or an id, or an empty list for no answer")
     fields = {name: getattr(line, name) for name in _FILTER}
     return Question(
         id=number if line.id is UNSET else str(line.id),
@@ -132,8 +129,8 @@ def _question(given: object, number: str, place: str) -> Question:
     )
 
 
-def _reason(fault: str, given: Mapping[str, Any]) -> str:
-    """What msgspec found, in the words of other errors."""
+def _reason(fault: str, item: Mapping[str, Any]) -> str:
+    """Say a fault that msgspec found in the words of other errors."""
     if fault.startswith("Object contains unknown field"):
         return f"unknown field {fault.split('`')[1]!r}: use question, expected, id, {', '.join(_FILTER)}"
     if fault.startswith("Object missing required field"):
@@ -141,4 +138,4 @@ def _reason(fault: str, given: Mapping[str, Any]) -> str:
         return f'{name} is missing: write {_EXAMPLE}, with "expected": [] if the store has no answer'
     name = fault.rpartition("$.")[2].split("[")[0].rstrip("`")
     wanted = {"question": "a str", "expected": "a list of texts or ids", "id": "a str"}.get(name, "another value")
-    return f"{name} is {shown(given.get(name))}: give {wanted}"
+    return f"{name} is {shown(item.get(name))}: give {wanted}"
