@@ -5,7 +5,7 @@ the extra `arrow`. `remember_many` and `recall_many` call them in processes of o
 the machines of a Ray cluster (extra `ray`). The results are those of one process.
 """
 
-from recallite.bulk.embedding import Embed, embed
+from recallite.bulk.embedding import Embed
 from recallite.bulk.identity import content_id
 from recallite.bulk.jobs import recall_many, remember_files, remember_many
 from recallite.bulk.recalling import Recall, recall
@@ -16,7 +16,6 @@ __all__ = [
     "Recall",
     "Write",
     "content_id",
-    "embed",
     "recall",
     "recall_many",
     "remember_files",

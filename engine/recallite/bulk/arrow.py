@@ -84,11 +84,11 @@ def records_table(records: Iterable[Record], *, vectors: Mapping[str, NDArray[np
     """
     pa = _pyarrow()
     listed = list(records)
-    columns = {name: [_value(name, getattr(each, name)) for each in listed] for name in _RECORD_FIELDS}
+    columns = {name: [_value(name, getattr(record, name)) for record in listed] for name in _RECORD_FIELDS}
     dimension = None
     if vectors is not None:
-        dimension = next((each.shape[1] for each in vectors.values()), 0)
-        columns["vectors"] = [None if each.id not in vectors else [*vectors[each.id]] for each in listed]
+        dimension = next((parts.shape[1] for parts in vectors.values()), 0)
+        columns["vectors"] = [[*vectors[record.id]] if record.id in vectors else None for record in listed]
     return pa.table(columns, schema=record_schema(dimension))
 
 
@@ -108,17 +108,17 @@ def hits_table(hits: Hits | Sequence[Hits], *, questions: Sequence[int | str] | 
         for name, answer in zip(names, answers, strict=True)
         for rank, hit in enumerate(answer, 1)
     ]
-    found = [hit for *_, hit in rows]
-    sources = [hit.source for hit in found]
+    all_hits = [hit for *_, hit in rows]
+    sources = [hit.source for hit in all_hits]
     columns: dict[str, Any] = {
         "question": [row[0] for row in rows], "query": [row[1] for row in rows], "rank": [row[2] for row in rows],
-        **{name: [_value(name, getattr(hit, name)) for hit in found] for name in _HIT_FIELDS},
+        **{name: [_value(name, getattr(hit, name)) for hit in all_hits] for name in _HIT_FIELDS},
         **{
-            column: [None if each is None else getattr(each, name) for each in sources]
+            column: [None if source is None else getattr(source, name) for source in sources]
             for column, name in (("source", "id"), ("position", "position"), ("path", "path"))
         },
-        "supersedes": [[former.id for former in hit.supersedes] for hit in found],
-        "signals": [_encode(hit.signals).decode() for hit in found],
+        "supersedes": [[former.id for former in hit.supersedes] for hit in all_hits],
+        "signals": [_encode(hit.signals).decode() for hit in all_hits],
     }  # fmt: skip
     named = any(isinstance(name, str) for name in names)
     return pa.table(columns, schema=hit_schema(pa.string() if named else None))
@@ -134,21 +134,21 @@ def new_records_table(records: Iterable[NewRecord]) -> Table:
 
     pa = _pyarrow()
     listed = list(records)
-    columns = {name: [_checked(name, getattr(each, name)) for each in listed] for name in _NEW_FIELDS}
+    columns = {name: [_checked(name, getattr(record, name)) for record in listed] for name in _NEW_FIELDS}
     fields = [(name, _type(name)) for name in _NEW_FIELDS]
-    if any(each.vector is not None for each in listed):
-        made = [each.vector if isinstance(each.vector, EmbeddedText) else None for each in listed]
-        parts = [
-            [np.frombuffer(part, "<f4") for part in each.vector.vectors]
-            if isinstance(each.vector, EmbeddedText)
-            else None if each.vector is None else [*np.atleast_2d(np.asarray(each.vector, np.float32))]
-            for each in listed
+    if any(record.vector is not None for record in listed):
+        embedded = [record.vector if isinstance(record.vector, EmbeddedText) else None for record in listed]
+        vectors = [
+            [np.frombuffer(part, "<f4") for part in record.vector.vectors]
+            if isinstance(record.vector, EmbeddedText)
+            else None if record.vector is None else [*np.atleast_2d(np.asarray(record.vector, np.float32))]
+            for record in listed
         ]  # fmt: skip
-        dimension = next((len(each[0]) for each in parts if each), 0)
-        columns["vectors"] = parts
-        columns["token_codes"] = [None if each is None else [*each.codes] for each in made]
-        columns["refused"] = [None if each is None else each.refused for each in made]
-        columns["embedder"] = [None if each is None else _encode(each.embedder).decode() for each in made]
+        dimension = next((len(parts[0]) for parts in vectors if parts), 0)
+        columns["vectors"] = vectors
+        columns["token_codes"] = [None if text is None else [*text.codes] for text in embedded]
+        columns["refused"] = [None if text is None else text.refused for text in embedded]
+        columns["embedder"] = [None if text is None else _encode(text.embedder).decode() for text in embedded]
         fields += [
             ("vectors", _vectors(dimension)), ("token_codes", pa.list_(pa.binary())), ("refused", pa.string()),
             ("embedder", pa.string()),
@@ -177,10 +177,10 @@ def new_records(source: object, *, batch_rows: int = _ROWS) -> Iterator[NewRecor
 
 
 def questions(source: object) -> tuple[list[int | str], list[str], list[Any] | None]:
-    """What Arrow data asks: the names of the questions, the queries, and their vectors if it has any.
+    """Read questions from Arrow data: their names, the queries, and their vectors if it has any.
 
     They are in the columns `question` (ints or texts; without it their numbers), `query` and `vector`. Raises
-    InvalidInput where there is no query, or a null.
+    InvalidInput if there is no query, or a null.
     """
     names: list[int | str] = []
     queries: list[str] = []
@@ -188,8 +188,10 @@ def questions(source: object) -> tuple[list[int | str], list[str], list[Any] | N
     for batch in _batches(source, _ROWS):
         if "query" not in batch.schema.names:
             raise InvalidInput(f"the table has no column query, only {', '.join(batch.schema.names)}")
-        own = batch.column("question").to_pylist() if "question" in batch.schema.names else None
-        names += range(len(queries), len(queries) + batch.num_rows) if own is None else own
+        if "question" in batch.schema.names:
+            names += batch.column("question").to_pylist()
+        else:
+            names += range(len(queries), len(queries) + batch.num_rows)
         queries += batch.column("query").to_pylist()
         if "vector" in batch.schema.names:
             vectors += map(_floats, batch.column("vector"))
@@ -241,34 +243,33 @@ def _new_record(fields: dict[str, Any]) -> NewRecord:
 
 
 def _given_vectors(batch: Any) -> list[Any] | None:
-    """For each row its vector, the parts of one, an EmbeddedText, or None."""
+    """Return for each row its vector, the parts of one, an EmbeddedText, or None."""
     import numpy as np
 
     names = batch.schema.names
     column = next((name for name in ("vectors", "vector") if name in names), None)
-    embedders = batch.column("embedder").to_pylist() if "embedder" in names else [None] * batch.num_rows
-    refused = batch.column("refused").to_pylist() if "refused" in names else [None] * batch.num_rows
+    nothing = [None] * batch.num_rows
+    embedders, refused, codes = (
+        batch.column(name).to_pylist() if name in names else nothing for name in ("embedder", "refused", "token_codes")
+    )
     if column is None and not any(refused):
         return None
-    codes = batch.column("token_codes").to_pylist() if "token_codes" in names else [None] * batch.num_rows
-    values = [None] * batch.num_rows if column is None else [*map(_floats, batch.column(column))]
-    made: dict[str, Identity] = {}
-    found: list[Any] = []
+    values = nothing if column is None else [*map(_floats, batch.column(column))]
+    identities: dict[str, Identity] = {}
+    vectors: list[Any] = []
     for value, embedder, code, refusal in zip(values, embedders, codes, refused, strict=True):
         if embedder is None:
-            found.append(value)
+            vectors.append(value)
             continue
-        if embedder not in made:
+        if embedder not in identities:
             try:
-                made[embedder] = msgspec.json.decode(embedder, type=Identity)
+                identities[embedder] = msgspec.json.decode(embedder, type=Identity)
             except msgspec.DecodeError as fault:
                 raise InvalidInput(f"embedder is {shown(embedder)}: {fault}") from None
         parts = () if value is None else tuple(part.astype("<f4").tobytes() for part in np.atleast_2d(value))
-        if parts or refusal is not None:
-            found.append(EmbeddedText(made[embedder], parts, tuple(code or ()), refusal))
-        else:
-            found.append(None)
-    return found
+        stored = parts or refusal is not None
+        vectors.append(EmbeddedText(identities[embedder], parts, tuple(code or ()), refusal) if stored else None)
+    return vectors
 
 
 def _floats(value: Any) -> NDArray[np.float32] | None:
@@ -306,10 +307,10 @@ def _batches(source: object, batch_rows: int) -> Iterator[Any]:
     elif hasattr(source, "__arrow_c_stream__"):
         yield from pa.RecordBatchReader.from_stream(source)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
-        for each in source:
-            if not isinstance(each, pa.RecordBatch | pa.Table):
-                raise InvalidInput(f"a batch is {shown(each)}: give pyarrow record batches or tables")
-            yield from _batches(each, batch_rows)
+        for batch in source:
+            if not isinstance(batch, pa.RecordBatch | pa.Table):
+                raise InvalidInput(f"a batch is {shown(batch)}: give pyarrow record batches or tables")
+            yield from _batches(batch, batch_rows)
     else:
         raise InvalidInput(f"source is {shown(source)}: give Arrow data, or the path of a Parquet file")
 

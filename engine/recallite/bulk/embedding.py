@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recallite.bulk.arrow import Table
     from recallite.embedding.protocol import Embedder
 
-__all__ = ["Embed", "embed"]
+__all__ = ["Embed"]
 
 _FIELDS = NewRecord.__struct_fields__
 
@@ -37,7 +37,7 @@ class Embed:
     - embedder: as for `Memory`; None takes that of the settings
     - policy: the write policy; None takes that of the settings. What it redacts is gone from what is returned
     - base: the scope of the handle by which the records will be written
-    - known: tells which of these ids are stored already; their records are left out
+    - known: returns those of some ids that are stored already; their records are left out
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class Embed:
         records = [self._named(record, row) for record, row in zip(records, rows, strict=True)]
         if self._known is not None:
             known = self._known([record.id for record in records if record.id is not None])
-            kept = [place for place, record in enumerate(records) if record.id not in known]
-            records, rows = [records[place] for place in kept], [rows[place] for place in kept]
+            fresh = [place for place, record in enumerate(records) if record.id not in known]
+            records, rows = [records[place] for place in fresh], [rows[place] for place in fresh]
         wanted = [row for record, row in zip(records, rows, strict=True) if record.vector is None and row.indexed]
         identity = self._embed([row for row in wanted if row.named or not is_skipped(row, self._policy)])
         return [_embedded(record, row, identity) for record, row in zip(records, rows, strict=True)]
@@ -124,18 +124,6 @@ def _embedded(record: NewRecord, row: Row, identity: Identity | None) -> NewReco
     if identity is None or record.vector is not None or not (row.vectors or row.refused is not None):
         return record
     return structs.replace(record, vector=EmbeddedText(identity, row.vectors, row.codes, row.refused))
-
-
-def embed(
-    batch: object,
-    *,
-    settings: Settings | None = None,
-    embedder: Embedder | str | None = None,
-    policy: WritePolicy | None = None,
-    base: str = "/",
-) -> Table:
-    """New records as Arrow data, with ids and vectors, ready to be stored: one call of `Embed`."""
-    return Embed(settings=settings, embedder=embedder, policy=policy, base=base)(batch)
 
 
 def _plain(record: NewRecord) -> NewRecord:

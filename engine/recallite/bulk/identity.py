@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def content_id(record: NewRecord, base: str = "/") -> str:
-    """The id of a record without one of its own, in the scope `base` of a store: BLAKE2b of all its fields but vectors.
+    """Return the id of a record that has none, in the scope `base` of a store: BLAKE2b of all its fields but vectors.
 
     Two records that differ in any field, such as the metadata or the position in a source, have different ids. Raises
     InvalidInput for a field that cannot be stored.
@@ -31,9 +31,9 @@ def content_id(record: NewRecord, base: str = "/") -> str:
         fields["importance"] = float(record.importance)
     for name in _TIMES:
         fields[name] = check_time(fields[name], name)
-    told = {name: value for name, value in fields.items() if value not in (_DEFAULTS[name], [], {})}
+    stated = {name: value for name, value in fields.items() if value not in (_DEFAULTS[name], [], {})}
     try:
-        encoded = _encode(told)
+        encoded = _encode(stated)
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise InvalidInput(f"a record has a field that cannot be stored: {fault_text(fault)}") from fault
     return "content-" + hashlib.blake2b(encoded, digest_size=_BYTES).hexdigest()

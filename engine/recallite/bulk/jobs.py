@@ -101,24 +101,24 @@ def _remember(
     on_progress: Progress | None,
 ) -> Remembered:
     engine = engine_of(memory).core
-    chosen = check_policy(engine, policy)
+    write_policy = check_policy(engine, policy)
     count = check_count(workers, "workers", maximum=MAX_WORKERS)
     size = check_count(batch_size, "batch_size")
     total, done, idle = Remembered(), 0, 0
     waiting: deque[_Batch] = deque()  # under way
 
     def fresh() -> Iterator[list[NewRecord]]:
-        """The records of each batch that are not stored yet; a batch without any is only counted."""
+        """Yield the records of each batch that are not stored yet; a batch without any is only counted."""
         nonlocal idle
         for batch in _batches(placed, size):
-            found = _without_known(memory, batch, chosen)
-            if found.fresh:
-                waiting.append(found)
-                yield [each.record for each in found.fresh]
+            unknown = _without_known(memory, batch, write_policy)
+            if unknown.fresh:
+                waiting.append(unknown)
+                yield [entry.record for entry in unknown.fresh]
             else:
-                idle += found.known
+                idle += unknown.known
 
-    make = partial(_embedding, engine.settings, engine.embedder.spec, chosen, memory.scope)
+    make = partial(_embedding, engine.settings, engine.embedder.spec, write_policy, memory.scope)
     with Workers(make, count) if count > 1 else nullcontext() as processes:
         results = map(make(), fresh()) if processes is None else processes.map(fresh())
         while True:
@@ -126,7 +126,7 @@ def _remember(
                 records = next(results, None)
                 if records is None:
                     return total + Remembered(known=idle)
-                total += write(records, memory, policy=chosen) + Remembered(known=waiting[0].known)
+                total += write(records, memory, policy=write_policy) + Remembered(known=waiting[0].known)
             except InvalidItem as refused:
                 position, label = refused.position, refused.label
                 if label is None:  # it is a place in the batch
@@ -147,17 +147,17 @@ def _embedding(
 def _batches(placed: Iterable[Placed], size: int) -> Iterator[list[_Numbered]]:
     numbered = enumerate(placed)
     while batch := [*islice(numbered, size)]:
-        found = []
+        records = []
         for number, (label, item) in batch:
             try:
-                found.append(_Numbered(number, label, as_new_record(item)))
+                records.append(_Numbered(number, label, as_new_record(item)))
             except RecalliteError as reason:
                 raise InvalidItem(number, 0, reason, label=label) from reason
-        yield found
+        yield records
 
 
 def _without_known(memory: Memory, batch: list[_Numbered], policy: WritePolicy) -> _Batch:
-    """The records of a batch that are not stored yet. What is redacted has another id then: `write` finds it."""
+    """Leave out the records that are stored already. Redaction changes the id: `write` finds those."""
     names: list[str | None] = []
     for _, _, record in batch:
         name = record.id
@@ -166,7 +166,7 @@ def _without_known(memory: Memory, batch: list[_Numbered], policy: WritePolicy) 
                 name = content_id(record, memory.scope)
         names.append(name)
     known = known_ids(memory, [name for name in names if isinstance(name, str)])
-    fresh = [each for each, name in zip(batch, names, strict=True) if name not in known]
+    fresh = [entry for entry, name in zip(batch, names, strict=True) if name not in known]
     return _Batch(fresh, len(batch) - len(fresh))
 
 
@@ -192,31 +192,20 @@ def recall_many(
     count = check_count(workers, "workers", maximum=MAX_WORKERS)
     size = check_count(batch_size, "batch_size")
     moment = to_datetime(now_us()) if now is None else now
-    make = partial(_answering, path, settings, embedder, base, key, limit, moment, options)
+    make = partial(
+        Recall, path, settings=settings, embedder=embedder, base=base, key=key, limit=limit, now=moment, options=options
+    )
     stream = iter(queries)
     batches = iter(lambda: [*islice(stream, size)], [])
     if count > 1:
-        with Workers(make, count) as processes:
+        with Workers(partial(_answering, make), count) as processes:
             for answers in processes.map(batches):
                 yield from answers
         return
-    with Recall(
-        path, settings=settings, embedder=embedder, base=base, key=key, limit=limit, now=moment, options=options
-    ) as asked:
+    with make() as opened:
         for batch in batches:
-            yield from asked.texts(batch)
+            yield from opened.texts(batch)
 
 
-def _answering(
-    path: str | os.PathLike[str],
-    settings: Settings | None,
-    embedder: Any,
-    base: str,
-    key: str | None,
-    limit: int | None,
-    now: datetime | str,
-    options: RecallOptions,
-) -> Callable[[Sequence[str]], list[Hits]]:
-    return Recall(
-        path, settings=settings, embedder=embedder, base=base, key=key, limit=limit, now=now, options=options
-    ).texts
+def _answering(make: Callable[[], Recall]) -> Callable[[Sequence[str]], list[Hits]]:
+    return make().texts

@@ -1,4 +1,4 @@
-"""Which ids a store has, in 16 bytes each: small enough to be sent to every worker."""
+"""The ids that a store has, in 16 bytes each: small enough to be sent to every worker."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ class KnownIds:
     @classmethod
     def of(cls, memory: Memory) -> KnownIds:
         """The ids of all memories that a handle sees, superseded ones too, as of now."""
-        chosen = Filter(include_superseded=True).within(memory.scope)
+        filter = Filter(include_superseded=True).within(memory.scope)
         parts = [np.empty(0, f"S{_BYTES}")]
         with engine_of(memory).read() as reader:
-            rows = reader.records.matching_ids(chosen, now_us())
-            for begin in range(0, len(rows), _ROWS):
-                found = reader.records.fetch(rows[begin : begin + _ROWS])
-                parts.append(_hashed([each.public_id for each in found.values()]))
+            row_ids = reader.records.matching_ids(filter, now_us())
+            for begin in range(0, len(row_ids), _ROWS):
+                rows = reader.records.fetch(row_ids[begin : begin + _ROWS])
+                parts.append(_hashed([row.public_id for row in rows.values()]))
         return cls(np.concatenate(parts))
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     def __call__(self, ids: list[str]) -> set[str]:
-        """Which of these ids are known."""
+        """Return those of these ids that are known."""
         if not ids or not len(self._hashes):
             return set()
         wanted = _hashed(ids)
         places = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
-        return {name for name, found in zip(ids, self._hashes[places] == wanted, strict=True) if found}
+        return {name for name, known in zip(ids, self._hashes[places] == wanted, strict=True) if known}
 
 
 def _hashed(ids: list[str]) -> NDArray[np.bytes_]:

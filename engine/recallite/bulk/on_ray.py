@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -20,9 +21,8 @@ from recallite.bulk.input_files import PARQUET, file_format, records_of_lines
 from recallite.bulk.jobs import BATCH, QUESTIONS
 from recallite.bulk.known import KnownIds
 from recallite.bulk.recalling import Recall
-from recallite.bulk.writing import known_ids, write
+from recallite.bulk.writing import OpenedStore, known_ids, write
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
-from recallite.memory import Memory
 from recallite.model.checks import check_count, is_address, now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.reports import Remembered
@@ -59,8 +59,8 @@ def embed(
     """New records as a dataset with ids and vectors, a block a batch, in order; nothing is stored.
 
     `source` is a dataset whose columns are arguments of `remember`, or files of JSON lines, text or Parquet that every
-    machine can read. `workers` are at most so many actors with `cpus` cores each, each of which loads the model once;
-    None takes what the cluster has. `ray_options` are further arguments of `map_batches`, such as `num_gpus`. A worker
+    machine can read. `workers` is the most actors, with `cpus` cores each, each of which loads the model once; None
+    takes what the cluster has. `ray_options` are further arguments of `map_batches`, such as `num_gpus`. A worker
     that is lost is replaced, and its batch done again.
     """
     make = partial(Embed, settings=settings, embedder=embedder, policy=policy, base=base)
@@ -87,27 +87,23 @@ def remember(
     workers write themselves; then `path` and its password have to be valid on their machines. Records without an id get
     their `recallite.bulk.content_id`, so that a batch that is done twice is stored once, and a run that was stopped is
     finished by the same run again. `on_progress(done, None)` counts the records that were not known. The arguments are
-    those of `embed`. Raises what a worker raised, and WorkerLost where Ray gave up.
+    those of `embed`. Raises what a worker raised, and WorkerLost if Ray gave up.
     """
-    total = Remembered()
-    make: Any
-    if is_address(path):  # several processes may write to it at once
-        make = partial(_Remember, str(path), settings, embedder, policy, base)
-        for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, tells=True)):
-            total += Remembered(**json.decode(row["done"]))
-            _tell(on_progress, total)
-        return total
     from recallite.bulk.arrow import new_records
 
-    with Memory(path, settings=settings, embedder=embedder) as opened:
-        memory = opened if base == "/" else opened.scoped(base)
-        make = partial(_Fresh, settings, embedder, policy, base, KnownIds.of(memory))
-        for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, tells=True)):
-            done = Remembered(**json.decode(row["done"]))
+    total = Remembered()
+    make: Any = partial(_Remember, os.fspath(path), settings, embedder, policy, base)
+    with ExitStack() as stack:
+        if not is_address(path):  # only to a server several processes may write at once
+            opened = stack.enter_context(OpenedStore(path, settings, embedder, base))
+            make = partial(_Fresh, settings, embedder, policy, base, KnownIds.of(opened.memory))
+        for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, catches=True)):
+            total += Remembered(**json.decode(row["done"]))
             if row["records"] is not None:
-                done += write([*new_records(_pyarrow().ipc.open_stream(row["records"]))], memory, policy=policy)
-            total += done
-            _tell(on_progress, total)
+                records = [*new_records(_pyarrow().ipc.open_stream(row["records"]))]
+                total += write(records, opened.memory, policy=policy)
+            if on_progress is not None:
+                on_progress(total.records + total.junk, None)
     return total
 
 
@@ -135,30 +131,25 @@ def recall(
     """
     moment = to_datetime(now_us()) if now is None else now
     make = partial(
-        _named_questions,
-        os.fspath(path),
-        settings=settings,
-        embedder=embedder,
-        base=base,
-        limit=limit,
-        now=moment,
+        _NamedQuestions, os.fspath(path), settings=settings, embedder=embedder, base=base, limit=limit, now=moment,
         options=options,
-    )
+    )  # fmt: skip
     return _mapped(source, make, workers, batch_size, cpus, ray_options)
 
 
-def _told(done: Remembered, records: Table = None, failure: RecalliteError | None = None) -> Table:
-    """What a worker says of a batch, in one row: an empty block would not come back, nor a typed error."""
+def _report(done: Remembered, records: Table = None, failure: RecalliteError | None = None) -> Table:
+    """Return one row about a batch: Ray brings back neither an empty block nor a typed error."""
     pa = _pyarrow()
-    stream = None if records is None else pa.BufferOutputStream()
-    if stream is not None:
+    stream = None
+    if records is not None:
+        stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, records.schema) as writer:
             writer.write_table(records)
-    said = None if failure is None else json.encode([type(failure).__name__, str(failure)]).decode()
     row = {
-        "done": json.encode(done).decode(), "failure": said,
+        "done": json.encode(done).decode(),
+        "failure": None if failure is None else json.encode([type(failure).__name__, str(failure)]).decode(),
         "records": None if stream is None else stream.getvalue().to_pybytes(),
-    }  # fmt: skip
+    }
     kinds = [("done", pa.string()), ("failure", pa.string()), ("records", pa.large_binary())]
     return pa.table({name: [value] for name, value in row.items()}, schema=pa.schema(kinds))
 
@@ -172,50 +163,51 @@ class _Fresh:
         self._embed = Embed(settings=settings, embedder=embedder, policy=policy, base=base, known=known)
 
     def __call__(self, batch: Any) -> Table:
-        made = self._embed(batch)
-        return _told(Remembered(known=batch.num_rows - made.num_rows), made if made.num_rows else None)
+        embedded = self._embed(batch)
+        known = Remembered(known=batch.num_rows - embedded.num_rows)
+        return _report(known, embedded if embedded.num_rows else None)
 
 
-class _Remember:
+class _Remember(OpenedStore):
     """Embeds and stores what is not stored yet, in a store on a server."""
 
     def __init__(
         self, path: str, settings: Settings | None, embedder: Any, policy: WritePolicy | None, base: str
     ) -> None:
-        opened = Memory(path, settings=settings, embedder=embedder)
-        self._memory = opened if base == "/" else opened.scoped(base)
+        super().__init__(path, settings, embedder, base)
         self._policy = policy
-        known = partial(known_ids, self._memory)
-        self._embed = Embed(settings=opened.settings, embedder=embedder, policy=policy, base=base, known=known)
+        known = partial(known_ids, self.memory)
+        self._embed = Embed(settings=self.memory.settings, embedder=embedder, policy=policy, base=base, known=known)
 
     def __call__(self, batch: Any) -> Table:
         from recallite.bulk.arrow import new_records
 
         try:
             records = self._embed.records(new_records(batch))
-            done = write(records, self._memory, policy=self._policy)
+            done = write(records, self.memory, policy=self._policy)
         except InvalidItem as refused:
             raise InvalidInput(f"row {refused.position + 1}: {refused.reason}") from None
-        return _told(done + Remembered(known=batch.num_rows - len(records)))
+        return _report(done + Remembered(known=batch.num_rows - len(records)))
 
 
-def _named_questions(path: str, **given: Any) -> Any:
-    asked = Recall(path, **given)
+class _NamedQuestions(Recall):
+    """Answers questions that have names, by which their hits are told apart."""
 
-    def answer(batch: Any) -> Table:
+    def __call__(self, batch: Any) -> Table:
         if "question" not in batch.schema.names:
             raise InvalidInput("the questions have no column question: number or name them, or their hits are nobody's")
-        return asked(batch)
-
-    return answer
+        return super().__call__(batch)
 
 
 class _Actor:
-    """What an actor holds: what `make` gives, made with the first batch, so that its errors are those of a batch."""
+    """Calls what `make` returns; makes it with the first batch, so that its errors are those of a batch.
 
-    def __init__(self, make: Any, cpus: float, lines: str | None, tells: bool) -> None:
+    It reads batches of `lines` of that format; with `catches` it returns a typed error in a report.
+    """
+
+    def __init__(self, make: Any, cpus: float, lines: str | None, catches: bool) -> None:
         limit_cpus(max(1, int(cpus)))
-        self._lines, self._tells = lines, tells
+        self._lines, self._catches = lines, catches
         self._make = make
         self._call: Any = None
 
@@ -227,9 +219,9 @@ class _Actor:
                 self._call = self._make()
             return self._call(batch)
         except RecalliteError as failure:
-            if not self._tells:
+            if not self._catches:
                 raise
-            return _told(Remembered(), failure=failure)
+            return _report(Remembered(), failure=failure)
 
 
 def _mapped(
@@ -240,23 +232,23 @@ def _mapped(
     cpus: float,
     ray_options: Mapping[str, Any] | None,
     *,
-    tells: bool = False,
+    catches: bool = False,
 ) -> Dataset:
     """`source` in blocks of `batch_size` rows, each of which an actor has made into another."""
     size = check_count(batch_size, "batch_size")
     most = None if workers is None else check_count(workers, "workers")
     data = _connected()
     dataset, lines = _dataset(data, source)
-    # Exactly so many rows a block, in order: then a worker embeds the very batches that one process would.
+    # Blocks of exactly this size, in order: a worker then embeds the very batches that one process would.
     dataset.context.execution_options.preserve_order = True
     return dataset.repartition(target_num_rows_per_block=size, strict=True).map_batches(
-        _Actor, batch_size=None, batch_format="pyarrow", fn_constructor_args=(make, cpus, lines, tells),
+        _Actor, batch_size=None, batch_format="pyarrow", fn_constructor_args=(make, cpus, lines, catches),
         compute=data.ActorPoolStrategy(min_size=1, max_size=most), num_cpus=cpus, **(ray_options or {}),
     )  # fmt: skip
 
 
 def _dataset(data: Any, source: Source) -> tuple[Dataset, str | None]:
-    """The dataset of a source, and the format of its lines where it has lines of files."""
+    """Return the dataset of a source, and the format of its lines if it has lines of files."""
     if isinstance(source, data.Dataset):
         return source, None
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
@@ -282,7 +274,7 @@ def _connected() -> Any:
 
 
 def _rows(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """What the workers say of each batch, in order, as it is done. Raises what a worker raised, and WorkerLost."""
+    """Yield the report of each batch, in order, as it is done. Raises what a worker raised, and WorkerLost."""
     import ray.exceptions
 
     try:
@@ -303,8 +295,3 @@ def _pyarrow() -> Any:
     import pyarrow.ipc
 
     return pyarrow
-
-
-def _tell(on_progress: Progress | None, total: Remembered) -> None:
-    if on_progress is not None:
-        on_progress(total.records + total.junk, None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import structs
 
+from recallite.bulk.writing import OpenedStore
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import check_time
@@ -44,11 +44,11 @@ def recall_texts(
     if moment is not None:
         request = structs.replace(request, now=moment)
     with kernel_errors():
-        found = recall_queries(engine_of(memory).core, list(queries), vectors, request)
+        answers = recall_queries(engine_of(memory).core, list(queries), vectors, request)
     if memory.scope != "/":
-        for hits in found:
+        for hits in answers:
             hits[:] = map(memory._seen, hits)
-    return found
+    return answers
 
 
 def recall(
@@ -74,11 +74,11 @@ def recall(
     return hits_table(recall_texts(store, queries, vectors=vectors, limit=limit, now=now, **options), questions=names)
 
 
-class Recall:
+class Recall(OpenedStore):
     """Answers batches of questions from the store at `path`; loads model and index once.
 
     The arguments are those of `Memory` and `recall`. The store may be a copy that nobody writes to. Raises InvalidInput
-    where there is no such file: a mistyped path is no empty store.
+    if there is no such file: a mistyped path is no empty store.
     """
 
     def __init__(
@@ -93,34 +93,17 @@ class Recall:
         now: datetime | str | None = None,
         options: RecallOptions | None = None,
     ) -> None:
-        _check_there(path)
-        self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
-        self._memory = self._opened if base == "/" else self._opened.scoped(base)
+        if path is not None and not store_exists(path):
+            raise InvalidInput(f"there is no store at {shown_path(path)}")
+        super().__init__(path, settings, embedder, base, key)
         # Kernels that are not loaded yet would be stood in for, with the same hits to the last bits but a few.
         self._opened.store.warmup()
-        self._asked: dict[str, Any] = {"limit": limit, "now": now, **(options or {})}
+        self._options: dict[str, Any] = {"limit": limit, "now": now, **(options or {})}
 
     def __call__(self, batch: object) -> Table:
         """The hits of a batch of questions: `recall`."""
-        return recall(batch, self._memory, **self._asked)
+        return recall(batch, self.memory, **self._options)
 
     def texts(self, queries: Sequence[str]) -> list[Hits]:
         """The hits of each query."""
-        return recall_texts(self._memory, queries, **self._asked) if queries else []
-
-    def close(self) -> None:
-        """Close the store."""
-        self._opened.close()
-
-    def __enter__(self) -> Recall:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _check_there(path: str | os.PathLike[str] | None) -> None:
-    if path is not None and not store_exists(path):
-        raise InvalidInput(f"there is no store at {shown_path(path)}")
+        return recall_texts(self.memory, queries, **self._options) if queries else []

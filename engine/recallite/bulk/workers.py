@@ -38,10 +38,10 @@ class _Pipe(Protocol):
 
 
 class Workers(Generic[Task, Result]):
-    """So many processes, each of which calls `make()` once and what that returns with one task after another.
+    """`count` processes, each of which calls `make()` once and what that returns with one task after another.
 
     They are started afresh ("spawn"), when there are tasks for them, share the cores of this process and end with it,
-    however it ends. `make`, tasks and results are pickled. Use it with `with`. Raises InvalidInput where `make` cannot
+    however it ends. `make`, tasks and results are pickled. Use it with `with`. Raises InvalidInput if `make` cannot
     be pickled.
 
     A thread and a pipe for each: a ProcessPoolExecutor whose process ends while a task is written to it hangs before
@@ -63,15 +63,15 @@ class Workers(Generic[Task, Result]):
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="recallite-worker")
 
     def map(self, tasks: Iterable[Task]) -> Iterator[Result]:
-        """The result of each task, in order. Tasks are taken as results are.
+        """Yield the result of each task, in order. Tasks are taken as results are.
 
-        Raises what a worker raised, and WorkerLost where one has ended.
+        Raises what a worker raised, and WorkerLost if one has ended.
         """
         under_way: deque[Future[Any]] = deque()
-        given, failure = iter(tasks), None
+        stream, failure = iter(tasks), None
         while True:
             try:
-                task = next(given)
+                task = next(stream)
             except StopIteration:
                 break
             except RecalliteError as fault:  # the tasks before it are done first
@@ -119,11 +119,11 @@ class _Worker:
         self._killed = False
 
     def call(self, task: object) -> Any:
-        """What the process returns for a task. Raises what it raises, and WorkerLost where it has ended."""
-        given = pickle.dumps(task)
+        """Return what the process returns for a task. Raises what it raises, and WorkerLost if it has ended."""
+        data = pickle.dumps(task)
         try:
             pipe = self._pipe or self._start()
-            pipe.send_bytes(given)
+            pipe.send_bytes(data)
             answer = pipe.recv_bytes()
         except (EOFError, OSError) as ended:
             raise WorkerLost(
@@ -157,7 +157,7 @@ class _Worker:
             if self._killed:
                 raise EOFError
             here, there = context.Pipe()
-            # Daemonic: where `with` is never left, this process does not wait for them as it ends.
+            # Daemonic: if `with` is never left, this process does not wait for them as it ends.
             process = context.Process(target=_serve, args=(there, self._pickled, self._cores), daemon=True)
             # Ctrl-C is for this process alone, also while the other starts and has no handler of its own yet. The
             # tracker, which multiprocessing starts with the first process, would let the signal through again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from recallite.errors import AlreadyExists, InvalidItem
 from recallite.memory import Memory
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from recallite.bulk.arrow import Table
     from recallite.embedding.protocol import Embedder
 
-__all__ = ["Write", "known_ids", "write"]
+__all__ = ["OpenedStore", "Write", "known_ids", "write"]
 
 
 def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
-    """Which of these ids are memories that this handle sees."""
-    wanted = list(ids)
+    """Return those of these ids that are memories which this handle sees."""
+    names = list(ids)
     engine = engine_of(memory)
     with engine.read() as reader:
-        return {*reader.records.find_ids(wanted, engine.scope)} if wanted else set()
+        return {*reader.records.find_ids(names, engine.scope)} if names else set()
 
 
 def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy | None = None) -> Remembered:
@@ -36,10 +36,10 @@ def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy |
     Several processes may do this with the same records: each is stored once. Raises what `Memory.remember_many` raises.
     """
     first: dict[str, int] = {}
-    for place, each in enumerate(records):
-        if each.id is not None:
-            first.setdefault(each.id, place)
-    fresh = [place for place, each in enumerate(records) if each.id is None or first[each.id] == place]
+    for place, record in enumerate(records):
+        if record.id is not None:
+            first.setdefault(record.id, place)
+    fresh = [place for place, record in enumerate(records) if record.id is None or first[record.id] == place]
     while True:
         known = known_ids(memory, _ids(records, fresh))
         fresh = [place for place in fresh if records[place].id not in known]
@@ -48,7 +48,7 @@ def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy |
         try:
             ids = memory.remember_many([records[place] for place in fresh], batch_size=len(fresh), policy=policy)
         except InvalidItem as refused:
-            # Where another process has stored one of them meanwhile, nothing of this batch is: it is tried without.
+            # Another process has stored one of them meanwhile, and this batch is rolled back: try without that one.
             if isinstance(refused.reason, AlreadyExists) and known_ids(memory, _ids(records, fresh)):
                 continue
             raise InvalidItem(fresh[refused.position], 0, refused.reason) from refused.reason
@@ -60,7 +60,34 @@ def _ids(records: Sequence[NewRecord], places: Sequence[int]) -> list[str]:
     return [name for place in places if (name := records[place].id) is not None]
 
 
-class Write:
+class OpenedStore:
+    """The base of what opens the store at `path` once, for one batch after another, and writes or reads in `base`."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        settings: Settings | None,
+        embedder: Embedder | str | None,
+        base: str,
+        key: str | None = None,
+    ) -> None:
+        self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
+        self.memory = self._opened if base == "/" else self._opened.scoped(base)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Write(OpenedStore):
     """Stores batches in the store at `path`, which it opens once. Of a SQLite file let one process write at a time."""
 
     def __init__(
@@ -73,27 +100,14 @@ class Write:
         base: str = "/",
         key: str | None = None,
     ) -> None:
-        self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
-        self._memory = self._opened if base == "/" else self._opened.scoped(base)
+        super().__init__(path, settings, embedder, base, key)
         self._policy = policy
 
     def __call__(self, batch: object) -> Table:
-        """Store Arrow data as `Embed` gives it; returns a row that counts what was done."""
+        """Store Arrow data as `Embed` gives it; return a row that counts what was done."""
         import pyarrow as pa
 
         from recallite.bulk.arrow import new_records
 
-        done = write([*new_records(batch)], self._memory, policy=self._policy)
+        done = write([*new_records(batch)], self.memory, policy=self._policy)
         return pa.table({name: [value] for name, value in done.to_dict().items()})
-
-    def close(self) -> None:
-        """Close the store."""
-        self._opened.close()
-
-    def __enter__(self) -> Write:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

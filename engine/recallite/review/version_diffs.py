@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -73,7 +72,8 @@ def _compared(old: list[str], new: list[str]) -> list[Part]:
 
 def _common(left: str, right: str) -> int:
     """Return the number of characters that two texts begin with in common."""
-    return len(os.path.commonprefix((left, right)))
+    shorter = min(len(left), len(right))
+    return next((place for place in range(shorter) if left[place] != right[place]), shorter)
 
 
 def _at_words(old: str, new: str, begin: int, end: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.bulk import Embed, Recall, Write, embed, recall
+from recallite.bulk import Embed, Recall, Write, recall
 from recallite.bulk.known import KnownIds
 from recallite.errors import EmbedderMismatch, InvalidInput
 from recallite.model.policies import WritePolicy
@@ -30,7 +30,7 @@ def counts(done):
 
 
 def test_an_embedded_batch_is_stored_as_the_store_would_embed_it(tmp_path):
-    batch = embed(table(30), settings=INSTANT)
+    batch = Embed(settings=INSTANT)(table(30))
     assert all(name.startswith("content-") for name in batch.column("id").to_pylist())
     with Write(tmp_path / "a.db", settings=INSTANT) as written:
         assert counts(written(batch)) == {"records": 30, "known": 0, "junk": 0}
@@ -41,7 +41,7 @@ def test_an_embedded_batch_is_stored_as_the_store_would_embed_it(tmp_path):
 
 
 def test_what_was_embedded_for_another_embedder_is_refused(tmp_path):
-    batch = embed(table(2), settings=INSTANT)
+    batch = Embed(settings=INSTANT)(table(2))
     with Write(tmp_path / "a.db") as written, pytest.raises(EmbedderMismatch, match="this store takes"):
         written(batch)
     with Write(tmp_path / "b.db", settings=Settings(embedder="none")) as written:
@@ -119,4 +119,4 @@ def test_a_mistyped_path_is_no_empty_store(tmp_path):
 
 def test_a_bad_row_is_named():
     with pytest.raises(InvalidInput, match="row 2: importance is 2"):
-        embed(pa.table({"text": ["a", "b"], "importance": [0.5, 2.0]}), settings=INSTANT)
+        Embed(settings=INSTANT)(pa.table({"text": ["a", "b"], "importance": [0.5, 2.0]}))
