@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from recallite.doors import tools
-from recallite.errors import NotFound
-from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
+from recallite.integrations.common import (
+    OnMemory,
+    call_memory_tool,
+    in_thread,
+    memory_tool_schema,
+    needed,
+    recalled_text,
+    stored_messages,
+)
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
 
@@ -77,19 +83,15 @@ class RecalliteHistoryProvider(OnMemory, HistoryProvider):
             await in_thread(self._save, session_id, [*messages])
 
     def _read(self, session_id: str | None) -> list[Message]:
-        try:
-            stored = self._sessions.get(_named(session_id)).messages()
-        except NotFound:
-            return []
-        found = [Message.from_dict(each) for each in stored]
+        messages = [Message.from_dict(message) for message in stored_messages(self._sessions, _named(session_id))]
         if not self.skip_excluded:
-            return found
-        return [each for each in found if not each.additional_properties.get("_excluded", False)]
+            return messages
+        return [message for message in messages if not message.additional_properties.get("_excluded", False)]
 
     def _save(self, session_id: str | None, messages: list[Message]) -> None:
         with self.memory.transaction():
             session = self._sessions.open(_named(session_id), provider="agent-framework")
-            session.extend([each.to_dict() for each in messages])
+            session.extend([message.to_dict() for message in messages])
 
 
 class RecalliteContextProvider(OnMemory, ContextProvider):
@@ -134,7 +136,7 @@ class RecalliteContextProvider(OnMemory, ContextProvider):
     async def after_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Remember the texts of the user, where that was asked for."""
+        """Remember the texts of the user, with `remember_inputs`."""
         texts = [*_texts(context)] if self._remembers else []
         if texts:
             await in_thread(self.memory.scoped(self._scope_of(session)).remember_many, texts)
@@ -148,20 +150,14 @@ def _named(session_id: str | None) -> str:
 
 
 def _texts(context: SessionContext) -> list[str]:
-    """What the user said in this run."""
-    return [each.text for each in context.input_messages if each.role == "user" and each.text.strip()]
+    """Return the texts of the user in this run."""
+    return [message.text for message in context.input_messages if message.role == "user" and message.text.strip()]
 
 
 def _memory_tool(memory: Memory, scope: str) -> FunctionTool:
-    schema = tools.schemas()["memory"]
+    description, parameters = memory_tool_schema()
 
     async def call(**arguments: Any) -> str:
-        result: Mapping[str, Any] = await in_thread(tools.call, "memory", arguments, memory=memory, scope=scope)
-        return tools.as_text(dict(result))
+        return await call_memory_tool(memory, scope, arguments)
 
-    return FunctionTool(
-        name="memory",
-        description=schema["description"],
-        func=call,
-        input_model={key: schema[key] for key in ("type", "properties", "required", "additionalProperties")},
-    )
+    return FunctionTool(name="memory", description=description, func=call, input_model=parameters)

@@ -76,9 +76,9 @@ class _Files:
         for name in ("path", "old_path", "new_path"):
             path = command.get(name)
             if isinstance(path, str) and path.startswith(_ROOT):
-                chosen = (root / path.removeprefix(_ROOT).lstrip("/")).resolve()
-                around = command.get("command") in ("delete", "rename") and chosen != root and chosen in index.parents
-                if around or _is_of_index(chosen, index, root):
+                target = (root / path.removeprefix(_ROOT).lstrip("/")).resolve()
+                around = command.get("command") in ("delete", "rename") and target != root and target in index.parents
+                if around or _is_of_index(target, index, root):
                     raise ToolError(f"{path} is where the index of the memory files is and cannot be read or changed")
 
     def _clear(self) -> str:
@@ -184,9 +184,9 @@ class AsyncMemoryTool(_Files, BetaAsyncLocalFilesystemMemoryTool):
 
 def _make_private(folder: Path) -> None:
     """Make a folder, and its parents where missing, for this user alone."""
-    for each in reversed([folder, *folder.parents]):
-        if not each.exists():
-            each.mkdir(mode=0o700, exist_ok=True)
+    for ancestor in reversed([folder, *folder.parents]):
+        if not ancestor.exists():
+            ancestor.mkdir(mode=0o700, exist_ok=True)
 
 
 def _is_of_index(path: Path, index: Path, root: Path) -> bool:
@@ -198,18 +198,18 @@ def _is_of_index(path: Path, index: Path, root: Path) -> bool:
 
 def _empty(folder: Path, index: Path, root: Path) -> None:
     """Remove what is in a folder, but for the index."""
-    for each in folder.iterdir():
-        if _is_of_index(each, index, root):
+    for entry in folder.iterdir():
+        if _is_of_index(entry, index, root):
             continue
-        if each.is_symlink() or not each.is_dir():
-            each.unlink()
-        elif each in index.parents:
-            _empty(each, index, root)
+        if entry.is_symlink() or not entry.is_dir():
+            entry.unlink()
+        elif entry in index.parents:
+            _empty(entry, index, root)
         else:
-            shutil.rmtree(each)
+            shutil.rmtree(entry)
 
 
 def _shown(results: SearchResults) -> str:
-    passages = [f"{_ROOT}/{each.path}, line {each.snippet_line}:\n{each.snippet}" for each in results]
-    notes = [f"Note: {each}" for each in (*results.problems, *results.evidence_gaps)]
+    passages = [f"{_ROOT}/{hit.path}, line {hit.snippet_line}:\n{hit.snippet}" for hit in results]
+    notes = [f"Note: {note}" for note in (*results.problems, *results.evidence_gaps)]
     return "\n\n".join([*(passages or ["No passage answers the query."]), *notes])

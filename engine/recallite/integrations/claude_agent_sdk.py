@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from recallite.agents.session_messages import plain_text
 from recallite.agents.sessions import SessionInfo
-from recallite.errors import InvalidInput, NotFound
-from recallite.integrations.common import OnMemory, needed, scope_segment
+from recallite.errors import InvalidInput
+from recallite.integrations.common import OnMemory, existing_session, needed, scope_segment, stored_messages
 from recallite.memory import Memory
 from recallite.model.records import Record
 from recallite.system.messages import shown
@@ -26,7 +26,7 @@ __all__ = ["RecalliteSessionStore"]
 
 R = TypeVar("R")
 _KIND = "claude-session"
-# Sessions of which the uuids are kept in memory: about 100 bytes an entry.
+# Sessions whose uuids stay in memory: about 100 bytes an entry.
 _MOST_KNOWN = 16
 
 
@@ -39,7 +39,7 @@ class _Known:
 
     def __init__(self, created_at: datetime | None, entries: list[Any]) -> None:
         self.created_at, self.end = created_at, len(entries)
-        self.uuids = {each["uuid"] for each in entries if each.get("uuid")}
+        self.uuids = {entry["uuid"] for entry in entries if entry.get("uuid")}
 
 
 class RecalliteSessionStore(OnMemory, SessionStore):
@@ -99,7 +99,7 @@ class RecalliteSessionStore(OnMemory, SessionStore):
                     self._known.pop((project, name), None)
                     continue
                 known.end += len(fresh)
-                known.uuids.update(each["uuid"] for each in fresh if each.get("uuid"))
+                known.uuids.update(entry["uuid"] for entry in fresh if entry.get("uuid"))
                 return
 
     def _write(self, key: Mapping[str, Any], entries: list[Any], known: _Known) -> datetime:
@@ -114,21 +114,19 @@ class RecalliteSessionStore(OnMemory, SessionStore):
                 raise _Stale
             if key.get("subpath"):
                 return session.created_at
-            found = _kept_summary(memory, name)
-            previous = None if found is None else _summary(found.metadata, 0)
-            kept = {"session_id": name, "data": fold_session_summary(previous, dict(key), entries)["data"]}
-            if found is None:
-                memory.remember(name, id=str(uuid.uuid4()), kind=_KIND, metadata=kept, indexed=False)
-            elif kept != found.metadata:
-                memory.update(found.id, metadata=kept)
+            record = _stored_summary(memory, name)
+            previous = None if record is None else _summary(record.metadata, 0)
+            summary = {"session_id": name, "data": fold_session_summary(previous, dict(key), entries)["data"]}
+            if record is None:
+                memory.remember(name, id=str(uuid.uuid4()), kind=_KIND, metadata=summary, indexed=False)
+            elif summary != record.metadata:
+                memory.update(record.id, metadata=summary)
             return session.created_at
 
     def _read_known(self, project: str, name: str) -> _Known:
         known = self._known.get((project, name))
-        try:
-            created_at = self._project(project).sessions.get(name).created_at
-        except NotFound:
-            created_at = None
+        session = existing_session(self._project(project).sessions, name)
+        created_at = None if session is None else session.created_at
         if known is None or known.created_at != created_at:
             known = self._known[project, name] = _Known(created_at, self._entries(project, name) or [])
         self._known.move_to_end((project, name))
@@ -140,22 +138,19 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         return self._entries(*_place(key))
 
     def _entries(self, project: str, name: str) -> list[Any] | None:
-        try:
-            return [each["entry"] for each in self._project(project).sessions.get(name).messages()] or None
-        except NotFound:
-            return None
+        return [message["entry"] for message in stored_messages(self._project(project).sessions, name)] or None
 
     def _list_sessions(self, project_key: str) -> list[Any]:
         return [
-            {"session_id": each.id, "mtime": _milliseconds(each.updated_at)}
-            for each in self._sessions(project_key)
-            if "/" not in each.id
+            {"session_id": session.id, "mtime": _milliseconds(session.updated_at)}
+            for session in self._sessions(project_key)
+            if "/" not in session.id
         ]
 
     def _summaries(self, project_key: str) -> list[Any]:
-        times = {each.id: _milliseconds(each.updated_at) for each in self._sessions(project_key)}
-        found = self._project(scope_segment(project_key)).list(kinds=_KIND, limit=None)
-        return [_summary(each.metadata, times[each.text]) for each in found if each.text in times]
+        times = {session.id: _milliseconds(session.updated_at) for session in self._sessions(project_key)}
+        records = self._project(scope_segment(project_key)).list(kinds=_KIND, limit=None)
+        return [_summary(record.metadata, times[record.text]) for record in records if record.text in times]
 
     def _delete(self, key: Mapping[str, Any]) -> None:
         project, name = _place(key)
@@ -163,19 +158,18 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         with self._lock, memory.transaction():
             names = [name]
             if not key.get("subpath"):
-                names += [each.id for each in memory.sessions.list() if each.id.startswith(f"{name}/")]
-                if (found := _kept_summary(memory, name)) is not None:
-                    memory.forget(found.id)
-            for each in names:
-                self._known.pop((project, each), None)
-                try:
-                    memory.sessions.get(each).end()
-                except NotFound:
-                    continue
+                names += [session.id for session in memory.sessions.list() if session.id.startswith(f"{name}/")]
+                if (record := _stored_summary(memory, name)) is not None:
+                    memory.forget(record.id)
+            for transcript in names:
+                self._known.pop((project, transcript), None)
+                if (session := existing_session(memory.sessions, transcript)) is not None:
+                    session.end()
 
     def _list_subkeys(self, key: Mapping[str, Any]) -> list[str]:
         above = key["session_id"] + "/"
-        return [each.id.removeprefix(above) for each in self._sessions(key["project_key"]) if each.id.startswith(above)]
+        ids = [session.id for session in self._sessions(key["project_key"])]
+        return [id.removeprefix(above) for id in ids if id.startswith(above)]
 
     def _sessions(self, project_key: str) -> list[SessionInfo]:
         return self._project(scope_segment(project_key)).sessions.list()
@@ -200,7 +194,7 @@ def _place(key: Mapping[str, Any]) -> tuple[str, str]:
     return scope_segment(key["project_key"]), key["session_id"] + (f"/{subpath}" if subpath else "")
 
 
-def _kept_summary(memory: Memory, name: str) -> Record | None:
+def _stored_summary(memory: Memory, name: str) -> Record | None:
     return next(iter(memory.list(kinds=_KIND, where={"text": name}, limit=1)), None)
 
 
@@ -212,10 +206,10 @@ def _message_of(entry: Any) -> dict[str, Any]:
     """An entry as a message of a session: beside it what a search finds."""
     if not isinstance(entry, Mapping):
         raise InvalidInput(f"an entry is {shown(entry)}: give a dict")
-    said = entry.get("message")
+    content = entry.get("message")
     message: dict[str, Any] = {"entry": entry}
-    if isinstance(said, Mapping) and (text := plain_text(said.get("content"))):
-        message |= {"role": said.get("role"), "content": text}
+    if isinstance(content, Mapping) and (text := plain_text(content.get("content"))):
+        message |= {"role": content.get("role"), "content": text}
     return message
 
 

@@ -1,18 +1,20 @@
-"""What the integrations share: whose Memory it is, calls that an event loop does not wait for, and what to install."""
+"""Parts of several integrations: the Memory they stand on, calls in threads, the tool `memory`, ids and policies."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from msgspec import structs
 
-from recallite.doors.tools import as_text
-from recallite.errors import InvalidInput
+from recallite.agents.sessions import Session, Sessions
+from recallite.doors import tools
+from recallite.errors import InvalidInput, NotFound
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.policies import WritePolicy
@@ -22,6 +24,9 @@ from recallite.text.quoting import NOTICE
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
+
+RANKED_ALONE: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
+"""The options of a recall whose hits are those of the ranking, in its order, and no others."""
 
 # Nothing that is stored replaces, repeats or annotates another.
 _AS_GIVEN = {
@@ -77,16 +82,53 @@ def as_given(memory: Memory) -> WritePolicy:
     return structs.replace(memory.settings.write_policy, **_AS_GIVEN)
 
 
+def hashed_id(prefix: str, scope: str, name: str) -> str:
+    """Return the id of the record that a framework calls `name` in a scope."""
+    digest = blake2b(f"{scope}\0{name}".encode("utf-8", "surrogatepass"), digest_size=16)
+    return f"{prefix}-{digest.hexdigest()}"
+
+
+def existing_session(sessions: Sessions, id: str, *, agent: str | None = None) -> Session | None:
+    """Return the session with an id, None if there is none."""
+    try:
+        return sessions.get(id, agent=agent)
+    except NotFound:
+        return None
+
+
+def stored_messages(
+    sessions: Sessions, id: str, *, agent: str | None = None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the last `limit` messages of a session, oldest first; [] if there is none with this id."""
+    try:
+        return sessions.get(id, agent=agent).messages(limit=limit)
+    except NotFound:
+        return []
+
+
+def memory_tool_schema() -> tuple[str, dict[str, Any]]:
+    """Return the description of the tool `memory` of `recallite.doors.tools`, and the JSON schema of its arguments."""
+    schema = tools.schemas()["memory"]
+    return schema["description"], {
+        key: schema[key] for key in ("type", "properties", "required", "additionalProperties")
+    }
+
+
+async def call_memory_tool(memory: Memory, scope: str, arguments: str | Mapping[str, Any]) -> str:
+    """Call the tool `memory` within a scope, in a thread, and return its answer as text for a model."""
+    return tools.as_text(await in_thread(tools.call, "memory", arguments, memory=memory, scope=scope))
+
+
 def scope_segment(name: str) -> str:
-    """A name as a segment of a scope: different names are different segments."""
+    """Return a name as a segment of a scope: different names are different segments."""
     escaped = name.replace("%", "%25").replace("/", "%2F")
     return escaped if escaped.strip(".") and escaped == escaped.strip() else f"%{escaped}%"
 
 
 async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """The result of a call that runs in a thread. An await that is cancelled ends when the call has ended.
+    """Run a call in a thread and return its result. An await that is cancelled ends when the call has ended.
 
-    So what is called next finds the store as this call leaves it, whatever became of the one who awaited it.
+    The next call therefore finds the store as this one leaves it, whatever became of the task that awaited it.
     """
     running = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
     cancelled: asyncio.CancelledError | None = None
@@ -102,11 +144,11 @@ async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) 
 
 
 def recalled_text(memory: Memory, query: str, limit: int) -> str:
-    """What `memory` recalls for a query, quoted for a prompt; empty if that is nothing, or the query is blank."""
+    """Return the hits for a query as text, quoted for a prompt; "" without hits, or for a blank query."""
     if not query.strip():
         return ""
     hits = memory.recall(query[:MAX_QUERY_CHARS], limit=limit, relevant=True)
     if not hits:
         return ""
     results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]
-    return as_text({"notice": NOTICE, "results": results})
+    return tools.as_text({"notice": NOTICE, "results": results})

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recallite.errors import InvalidItem, InvalidVector, NotFound
-from recallite.integrations.common import OnMemory, as_given, in_thread, needed
+from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
 from recallite.memory import Memory
 from recallite.model.checks import check_scope
 from recallite.model.filters import FilterFields
@@ -27,8 +27,8 @@ __all__ = ["RecalliteStorage"]
 
 # The cosine alone: CrewAI weighs age and importance itself.
 _NEAREST: dict[str, Any] = {
-    "mode": "vector", "spread": 0, "decay": "none", "importance_weight": 0, "rerank_weight": 0, "standing": 0,
-    "learned_ranking": False, "adaptive": False, "steps": 0, "superseded": "ignore", "count_access": False,
+    **RANKED_ALONE, "mode": "vector", "spread": 0, "decay": "none", "importance_weight": 0, "rerank_weight": 0,
+    "learned_ranking": False, "count_access": False,
 }  # fmt: skip
 # What a record has that no field of ours is for, beside its metadata.
 _BESIDE = "_crewai"
@@ -63,8 +63,8 @@ class RecalliteStorage(OnMemory):
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of texts, by the embedder of the Memory: `crewai.Memory(storage=..., embedder=storage.embed)`."""
-        found: list[list[float]] = self.memory.embed(texts).tolist()
-        return found
+        vectors: list[list[float]] = self.memory.embed(texts).tolist()
+        return vectors
 
     # ── write ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -75,8 +75,8 @@ class RecalliteStorage(OnMemory):
             with self.memory.transaction():
                 self._records.remember_many(items, policy=self._policy, on_existing="replace")
         except InvalidItem as fault:
-            given = [item["vector"] for item in items if item["vector"] is not None]
-            if isinstance(fault.__cause__, InvalidVector) and (mismatch := self._mismatch(given)):
+            vectors = [item["vector"] for item in items if item["vector"] is not None]
+            if isinstance(fault.__cause__, InvalidVector) and (mismatch := self._mismatch(vectors)):
                 raise mismatch from fault
             raise
 
@@ -102,9 +102,9 @@ class RecalliteStorage(OnMemory):
         if record_ids is None and not rest:
             return self._records.forget(**fields).records
         with self.memory.transaction():
-            found = [each for each in self._records.list(**fields, limit=None) if _has(each, rest)]
+            records = [record for record in self._records.list(**fields, limit=None) if _has(record, rest)]
             wanted = None if record_ids is None else {*record_ids}
-            ids = [each.id for each in found if wanted is None or each.id in wanted]
+            ids = [record.id for record in records if wanted is None or record.id in wanted]
             return self._records.forget(ids).records if ids else 0
 
     def reset(self, scope_prefix: str | None = None) -> None:
@@ -115,9 +115,9 @@ class RecalliteStorage(OnMemory):
         """Note that records were recalled now."""
         now = _naive(datetime.now(UTC)).isoformat()
         with self.memory.transaction():
-            for found in self._records.get(record_ids).values():
-                beside = {**found.metadata.get(_BESIDE, {}), "last_accessed": now}
-                self._records.update(found.id, metadata={**found.metadata, _BESIDE: beside})
+            for record in self._records.get(record_ids).values():
+                beside = {**record.metadata.get(_BESIDE, {}), "last_accessed": now}
+                self._records.update(record.id, metadata={**record.metadata, _BESIDE: beside})
 
     # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -138,7 +138,7 @@ class RecalliteStorage(OnMemory):
             return []
         fields = _fields(scope_prefix, categories, _where(metadata_filter))
         if rest := _not_in_where(metadata_filter):
-            passed = [each.id for each in self._records.list(**fields, limit=None) if _has(each, rest)]
+            passed = [record.id for record in self._records.list(**fields, limit=None) if _has(record, rest)]
             fields = _fields(scope_prefix, None, {"id": {"in": passed}})
         try:
             hits = self._records.recall("", vector=query_embedding, limit=min(limit, MAX_LIMIT), **_NEAREST, **fields)
@@ -154,27 +154,27 @@ class RecalliteStorage(OnMemory):
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """The record with this id, with its vector."""
         try:
-            found = self._records.get(record_id)
+            record = self._records.get(record_id)
         except NotFound:
             return None
         vectors = self._records.vectors([record_id])
-        return _record(found, vectors[record_id][0].tolist() if record_id in vectors else None)
+        return _record(record, vectors[record_id][0].tolist() if record_id in vectors else None)
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """The records of a scope and below it, the latest `created_at` first."""
         if limit <= 0 or offset < 0:
             return []
-        found = self._records.list(scope=_scope(scope_prefix), order="created", limit=limit, offset=offset)
-        return [*map(_record, found)]
+        records = self._records.list(scope=_scope(scope_prefix), order="created", limit=limit, offset=offset)
+        return [*map(_record, records)]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """What is in a scope and below it."""
+        """Describe a scope and those below it."""
         path = _scope(scope)
         count = self._records.count(scope=path)
         ends = [
-            _naive(found.created_at)
+            _naive(record.created_at)
             for offset in (0, count - 1)
-            for found in self._records.list(scope=path, order="created", limit=1, offset=max(offset, 0))
+            for record in self._records.list(scope=path, order="created", limit=1, offset=max(offset, 0))
         ]
         return ScopeInfo(
             path=path, record_count=count, categories=[*self.list_categories(path)],
@@ -185,14 +185,14 @@ class RecalliteStorage(OnMemory):
     def list_scopes(self, parent: str = "/") -> list[str]:
         """The scopes one level below another that have records in them or below."""
         path = _scope(parent)
-        return [each.scope for each in self._records.scopes(path, depth=1) if each.scope != path]
+        return [entry.scope for entry in self._records.scopes(path, depth=1) if entry.scope != path]
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """The categories of a scope and below it, each with how many records have it."""
-        return {each.tag: each.memories for each in self._records.tags(_scope(scope_prefix))}
+        return {entry.tag: entry.memories for entry in self._records.tags(_scope(scope_prefix))}
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """How many records a scope has, and those below it."""
+        """Count the records of a scope and those below it."""
         return self._records.count(scope=_scope(scope_prefix))
 
     # ── async ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -226,9 +226,9 @@ class RecalliteStorage(OnMemory):
         """`delete`, in a thread."""
         return await in_thread(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
 
-    def _mismatch(self, given: Iterable[Sequence[float]]) -> EmbeddingDimensionMismatchError | None:
+    def _mismatch(self, vectors: Iterable[Sequence[float]]) -> EmbeddingDimensionMismatchError | None:
         """The error of CrewAI for vectors of another dimension than the stored ones, or than each other."""
-        sizes = [len(vector) for vector in given]
+        sizes = [len(vector) for vector in vectors]
         stored = self.memory.store.stats().dimension or sizes[0]
         return next((EmbeddingDimensionMismatchError(stored, size) for size in sizes if size != stored), None)
 
@@ -259,8 +259,8 @@ def _not_in_where(metadata: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _has(found: Record, metadata: dict[str, Any]) -> bool:
-    return all(found.metadata.get(key) == value for key, value in metadata.items())
+def _has(record: Record, metadata: dict[str, Any]) -> bool:
+    return all(record.metadata.get(key) == value for key, value in metadata.items())
 
 
 def _direction(vector: Sequence[float] | None) -> bool:
@@ -286,14 +286,14 @@ def _item(record: MemoryRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record(found: Record | Hit, embedding: list[float] | None = None) -> MemoryRecord:
-    metadata = dict(found.metadata)
+def _record(memory: Record | Hit, embedding: list[float] | None = None) -> MemoryRecord:
+    metadata = dict(memory.metadata)
     beside = metadata.pop(_BESIDE, {})
-    created = _naive(found.created_at)
+    created = _naive(memory.created_at)
     accessed = beside.get("last_accessed")
-    source = found.source if isinstance(found, Record) else found.source and found.source.id
+    source = memory.source if isinstance(memory, Record) else memory.source and memory.source.id
     return MemoryRecord(
-        id=found.id, content=found.text, scope=found.scope, categories=[*found.tags], metadata=metadata,
-        importance=found.importance, created_at=created, source=source, private=beside.get("private", False),
+        id=memory.id, content=memory.text, scope=memory.scope, categories=[*memory.tags], metadata=metadata,
+        importance=memory.importance, created_at=created, source=source, private=beside.get("private", False),
         last_accessed=datetime.fromisoformat(accessed) if accessed else created, embedding=embedding,
     )  # fmt: skip

@@ -57,8 +57,8 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Store the events of a session; those of it that are stored and no longer in it are purged."""
-        found = _said(session.events, session.id, {})
-        await in_thread(self._add, _scope(session.app_name, session.user_id), found, session_id=session.id, whole=True)
+        items = _said(session.events, session.id, {})
+        await in_thread(self._add, _scope(session.app_name, session.user_id), items, session_id=session.id, whole=True)
 
     async def add_events_to_memory(
         self,
@@ -70,8 +70,8 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Store further events of a session; one that is there already stays as it is."""
-        found = _said(events, session_id, custom_metadata or {})
-        await in_thread(self._add, _scope(app_name, user_id), found, session_id=session_id, whole=False)
+        items = _said(events, session_id, custom_metadata or {})
+        await in_thread(self._add, _scope(app_name, user_id), items, session_id=session_id, whole=False)
 
     async def add_memory(
         self,
@@ -82,14 +82,14 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Store memories; one whose id is there already stays as it is."""
-        found = [
+        items = [
             _item(
-                each.content, each.id or str(uuid.uuid4()), None, each.author, each.timestamp,
-                {**(custom_metadata or {}), **each.custom_metadata},
+                memory.content, memory.id or str(uuid.uuid4()), None, memory.author, memory.timestamp,
+                {**(custom_metadata or {}), **memory.custom_metadata},
             )
-            for each in memories
+            for memory in memories
         ]  # fmt: skip
-        await in_thread(self._add, _scope(app_name, user_id), found, session_id=None, whole=False)
+        await in_thread(self._add, _scope(app_name, user_id), items, session_id=None, whole=False)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
         """The memories of a user that answer a query, best first."""
@@ -104,7 +104,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
     def _add(self, scope: str, items: list[NewRecord | None], *, session_id: str | None, whole: bool) -> None:
         memory = self._scoped.scoped(scope)
         with memory.transaction():
-            deleted = {each.text for each in memory.list(kinds=_DELETED, limit=None)}
+            deleted = {record.text for record in memory.list(kinds=_DELETED, limit=None)}
             wanted: dict[str, NewRecord] = {}
             for item in items:
                 if item is not None and item.metadata is not None and item.metadata["event_id"] not in deleted:
@@ -113,11 +113,12 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
             if session_id is not None:  # an event may have come before without its session
                 of_session = {"metadata.session_id": session_id}
                 where = {"or": [of_session, {"and": [where, {"metadata.session_id": None}]}]}
-            known = {each.metadata["event_id"]: each for each in memory.list(kinds=_EVENT, where=where, limit=None)}
+            records = memory.list(kinds=_EVENT, where=where, limit=None)
+            known = {record.metadata["event_id"]: record for record in records}
             if whole:
-                gone = [each.id for id, each in known.items() if id not in wanted or _differ(each, wanted[id])]
+                gone = [record.id for id, record in known.items() if id not in wanted or _differ(record, wanted[id])]
                 memory.forget(gone)
-                known = {id: each for id, each in known.items() if each.id not in gone}
+                known = {id: record for id, record in known.items() if record.id not in gone}
             memory.remember_many([item for id, item in wanted.items() if id not in known])
 
     def _search(self, scope: str, query: str) -> list[Hit]:
@@ -128,9 +129,9 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
     def _delete(self, scope: str, memory_id: str) -> None:
         memory = self._scoped.scoped(scope)
         with memory.transaction():
-            found = memory.list(kinds=_EVENT, where={"metadata.event_id": memory_id}, limit=None)
-            if found:
-                memory.forget([each.id for each in found])
+            records = memory.list(kinds=_EVENT, where={"metadata.event_id": memory_id}, limit=None)
+            if records:
+                memory.forget([record.id for record in records])
                 memory.remember(memory_id, id=str(uuid.uuid4()), kind=_DELETED, indexed=False)
 
 
@@ -143,9 +144,9 @@ def _scope(app_name: str, user_id: str) -> str:
 
 def _said(events: Sequence[Any], session_id: str | None, custom: Mapping[str, object]) -> list[NewRecord | None]:
     return [
-        _item(each.content, each.id, session_id, each.author, each.timestamp, custom)
-        for each in events
-        if each.content and each.content.parts
+        _item(event.content, event.id, session_id, event.author, event.timestamp, custom)
+        for event in events
+        if event.content and event.content.parts
     ]
 
 
@@ -162,8 +163,8 @@ def _item(
     text = " ".join(part.text for part in parts if part.text)
     if not text.strip():
         return None
-    kept = content.model_copy(update={"parts": parts}).model_dump(mode="json", exclude_none=True)
-    metadata = {"event_id": id, "session_id": session_id, "author": author, "content": kept}
+    stored = content.model_copy(update={"parts": parts}).model_dump(mode="json", exclude_none=True)
+    metadata = {"event_id": id, "session_id": session_id, "author": author, "content": stored}
     if custom:
         metadata["custom"] = dict(custom)
     created_at = _moment(timestamp)
@@ -176,7 +177,7 @@ def _item(
 
 
 def _moment(timestamp: float | str | None) -> datetime | None:
-    """When something was said; a text without a zone is the time here, as ADK writes it, and another text is None."""
+    """Parse a time; a text without a zone is the time here, as ADK writes it, and another text is None."""
     if not isinstance(timestamp, str):
         return None if timestamp is None else datetime.fromtimestamp(timestamp, UTC)
     try:

@@ -86,7 +86,7 @@ class RecalliteProvider(MemoryProvider):
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
-        """What the model is told of the memory."""
+        """Tell the model about the memory."""
         return _PROMPT if self._memory is not None else ""
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
@@ -115,8 +115,8 @@ class RecalliteProvider(MemoryProvider):
         if memory is None or not self._writes:
             return
         name = session_id or self._session_id
-        said = [("user", user_content), ("assistant", assistant_content)]
-        turn = [{"role": role, "content": text} for role, text in said if text and text.strip()]
+        texts = [("user", user_content), ("assistant", assistant_content)]
+        turn = [{"role": role, "content": text} for role, text in texts if text and text.strip()]
         scoped = memory.scoped(self._scope)
         with scoped.transaction():
             if turn and name:
@@ -167,8 +167,8 @@ class RecalliteProvider(MemoryProvider):
     def save_config(self, values: dict[str, Any], hermes_home: str) -> None:
         """Write `recallite.json`."""
         path = values.get("path")
-        chosen = {"path": path} if path and path != self.get_config_schema()[0]["default"] else {}
-        (Path(hermes_home) / _CONFIG).write_bytes(msgspec.json.encode(chosen))
+        settings = {"path": path} if path and path != self.get_config_schema()[0]["default"] else {}
+        (Path(hermes_home) / _CONFIG).write_bytes(msgspec.json.encode(settings))
 
     def backup_paths(self) -> list[str]:
         """The file, where it is outside of HERMES_HOME."""
@@ -184,7 +184,7 @@ class RecalliteProvider(MemoryProvider):
 
 
 def register(context: Any) -> None:
-    """What Hermes calls as it loads the plugin."""
+    """Register the provider; Hermes calls it as it loads the plugin."""
     context.register_memory_provider(RecalliteProvider())
 
 
@@ -214,12 +214,12 @@ def _folder(home: str | os.PathLike[str] | None) -> Path:
 def _path(home: Path) -> str:
     """The memory of a HERMES_HOME."""
     try:
-        told = msgspec.json.decode((home / _CONFIG).read_bytes(), type=dict[str, str])
+        settings = msgspec.json.decode((home / _CONFIG).read_bytes(), type=dict[str, str])
     except FileNotFoundError:
-        told = {}
+        settings = {}
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise InvalidInput(f'{home / _CONFIG} is not {{"path": "..."}}: {fault}') from None
-    path = told.get("path", "recallite.db")
+    path = settings.get("path", "recallite.db")
     return path if path.startswith("postgresql:") else str(home / Path(path).expanduser())
 
 
@@ -235,10 +235,10 @@ def _fault(reason: str) -> str:
 def _main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m recallite.integrations.hermes", description=__doc__)
     parser.add_argument("command", choices=("install", "uninstall"))
-    chosen = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     commands: Mapping[str, Any] = {"install": install, "uninstall": uninstall}
     try:
-        print(commands[chosen.command]())
+        print(commands[parsed.command]())
     except (RecalliteError, OSError) as fault:
         print(f"hermes: {fault}")
         return 1

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import InvalidFilter, InvalidInput, NotFound
-from recallite.integrations.common import OnMemory, as_given, in_thread, needed
+from recallite.integrations.common import (
+    RANKED_ALONE,
+    OnMemory,
+    as_given,
+    hashed_id,
+    in_thread,
+    needed,
+    stored_messages,
+)  # fmt: skip
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.memory import Memory
 from recallite.model.records import Hit, Record
@@ -36,8 +44,6 @@ Mode = Literal["hybrid", "vector", "keyword"]
 
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains")
 _ROLES = {"human": "user", "ai": "assistant"}
-# A search shows the nearest documents and nothing beside them.
-_NEAREST: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
 # The scope of a store, without those below it.
 _HERE = {"scope": "/"}
 
@@ -169,8 +175,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
     def _id(self, id: str) -> str:
         if not isinstance(id, str):
             raise InvalidInput(f"id is {shown(id)}: give a str")
-        named = f"{self._documents.scope}\0{id}".encode("utf-8", "surrogatepass")
-        return f"document-{blake2b(named, digest_size=16).hexdigest()}"
+        return hashed_id("document", self._documents.scope, id)
 
     def _found(
         self,
@@ -185,9 +190,9 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         if "scope" in options:
             raise InvalidInput(f"this store has the documents of {self._documents.scope} alone: open one of the scope")
         mode = self._mode if vector is None else "vector"
-        asked = {"mode": mode, "count_access": False, **_NEAREST, **options}
-        chosen = {"and": [_HERE, where_of(filter) or {}, where or {}]}
-        return [*self._documents.recall(query, limit=k, vector=vector, kinds=KIND, where=chosen, **asked)]
+        arguments = {"mode": mode, "count_access": False, **RANKED_ALONE, **options}
+        condition = {"and": [_HERE, where_of(filter) or {}, where or {}]}
+        return [*self._documents.recall(query, limit=k, vector=vector, kinds=KIND, where=condition, **arguments)]
 
     def _diverse(self, hits: list[Hit], k: int, relevance_share: float) -> list[Document]:
         import numpy as np
@@ -212,29 +217,29 @@ def _marginal(
         return []
     unit = np.stack(vectors).astype(np.float64)
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    chosen: list[int] = []
+    selected: list[int] = []
     nearest = np.zeros(len(vectors))
-    while len(chosen) < min(k, len(vectors)):
+    while len(selected) < min(k, len(vectors)):
         gain = relevance_share * relevance - (1 - relevance_share) * nearest
-        gain[chosen] = -np.inf
-        chosen.append(int(gain.argmax()))
-        likeness = unit @ unit[chosen[-1]]
-        nearest = likeness if len(chosen) == 1 else np.maximum(nearest, likeness)
-    return chosen
+        gain[selected] = -np.inf
+        selected.append(int(gain.argmax()))
+        likeness = unit @ unit[selected[-1]]
+        nearest = likeness if len(selected) == 1 else np.maximum(nearest, likeness)
+    return selected
 
 
-def where_of(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def where_of(filter: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A filter of LangChain's stores on metadata as a `where`; InvalidFilter names what is wrong."""
-    if given is None:
+    if filter is None:
         return None
-    if not isinstance(given, Mapping):
-        raise InvalidFilter(f"filter is {shown(given)}: give a dict such as {{'year': {{'$gte': 2024}}}}")
+    if not isinstance(filter, Mapping):
+        raise InvalidFilter(f"filter is {shown(filter)}: give a dict such as {{'year': {{'$gte': 2024}}}}")
     parts: list[dict[str, Any]] = []
-    for key, value in given.items():
+    for key, value in filter.items():
         if key in ("$and", "$or"):
             if not isinstance(value, list | tuple):
                 raise InvalidFilter(f"filter.{key} is {shown(value)}: give a list of filters")
-            parts.append({key[1:]: [where_of(each) for each in value]})
+            parts.append({key[1:]: [*map(where_of, value)]})
         elif key == "$not":
             parts.append({"not": where_of(value)})
         elif not isinstance(key, str) or key.startswith("$"):
@@ -247,18 +252,18 @@ def where_of(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def _compared(key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {"eq": value}
-    if unknown := [each for each in value if each not in {f"${operator}" for operator in _OPERATORS}]:
+    if unknown := [operator for operator in value if operator not in {f"${operator}" for operator in _OPERATORS}]:
         named = ", ".join(f"${operator}" for operator in _OPERATORS)
         raise InvalidFilter(f"filter.{key} has the operator {shown(unknown[0])}: use {named}")
     return {operator[1:]: operand for operator, operand in value.items()}
 
 
-def _document(found: Record | Hit) -> Document:
+def _document(memory: Record | Hit) -> Document:
     """A document as it was added, or another memory as a document."""
-    if found.kind == KIND and found.metadata.keys() == {"id", "metadata"}:
-        return Document(id=found.metadata["id"], page_content=found.text, metadata=found.metadata["metadata"])
-    named = {"scope": found.scope, "kind": found.kind, "created_at": found.created_at.isoformat()}
-    return Document(id=found.id, page_content=found.text, metadata={**found.metadata, **named})
+    if memory.kind == KIND and memory.metadata.keys() == {"id", "metadata"}:
+        return Document(id=memory.metadata["id"], page_content=memory.text, metadata=memory.metadata["metadata"])
+    named = {"scope": memory.scope, "kind": memory.kind, "created_at": memory.created_at.isoformat()}
+    return Document(id=memory.id, page_content=memory.text, metadata={**memory.metadata, **named})
 
 
 class RecalliteRetriever(BaseRetriever):
@@ -276,21 +281,21 @@ class RecalliteRetriever(BaseRetriever):
     memory: Any
     k: int = 10
     options: dict[str, Any] = Field(default_factory=dict)
-    _held: OnMemory = PrivateAttr()
+    _opened: OnMemory = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the file, if a path was given."""
-        self._held = OnMemory(self.memory)
+        self._opened = OnMemory(self.memory)
 
     def close(self) -> None:
         """Close the file if it was opened here."""
-        self._held.close()
+        self._opened.close()
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None, **changes: Any
     ) -> list[Document]:
         options = {**self.options, **changes}
-        hits = self._held.memory.recall(query, limit=options.pop("k", self.k), **options)
+        hits = self._opened.memory.recall(query, limit=options.pop("k", self.k), **options)
         documents = []
         for hit in hits:
             document = _document(hit)
@@ -308,7 +313,7 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
     """A `BaseChatMessageHistory` over a session of `Memory.sessions`, which is made with the first message.
 
     - session_id: any short text; sessions of different agents are apart
-    - limit: `messages` are at most so many, the last ones; None is all
+    - limit: the most `messages`, the last ones; None is all
 
     `Memory.sessions.search` finds its messages, and other programs read them with a role and a content.
     """
@@ -327,11 +332,8 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """The messages, oldest first."""
-        try:
-            session = self.memory.sessions.get(self.session_id, agent=self.agent)
-        except NotFound:
-            return []
-        return [_as_message(each) for each in session.messages(limit=self.limit)]
+        stored = stored_messages(self.memory.sessions, self.session_id, agent=self.agent, limit=self.limit)
+        return [*map(_as_message, stored)]
 
     async def aget_messages(self) -> list[BaseMessage]:
         """`messages`, in a thread."""
@@ -339,8 +341,8 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages at the end, all or none; when this returns, they survive power loss."""
-        if given := [_stored(message) for message in messages]:
-            self.memory.sessions.open(self.session_id, agent=self.agent, provider="langchain").extend(given)
+        if stored := [_stored(message) for message in messages]:
+            self.memory.sessions.open(self.session_id, agent=self.agent, provider="langchain").extend(stored)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """`add_messages`, in a thread."""
@@ -348,10 +350,8 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Remove the session with its messages."""
-        try:
+        with suppress(NotFound):
             self.memory.sessions.get(self.session_id, agent=self.agent).end()
-        except NotFound:
-            return
 
     async def aclear(self) -> None:
         """`clear`, in a thread."""

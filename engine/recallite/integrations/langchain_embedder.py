@@ -43,11 +43,11 @@ class LangChainEmbedder:
         """Vectors of texts to remember, one each; a context goes before its text."""
         import numpy as np
 
-        said = [f"{context}: {text}" if context else text for text, context in zip(texts, contexts, strict=True)]
-        vectors = self._checked(self.embeddings.embed_documents(said)) if said else self.unit([])
+        documents = [f"{context}: {text}" if context else text for text, context in zip(texts, contexts, strict=True)]
+        vectors = self._checked(self.embeddings.embed_documents(documents)) if documents else self.unit([])
         if on_progress is not None:
-            on_progress(len(said), len(said))
-        return Embedded(vectors, np.arange(len(said), dtype=np.int64))
+            on_progress(len(documents), len(documents))
+        return Embedded(vectors, np.arange(len(documents), dtype=np.int64))
 
     def unit(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
         """Rows as float32 (n, dimension) of unit length; what is all zeros stays so.

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from recallite.errors import InvalidInput
-from recallite.integrations.common import OnMemory, as_given, in_thread, needed
+from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.integrations.langgraph_items import (
     INDEXED,
@@ -54,8 +54,6 @@ with needed("langgraph"):
     )  # fmt: skip
     from langgraph.store.base.batch import AsyncBatchedBaseStore
 
-# Pages of one query are parts of one order.
-_ONE_ORDER: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
 _SWEEP_MINUTES = 5.0
 
 
@@ -152,8 +150,8 @@ class RecalliteStore(OnMemory, BaseStore):
         if self.embeddings is not None:
             texts = _flat(plan.texts)
             rows = await self.embeddings.aembed_documents(texts) if texts else []
-            asked = await asyncio.gather(*map(self.embeddings.aembed_query, plan.queries))
-            vectors = self._as_vectors(texts, rows, plan.queries, asked)
+            query_rows = await asyncio.gather(*map(self.embeddings.aembed_query, plan.queries))
+            vectors = self._as_vectors(texts, rows, plan.queries, query_rows)
         return await in_thread(self._done, plan, vectors)
 
     def _planned(self, ops: Iterable[Op]) -> _Plan:
@@ -170,30 +168,32 @@ class RecalliteStore(OnMemory, BaseStore):
             plan.texts[id] = self._fields.texts(op) if self._ranks and op.value is not None else []
         return plan
 
-    def _as_vectors(self, texts: list[str], rows: Sequence[Any], queries: list[str], asked: Sequence[Any]) -> _Vectors:
+    def _as_vectors(
+        self, texts: list[str], rows: Sequence[Any], queries: list[str], query_rows: Sequence[Any]
+    ) -> _Vectors:
         assert self._embedder is not None
         unit = self._embedder.unit
 
-        def by_text(names: list[str], given: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
-            if len(names) != len(given):
-                raise InvalidInput(f"embed gave {len(given)} vectors for {len(names)} texts")
-            return {name: row for name, row in zip(names, unit(given), strict=True) if row.any()}
+        def by_text(names: list[str], vectors: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
+            if len(names) != len(vectors):
+                raise InvalidInput(f"embed gave {len(vectors)} vectors for {len(names)} texts")
+            return {name: row for name, row in zip(names, unit(vectors), strict=True) if row.any()}
 
-        return _Vectors(by_text(texts, rows), by_text(queries, asked))
+        return _Vectors(by_text(texts, rows), by_text(queries, query_rows))
 
     def _done(self, plan: _Plan, vectors: _Vectors | None) -> list[Result]:
-        """The results of the operations, of which the vectors are known."""
+        """Carry out the operations, with their vectors, and return the results."""
         renews = (self.ttl_config or {}).get("refresh_on_read", False)
         writes = bool(plan.puts) or renews
-        held: AbstractContextManager[None] = self._items.transaction() if writes else nullcontext()
-        with held:
+        transaction: AbstractContextManager[None] = self._items.transaction() if writes else nullcontext()
+        with transaction:
             read: list[str] = []
-            found = self._got([op for op in plan.ops if isinstance(op, GetOp)])
+            items = self._got([op for op in plan.ops if isinstance(op, GetOp)])
             results: list[Result] = []
             for op in plan.ops:
                 records: Sequence[Record | Hit] = ()
                 if isinstance(op, GetOp):
-                    item = found.get(self._id(op))
+                    item = items.get(self._id(op))
                     records = [] if item is None else [item]
                     results.append(None if item is None else Item(**_fields(item)))
                 elif isinstance(op, SearchOp):
@@ -216,8 +216,8 @@ class RecalliteStore(OnMemory, BaseStore):
         if not ops:
             return {}
         now = datetime.now(UTC)
-        found = self._items.get(map(self._id, ops))
-        return {id: each for id, each in found.items() if each.expires_at is None or each.expires_at > now}
+        records = self._items.get(map(self._id, ops))
+        return {id: record for id, record in records.items() if record.expires_at is None or record.expires_at > now}
 
     def _put(self, plan: _Plan, vectors: _Vectors | None) -> None:
         if gone := [id for id, op in plan.puts.items() if op.value is None]:
@@ -248,40 +248,40 @@ class RecalliteStore(OnMemory, BaseStore):
     def _searched(self, op: SearchOp, vectors: _Vectors | None) -> list[tuple[Record | Hit, float | None]]:
         if op.limit <= 0:
             return []
-        asked = parse_filter(op.filter)
-        where = asked.where
+        conditions = parse_filter(op.filter)
+        where = conditions.where
         scope = scope_of(op.namespace_prefix) if op.namespace_prefix else None
-        if asked.tests:
+        if conditions.tests:
             every = self._items.list(filter=Filter(scope=scope, where=where, kinds=KINDS), limit=None)
-            passed = [each.id for each in every if all(test(each.metadata["value"]) for test in asked.tests)]
+            passed = [record.id for record in every if all(test(record.metadata["value"]) for test in conditions.tests)]
             where = {"id": {"in": passed}}
         vector = None if vectors is None else vectors.queries.get(op.query or "")
         if not self._ranks or not op.query or (vectors is not None and vector is None):
             listed = Filter(scope=scope, where=where, kinds=KINDS)
-            return [(each, None) for each in self._listed(listed, op.limit, op.offset)]
+            return [(record, None) for record in self._listed(listed, op.limit, op.offset)]
         indexed = Filter(scope=scope, where=where, kinds=INDEXED)
         wanted = op.offset + op.limit
         hits = self._items.recall(
             op.query[:MAX_QUERY_CHARS], vector=vector, mode="hybrid" if vector is None else "vector", filter=indexed,
-            limit=wanted, count_access=False, **_ONE_ORDER,
+            limit=wanted, count_access=False, **RANKED_ALONE,
         )  # fmt: skip
-        found: list[tuple[Record | Hit, float | None]] = [
+        results: list[tuple[Record | Hit, float | None]] = [
             (hit, hit.score if vector is None else hit.signals["cosine"]) for hit in hits[op.offset :]
         ]
-        if len(found) < op.limit:  # after all that are ranked, those that are not
+        if len(results) < op.limit:  # after all that are ranked, those that are not
             others = Filter(scope=scope, where=where, kinds=UNINDEXED)
-            rest = self._listed(others, op.limit - len(found), max(op.offset - len(hits), 0))
-            found += [(each, None) for each in rest]
-        return found
+            rest = self._listed(others, op.limit - len(results), max(op.offset - len(hits), 0))
+            results += [(record, None) for record in rest]
+        return results
 
-    def _listed(self, chosen: Filter, limit: int, offset: int) -> list[Record]:
-        return self._items.list(filter=chosen, order="updated", limit=limit, offset=offset)
+    def _listed(self, filter: Filter, limit: int, offset: int) -> list[Record]:
+        return self._items.list(filter=filter, order="updated", limit=limit, offset=offset)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = [condition for condition in op.match_conditions or () if condition.path]
-        every = [namespace_of(each.scope) for each in self._items.scopes(kinds=KINDS)]
-        chosen = [each for each in every if all(matches(condition, each) for condition in conditions)]
-        cut = sorted({each[: op.max_depth] for each in chosen})
+        namespaces = [namespace_of(entry.scope) for entry in self._items.scopes(kinds=KINDS)]
+        matching = [path for path in namespaces if all(matches(condition, path) for condition in conditions)]
+        cut = sorted({path[: op.max_depth] for path in matching})
         return cut[op.offset : op.offset + op.limit]
 
     # ── expired items ──────────────────────────────────────────────────────────────────────────────────────────
@@ -367,7 +367,7 @@ class AsyncRecalliteStore(AsyncBatchedBaseStore):
 
 def _flat(texts: dict[str, list[str]]) -> list[str]:
     """Every text, once."""
-    return [*dict.fromkeys(text for each in texts.values() for text in each)]
+    return [*dict.fromkeys(text for parts in texts.values() for text in parts)]
 
 
 def _fields(record: Record | Hit) -> dict[str, Any]:

@@ -1,15 +1,14 @@
-"""How LangGraph's items map to memories: namespaces to scopes, keys to ids, filters to filters, fields to texts."""
+"""LangGraph's items as memories: namespaces as scopes, keys as ids, filters as filters, fields as texts."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from recallite.errors import InvalidFilter, InvalidInput
-from recallite.integrations.common import needed
+from recallite.integrations.common import hashed_id, needed
 from recallite.system.messages import shown
 
 with needed("langgraph"):
@@ -38,15 +37,14 @@ def namespace_of(scope: str) -> tuple[str, ...]:
 
 
 def _quoted(label: str) -> str:
-    return _UNSAFE.sub(lambda found: "".join(f"%{ord(character):04x};" for character in found[0]), label)
+    return _UNSAFE.sub(lambda match: "".join(f"%{ord(character):04x};" for character in match[0]), label)
 
 
 def id_of(base: str, namespace: Sequence[str], key: str) -> str:
     """The id of the item with a key: of its scope in the file, so that a store of a scope above has the same item."""
     if not isinstance(key, str):
         raise InvalidInput(f"key is {shown(key)}: give a str")
-    whole = f"{base.rstrip('/')}{scope_of(namespace)}\0{key}"
-    return f"item-{blake2b(whole.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+    return hashed_id("item", f"{base.rstrip('/')}{scope_of(namespace)}", key)
 
 
 def matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
@@ -55,7 +53,7 @@ def matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
     if condition.match_type not in ("prefix", "suffix"):
         raise InvalidInput(f"match_type is {shown(condition.match_type)}: use 'prefix' or 'suffix'")
     part = namespace[:length] if condition.match_type == "prefix" else namespace[max(len(namespace) - length, 0) :]
-    return len(part) == length and all(each in ("*", label) for each, label in zip(path, part, strict=True))
+    return len(part) == length and all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
 class Fields:
@@ -63,10 +61,10 @@ class Fields:
 
     def __init__(self, index: IndexConfig | None) -> None:
         config = index or {}
-        given = config.get("fields") or config.get("text_fields")  # the latter is how SqliteStore calls them
-        if index is not None and given is None:
-            given = ["$"]
-        self._paths = None if given is None else _tokenized(given)
+        paths = config.get("fields") or config.get("text_fields")  # the latter is how SqliteStore calls them
+        if index is not None and paths is None:
+            paths = ["$"]
+        self._paths = None if paths is None else _tokenized(paths)
 
     def texts(self, op: PutOp) -> list[str]:
         """The texts of a value that is put; without any it is not indexed."""
@@ -75,8 +73,8 @@ class Fields:
             return []
         paths = self._paths if op.index is None else _tokenized(op.index)
         value = dict(op.value)
-        found = [_readable(value)] if paths is None else [t for path in paths for t in get_text_at_path(value, path)]
-        return [text.replace("\0", " ") for text in found if text.strip()]
+        texts = [_readable(value)] if paths is None else [t for path in paths for t in get_text_at_path(value, path)]
+        return [text.replace("\0", " ") for text in texts if text.strip()]
 
 
 def _tokenized(paths: object) -> list[Any]:
@@ -103,14 +101,14 @@ class Filters(NamedTuple):
     tests: list[Test]
 
 
-def parse_filter(given: Mapping[str, Any] | None) -> Filters:
+def parse_filter(filter: Mapping[str, Any] | None) -> Filters:
     """Split a filter into what a `where` can say and tests; InvalidFilter names what is wrong.
 
     Lists, infinite numbers and whole numbers of more than 64 bits are compared by tests.
     """
     compared: list[dict[str, Any]] = []
     tests: list[Test] = []
-    for path, operator, operand in _comparisons(given or {}, ()):
+    for path, operator, operand in _comparisons(filter or {}, ()):
         if _is_plain(operand):
             compared.append({f"metadata.value.{'.'.join(path)}": {_OPERATORS[operator]: operand}})
         else:
@@ -118,14 +116,14 @@ def parse_filter(given: Mapping[str, Any] | None) -> Filters:
     return Filters({"and": compared} if compared else {}, tests)
 
 
-def _comparisons(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    for key, value in given.items():
+def _comparisons(filter: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    for key, value in filter.items():
         if not isinstance(key, str) or not _FILTER_KEY.fullmatch(key) or not all(key.split(".")):
             raise InvalidFilter(f"Invalid filter key: {shown(key)}: give the name of a field, or names joined by '.'")
         here = (*path, key)
         if not isinstance(value, Mapping) or not value:
             yield here, "$eq", value
-        elif any(isinstance(each, str) and each.startswith("$") for each in value):
+        elif any(isinstance(name, str) and name.startswith("$") for name in value):
             for operator, operand in value.items():
                 if operator not in _OPERATORS:
                     raise InvalidFilter(f"Unsupported operator: {operator}: use {', '.join(_OPERATORS)}")
@@ -163,5 +161,5 @@ def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
 def _plain_lists(value: Any) -> Any:
     """A value with lists for tuples, as JSON gives it back."""
     if isinstance(value, list | tuple):
-        return [_plain_lists(each) for each in value]
-    return {key: _plain_lists(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+        return [_plain_lists(item) for item in value]
+    return {key: _plain_lists(item) for key, item in value.items()} if isinstance(value, Mapping) else value

@@ -78,17 +78,17 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
     retrieval_context_window: int = Field(default=1, ge=1)
     node_postprocessors: list[BaseNodePostprocessor] = Field(default_factory=list)
     format_template: BasePromptTemplate | None = None
-    _held: OnMemory = PrivateAttr()
+    _opened: OnMemory = PrivateAttr()
     _scoped: Memory = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the file, if a path was given."""
-        self._held = OnMemory(self.memory)
-        self._scoped = self._held.memory.scoped(self.scope)
+        self._opened = OnMemory(self.memory)
+        self._scoped = self._opened.memory.scoped(self.scope)
 
     def close(self) -> None:
         """Close the file if it was opened here."""
-        self._held.close()
+        self._opened.close()
 
     async def _aget(
         self, messages: Sequence[ChatMessage] | None = None, session_id: str | None = None, **_: Any
@@ -97,17 +97,17 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
         if not query.strip():
             return ""
         options = {} if self.across_sessions or session_id is None else {"where": {"source": session_id}}
-        found = await in_thread(_nodes, self._scoped, query, self.similarity_top_k, options)
+        nodes = await in_thread(_nodes, self._scoped, query, self.similarity_top_k, options)
         for postprocessor in self.node_postprocessors:
-            found = await postprocessor.apostprocess_nodes(found, query_str=query)
-        text = _SEPARATOR.join(each.node.get_content() for each in found)
+            nodes = await postprocessor.apostprocess_nodes(nodes, query_str=query)
+        text = _SEPARATOR.join(node.node.get_content() for node in nodes)
         return text if self.format_template is None or not text else str(self.format_template.format(text=text))
 
     async def _aput(self, messages: Sequence[ChatMessage]) -> None:
         await in_thread(self._remember, messages)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """The content without as many of its last memories as have so many tokens; None if none is left."""
+        """Return the content without its last memories, as many as have this number of tokens; None if none is left."""
         tokens = get_tokenizer()
         parts = content.split(_SEPARATOR)
         removed = 0
@@ -116,9 +116,9 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
         return _SEPARATOR.join(parts) or None
 
     def _query(self, messages: Sequence[ChatMessage]) -> str:
-        said = [message for message in messages if message.role == "user" and _text(message)]
-        said = said or [message for message in messages if _text(message)]
-        return "\n".join(map(_text, said[-self.retrieval_context_window :]))[-MAX_QUERY_CHARS:]
+        spoken = [message for message in messages if message.role == "user" and _text(message)]
+        spoken = spoken or [message for message in messages if _text(message)]
+        return "\n".join(map(_text, spoken[-self.retrieval_context_window :]))[-MAX_QUERY_CHARS:]
 
     def _remember(self, messages: Sequence[ChatMessage]) -> None:
         with self._scoped.transaction():

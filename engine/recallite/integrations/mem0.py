@@ -65,7 +65,7 @@ class Memory(OnMemory):
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """As the constructor: mem0's models and stores are not used."""
+        """Do as the constructor: mem0's models and stores are not used."""
         if not isinstance(config_dict, Mapping):
             raise InvalidInput(f"config_dict is {shown(config_dict)}: give a dict")
         return cls(config_dict or None)
@@ -101,22 +101,22 @@ class Memory(OnMemory):
         shared: dict[str, Any] = {**_without_identity(metadata or {}), **ids}
         if (day := day_of(expiration_date)) is not None:
             shared["expiration_date"] = day
-        said = [each for each in messages_of(messages) if _is_said(each)]
-        if infer and (facts := self._facts(said)) is not None:
+        spoken = [message for message in messages_of(messages) if _is_said(message)]
+        if infer and (facts := self._facts(spoken)) is not None:
             return {"results": self._store([(fact, shared) for fact in facts], scope_of(ids), infer=True)}
         items = []
-        for message in said:
-            own = {**shared, "role": message["role"]}
+        for message in spoken:
+            beside = {**shared, "role": message["role"]}
             if message.get("name"):
-                own["actor_id"] = message["name"]
-            items.append((plain_text(message["content"]), own))
+                beside["actor_id"] = message["name"]
+            items.append((plain_text(message["content"]), beside))
         results = self._store(items, scope_of(ids), infer=infer)
         return {"results": results}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """The memory with this id, or None."""
-        found = self._scoped.get([memory_id])
-        return item_of(found[memory_id]) if memory_id in found else None
+        records = self._scoped.get([memory_id])
+        return item_of(records[memory_id]) if memory_id in records else None
 
     def get_all(
         self,
@@ -127,10 +127,10 @@ class Memory(OnMemory):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """The memories that the filters match, the newest first; the filters name a user, an agent or a run."""
-        chosen = _filter(filters, kwargs, "get_all", show_expired=show_expired)
+        condition = _filter(filters, kwargs, "get_all", show_expired=show_expired)
         check_search(top_k=top_k)
-        found = self._scoped.list(filter=chosen, limit=top_k) if top_k else []
-        return {"results": [item_of(each, listed=True) for each in found]}
+        records = self._scoped.list(filter=condition, limit=top_k) if top_k else []
+        return {"results": [item_of(record, listed=True) for record in records]}
 
     def search(
         self,
@@ -153,12 +153,12 @@ class Memory(OnMemory):
             raise InvalidInput(
                 "reference_date is a parameter of mem0's platform: use recallite.Memory.recall(as_of=...)"
             )
-        chosen = _filter(filters, kwargs, "search", show_expired=show_expired)
+        condition = _filter(filters, kwargs, "search", show_expired=show_expired)
         check_search(threshold=threshold, top_k=top_k)
         if not isinstance(query, str) or not query.strip():
             raise InvalidInput("Invalid query: must be a non-empty string.")
         least = 0.1 if threshold is None else threshold
-        hits = self._scoped.recall(query.strip(), limit=top_k, filter=chosen) if top_k else []
+        hits = self._scoped.recall(query.strip(), limit=top_k, filter=condition) if top_k else []
         results = []
         for hit in hits:
             if hit.score < least:
@@ -182,13 +182,13 @@ class Memory(OnMemory):
         if wanted is None and metadata is None and expiration_date is _UNSET:
             raise InvalidInput("At least one of text, metadata, or expiration_date must be provided.")
         with self._scoped.transaction():
-            found = self._existing(memory_id)
+            record = self._existing(memory_id)
             changes: dict[str, Any] = {} if wanted is None else {"text": wanted}
-            own = {**found.metadata, **_without_identity(metadata or {})}
+            merged = {**record.metadata, **_without_identity(metadata or {})}
             if expiration_date is not _UNSET:
-                own["expiration_date"] = day_of(expiration_date)
-            if own != found.metadata:
-                changes["metadata"] = {key: value for key, value in own.items() if key != "expiration_date" or value}
+                merged["expiration_date"] = day_of(expiration_date)
+            if merged != record.metadata:
+                changes["metadata"] = {key: value for key, value in merged.items() if key != "expiration_date" or value}
             if changes:
                 self._scoped.update(memory_id, **changes)
         return {"message": "Memory updated successfully!"}
@@ -228,15 +228,15 @@ class Memory(OnMemory):
         raise NotImplementedError("Chat function not implemented yet.")
 
     def _existing(self, memory_id: str) -> Record:
-        found = self._scoped.get([memory_id])
-        if memory_id not in found:
+        records = self._scoped.get([memory_id])
+        if memory_id not in records:
             raise InvalidInput(f"Memory with id {memory_id} not found. Please provide a valid 'memory_id'")
-        return found[memory_id]
+        return records[memory_id]
 
-    def _facts(self, said: list[Any]) -> list[str] | None:
+    def _facts(self, messages: list[Any]) -> list[str] | None:
         """The facts that the language model finds; None where there is none, or it gives no answer."""
         try:
-            facts = self._memory.consolidator.facts(said)
+            facts = self._memory.consolidator.facts(messages)
         except LanguageModelError as fault:
             name = type(fault).__name__
             _log.warning("the extraction of facts failed with %s: the messages are stored as they are", name)
@@ -247,9 +247,9 @@ class Memory(OnMemory):
         results = []
         with self._scoped.transaction():
             for text, metadata in items:
-                kept = {key: value for key, value in metadata.items() if key != "created_at"}
+                stored = {key: value for key, value in metadata.items() if key != "created_at"}
                 record = self._scoped.remember(
-                    text, scope=scope, context=metadata.get("actor_id"), metadata=kept,
+                    text, scope=scope, context=metadata.get("actor_id"), metadata=stored,
                     created_at=metadata.get("created_at"), id=None if infer else str(uuid.uuid4()),
                 )  # fmt: skip
                 if record.outcome not in _EVENTS:
@@ -287,14 +287,14 @@ def _filter(filters: object, beside: Mapping[str, Any], method: str, *, show_exp
         )
     if beside:
         _log.warning("%s() has no argument %s: it is ignored, as mem0 does", method, min(beside))
-    given = dict(filters) if isinstance(filters, Mapping) else {}
-    ids = entity_ids({name: given[name] for name in ENTITIES if isinstance(given.get(name), str | int)})
-    if not {*ENTITIES} & {*given}:
+    conditions = dict(filters) if isinstance(filters, Mapping) else {}
+    ids = entity_ids({name: conditions[name] for name in ENTITIES if isinstance(conditions.get(name), str | int)})
+    if not {*ENTITIES} & {*conditions}:
         raise InvalidInput(
             "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
         )
     scope = scope_of({"user_id": ids["user_id"]}) if ids.get("user_id", "*") != "*" else None
-    return recallite.Filter(scope=scope, where=where_of({**given, **ids}, show_expired=show_expired))
+    return recallite.Filter(scope=scope, where=where_of({**conditions, **ids}, show_expired=show_expired))
 
 
 def _awaited(method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
@@ -319,7 +319,7 @@ class AsyncMemory:
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """As `Memory.from_config`."""
+        """Do as `Memory.from_config`."""
         if not isinstance(config_dict, Mapping):
             raise InvalidInput(f"config_dict is {shown(config_dict)}: give a dict")
         return cls(config_dict or None)

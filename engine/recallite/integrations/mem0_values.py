@@ -1,4 +1,4 @@
-"""What mem0 calls things, as what Recallite calls them: ids, filters, dates and results."""
+"""The values of mem0 as those of Recallite and back: ids, filters, dates and results."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains")
 _LOGIC = {"AND": "and", "OR": "or", "$or": "or", "NOT": "not", "$not": "not"}
 
 
-def entity_ids(given: Mapping[str, Any]) -> dict[str, str]:
+def entity_ids(arguments: Mapping[str, Any]) -> dict[str, str]:
     """The ids of a user, an agent and a run that are not None, checked as mem0 does."""
-    found = {}
+    ids = {}
     for name in ENTITIES:
-        if (value := given.get(name)) is None:
+        if (value := arguments.get(name)) is None:
             continue
         plain = str(value).strip()
         if not plain:
             raise InvalidInput(f"Invalid {name}: cannot be empty or whitespace-only. Provide a valid identifier.")
         if any(character.isspace() for character in plain):
             raise InvalidInput(f"Invalid {name}: cannot contain whitespace. Provide a valid identifier without spaces.")
-        found[name] = plain
-    return found
+        ids[name] = plain
+    return ids
 
 
 def scope_of(ids: Mapping[str, str]) -> str:
@@ -57,7 +57,7 @@ def _conditions(filters: object) -> Iterator[dict[str, Any]]:
         if key in _LOGIC:
             if not isinstance(value, list) or not value:
                 raise InvalidInput(f"{key} operator requires a non-empty list of conditions")
-            parts = [{"and": list(_conditions(each))} for each in value]
+            parts = [{"and": list(_conditions(condition))} for condition in value]
             yield {"not": {"or": parts}} if _LOGIC[key] == "not" else {_LOGIC[key]: parts}
         else:
             yield from _comparisons(f"metadata.{key}", value)
@@ -103,32 +103,32 @@ def day_of(value: object) -> str | None:
         raise InvalidInput(f"expiration_date must be a valid date in YYYY-MM-DD format. It is {shown(value)}") from None
 
 
-def messages_of(given: object) -> list[Any]:
+def messages_of(messages: object) -> list[Any]:
     """A str, a message or a list of messages as a list of messages."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    if isinstance(given, Mapping):
-        return [given]
-    if isinstance(given, list):
-        return given
-    raise InvalidInput(f"messages is {shown(given)}: messages must be str, dict, or list[dict]")
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    if isinstance(messages, Mapping):
+        return [messages]
+    if isinstance(messages, list):
+        return messages
+    raise InvalidInput(f"messages is {shown(messages)}: messages must be str, dict, or list[dict]")
 
 
-def item_of(found: Record | Hit, *, score: float | None = None, listed: bool = False) -> dict[str, Any]:
+def item_of(memory: Record | Hit, *, score: float | None = None, listed: bool = False) -> dict[str, Any]:
     """A memory as mem0 returns it; `listed` ones have no score."""
-    own = {key: value for key, value in found.metadata.items() if key not in _BESIDE}
+    metadata = {key: value for key, value in memory.metadata.items() if key not in _BESIDE}
     item: dict[str, Any] = {
-        "id": found.id,
-        "memory": found.text,
-        "hash": md5(found.text.encode(), usedforsecurity=False).hexdigest(),
-        "metadata": own or None,
+        "id": memory.id,
+        "memory": memory.text,
+        "hash": md5(memory.text.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": metadata or None,
         "score": score,
-        "created_at": found.created_at.isoformat(),
-        "updated_at": found.updated_at.isoformat(),
+        "created_at": memory.created_at.isoformat(),
+        "updated_at": memory.updated_at.isoformat(),
     }
     if listed:
         del item["score"]
-    return item | {key: found.metadata[key] for key in _BESIDE if key in found.metadata}
+    return item | {key: memory.metadata[key] for key in _BESIDE if key in memory.metadata}
 
 
 def history_of(versions: list[Record]) -> list[dict[str, Any]]:

@@ -10,9 +10,16 @@ from typing import Any
 
 from recallite.agents.session_messages import plain_text
 from recallite.agents.sessions import Session
-from recallite.doors import tools
 from recallite.errors import InvalidInput, NotFound
-from recallite.integrations.common import OnMemory, in_thread, needed, recalled_text
+from recallite.integrations.common import (
+    OnMemory,
+    call_memory_tool,
+    existing_session,
+    in_thread,
+    memory_tool_schema,
+    needed,
+    recalled_text,
+)
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
 from recallite.system.messages import shown
@@ -61,28 +68,25 @@ class RecalliteSession(OnMemory):
         """Remove every item."""
         await in_thread(self._clear)
 
-    def _found(self) -> Session | None:
-        try:
-            return self._sessions.get(self.session_id)
-        except NotFound:
-            return None
+    def _session(self) -> Session | None:
+        return existing_session(self._sessions, self.session_id)
 
     def _pop(self) -> Any:
-        session = self._found()
+        session = self._session()
         try:
             return None if session is None else session.pop(skip_damaged=True)
         except NotFound:  # another process has just ended it
             return None
 
     def _clear(self) -> None:
-        session = self._found()
+        session = self._session()
         with suppress(NotFound):
             if session is not None:
                 session.clear()
 
     def _read(self, limit: int | None) -> list[Any]:
         most = None if limit is None else check_count(limit, "limit", minimum=0)
-        session = self._found()
+        session = self._session()
         return [] if session is None else session.messages(limit=most, skip_damaged=True)
 
     def _add(self, items: list[Any]) -> None:
@@ -95,17 +99,16 @@ def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:
 
     What the model gets wrong is in the answer to it; an error of the store ends the run.
     """
-    schema = tools.schemas()["memory"]
+    description, parameters = memory_tool_schema()
     within = check_scope(scope)
 
     async def invoke(_: RunContextWrapper[Any], arguments: str) -> str:
-        result = await in_thread(tools.call, "memory", arguments, memory=memory, scope=within)
-        return tools.as_text(result)
+        return await call_memory_tool(memory, within, arguments)
 
     return FunctionTool(
         name="memory",
-        description=schema["description"],
-        params_json_schema={key: schema[key] for key in ("type", "properties", "required", "additionalProperties")},
+        description=description,
+        params_json_schema=parameters,
         on_invoke_tool=invoke,
         strict_json_schema=False,  # an action takes some of the fields only
     )
@@ -118,17 +121,17 @@ def recalling(
     handle, most = memory.scoped(check_scope(scope)), check_count(limit, "limit")
 
     async def instruct(context: RunContextWrapper[Any], _: Agent[Any]) -> str:
-        asked = [item for item in context.turn_input if isinstance(item, Mapping) and item.get("role") == "user"]
-        query = plain_text(asked[-1].get("content")) if asked else ""
+        messages = [item for item in context.turn_input if isinstance(item, Mapping) and item.get("role") == "user"]
+        query = plain_text(messages[-1].get("content")) if messages else ""
         recalled = await asyncio.to_thread(recalled_text, handle, query, most)
         return "\n\n".join(filter(None, (instructions, recalled)))
 
     return instruct
 
 
-def _settings(given: object) -> SessionSettings:
-    if given is None or isinstance(given, SessionSettings):
-        return given or SessionSettings()
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"session_settings is {shown(given)}: give SessionSettings(...), or a dict of its fields")
-    return SessionSettings().resolve(dict(given))
+def _settings(settings: object) -> SessionSettings:
+    if settings is None or isinstance(settings, SessionSettings):
+        return settings or SessionSettings()
+    if not isinstance(settings, Mapping):
+        raise InvalidInput(f"session_settings is {shown(settings)}: give SessionSettings(...), or a dict of its fields")
+    return SessionSettings().resolve(dict(settings))

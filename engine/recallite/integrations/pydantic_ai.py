@@ -65,7 +65,7 @@ class RecalliteToolset(OnMemory, AbstractToolset[Deps], Generic[Deps]):
         return self._id
 
     async def get_instructions(self, ctx: RunContext[Deps]) -> str:
-        """What the agent is told of the tools together."""
+        """Tell the agent how to use the tools together."""
         return INSTRUCTIONS
 
     async def get_tools(self, ctx: RunContext[Deps]) -> dict[str, ToolsetTool[Deps]]:

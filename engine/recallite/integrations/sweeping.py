@@ -36,8 +36,8 @@ class Sweeper:
                 except StoreClosed:
                     break
                 except Exception as fault:
-                    said = "a sweep of what has expired failed with %s; the next is in %g minutes"
-                    _log.warning(said, type(fault).__name__, minutes)
+                    message = "a sweep of what has expired failed with %s; the next is in %g minutes"
+                    _log.warning(message, type(fault).__name__, minutes)
             if ended.set_running_or_notify_cancel():
                 ended.set_result(None)
 

@@ -91,8 +91,8 @@ def test_a_limit_takes_the_last_items(memory, settings, limit, wanted):
 def test_a_session_that_another_process_ends_meanwhile_is_empty(memory, monkeypatch):
     session = RecalliteSession("s", memory)
     run(session.add_items([said("one")]))
-    found = session._found()
-    monkeypatch.setattr(session, "_found", lambda: found)
+    opened = session._session()
+    monkeypatch.setattr(session, "_session", lambda: opened)
     memory.sessions.get("s").end()
     assert run(session.pop_item()) is None
     run(session.clear_session())
