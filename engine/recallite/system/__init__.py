@@ -1,1 +1,1 @@
-"""What the engine asks of the machine: threads, files, locks, and where it logs and traces."""
+"""The machine below the engine: threads, files, locks, logs and traces."""

@@ -1,4 +1,4 @@
-"""What AsyncMemory, AsyncWorkspace and their services are made of: methods awaited while they run in threads.
+"""The base of AsyncMemory, AsyncWorkspace and their services: methods awaited while they run in threads.
 
 The event loop never waits for SQLite, a file or a kernel. An asynchronous class lists the methods of its twin once, as
 `recall = awaited(Memory.recall)`; arguments and results keep their types.
@@ -100,8 +100,8 @@ class AsyncHandle(AsyncOf[Closes]):
     async def _run(self, call: Callable[[], R]) -> R:
         from asyncio import get_running_loop  # here: it loads ssl and 30 other modules, which Memory does not need
 
-        whose, own = _transaction.get()
-        executor = own if whose is self._executor and own is not None else self._executor
+        whose, dedicated = _transaction.get()
+        executor = dedicated if whose is self._executor and dedicated is not None else self._executor
         try:
             # In the caller's context: what is traced in the thread belongs to the caller's span.
             running = get_running_loop().run_in_executor(executor, partial(copy_context().run, call))
@@ -113,19 +113,19 @@ class AsyncHandle(AsyncOf[Closes]):
     async def _in_one_thread(self, enter: Callable[[Closes], AbstractContextManager[None]]) -> AsyncIterator[None]:
         """A context of the twin; what this task awaits in it runs in the thread that entered it."""
         twin = await self._opened()
-        with ExitStack() as kept:
+        with ExitStack() as stack:
             if _transaction.get()[0] is not self._executor:
-                own = kept.enter_context(ThreadPoolExecutor(1, thread_name_prefix="recallite-transaction"))
-                kept.callback(_transaction.reset, _transaction.set((self._executor, own)))
-            held = enter(twin)
+                dedicated = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="recallite-transaction"))
+                stack.callback(_transaction.reset, _transaction.set((self._executor, dedicated)))
+            context = enter(twin)
             try:
-                await self._run(held.__enter__)
+                await self._run(context.__enter__)
                 yield
             except BaseException as fault:
                 # If the await was cancelled the thread enters nevertheless, and leaves after it.
-                await self._run(partial(held.__exit__, type(fault), fault, fault.__traceback__))
+                await self._run(partial(context.__exit__, type(fault), fault, fault.__traceback__))
                 raise
-            await self._run(partial(held.__exit__, None, None, None))
+            await self._run(partial(context.__exit__, None, None, None))
 
 
 class AsyncService(AsyncOf[T]):

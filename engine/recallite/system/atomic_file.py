@@ -71,8 +71,8 @@ def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, besi
     except OSError:
         return
     for name in names:
-        found = _PART.fullmatch(name)
-        if found is not None and stem.fullmatch(found[1]):
+        match = _PART.fullmatch(name)
+        if match is not None and stem.fullmatch(match[1]):
             with suppress(OSError):
                 _remove_if_left(folder + name, parent, beside)
 

@@ -1,4 +1,4 @@
-"""What a process that handles foreign data must not do: an audit hook refuses it. Native code could bypass it."""
+"""An audit hook for a process that handles foreign data. Native code could bypass it."""
 
 from __future__ import annotations
 

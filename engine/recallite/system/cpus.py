@@ -1,4 +1,4 @@
-"""How much of the machine this process may use."""
+"""The share of the machine that this process may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _most = _MAX_THREADS
 
 
 def limit_cpus(most: int) -> None:
-    """Have this process use at most so many cores, as one of several that share a machine; call it before the rest."""
+    """Have this process use at most `most` cores, as one of several that share a machine; call it before the rest."""
     global _most
     _most = max(1, most)
 
@@ -48,7 +48,7 @@ def _cgroup_quota() -> float | None:
 
 
 def preemptions() -> int:
-    """How often threads of this process have lost a core that they still wanted; 0 where the system does not say."""
+    """Count how often threads of this process lost a core that they still wanted; 0 if the system does not say."""
     if sys.platform != "win32":
         return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
     return 0

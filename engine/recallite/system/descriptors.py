@@ -48,7 +48,7 @@ def _is_a_link(path: str | os.PathLike[str]) -> OSError:
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """At most `size` bytes of a file from `offset` on; fewer at its end. Threads may do so at once. Raises OSError."""
+    """Read at most `size` bytes of a file from `offset` on; fewer at its end. Safe in threads. Raises OSError."""
     if sys.platform != "win32":
         return os.pread(descriptor, size, offset)
     with _moved_to(descriptor, offset):
@@ -81,7 +81,7 @@ def copy_at(source: int, target: int, size: int, offset: int) -> int:
 
 @contextmanager
 def _moved_to(descriptor: int, offset: int) -> Iterator[None]:
-    """For a system that reads and writes at the position only, which a descriptor's users share."""
+    """Move the position, which a descriptor's users share, for a system that reads and writes there only."""
     with _seeking:
         before = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, offset, os.SEEK_SET)

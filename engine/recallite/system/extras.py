@@ -1,4 +1,4 @@
-"""How to install what a feature needs."""
+"""The command that installs an extra."""
 
 from __future__ import annotations
 

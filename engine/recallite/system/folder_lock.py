@@ -24,8 +24,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class FolderLock:
-    """The lock of a file, which stays; runs double work without it, and never harm each other. Where the file system
-    has no locks, all hold it.
+    """The lock of a file, which stays. Without it runs double work, and never harm each other: all hold it if the file
+    system has no locks.
     """
 
     def __init__(self, path: Path) -> None:

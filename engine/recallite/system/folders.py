@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.system.messages import shown
@@ -41,9 +41,9 @@ class Stamp(NamedTuple):
     inode: int
 
 
-def stamp_of(held: os.stat_result) -> Stamp:
+def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp of a file, also where its time is after 2262 or its inode has all 64 bits."""
-    return Stamp(held.st_size, clamped(held.st_mtime_ns), clamped(held.st_ctime_ns), held.st_ino & MOST)
+    return Stamp(status.st_size, clamped(status.st_mtime_ns), clamped(status.st_ctime_ns), status.st_ino & MOST)
 
 
 def clamped(time_ns: int) -> int:
@@ -51,27 +51,69 @@ def clamped(time_ns: int) -> int:
     return max(-MOST - 1, min(time_ns, MOST))
 
 
-class Folder(Protocol):
-    """A folder held open; names are those of its own entries, and symbolic links are never followed."""
+class Folder:
+    """A folder held open by its descriptor; names are those of its own entries, and symbolic links are never followed.
+
+    Its methods raise OSError.
+    """
+
+    def __init__(self, place: int | str) -> None:
+        self._place: Any = place
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Its entries, sorted by name. Raises OSError."""
+        """Its entries, sorted by name."""
+        with os.scandir(self._place) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
 
     def enter(self, name: str) -> Folder:
-        """A folder of it, held open. Raises OSError."""
+        """A folder of it, held open."""
+        return Folder(os.open(_one_name(name), _FOLDER, dir_fd=self._place))
 
     def open(self, name: str) -> int:
-        """A descriptor of a file of it. Raises OSError."""
+        """A descriptor of a file of it."""
+        return os.open(_one_name(name), _FILE, dir_fd=self._place)
 
     def close(self) -> None:
         """Close it."""
+        os.close(self._place)
+
+
+class _FolderByPath(Folder):
+    """A folder of a system that opens none (Windows): each entry's real path is checked before and after its use."""
+
+    def enter(self, name: str) -> Folder:
+        return _FolderByPath(self._checked(name))
+
+    def open(self, name: str) -> int:
+        path = self._checked(name)
+        descriptor = os.open(path, _FILE)
+        try:
+            self._checked(name)
+            if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def close(self) -> None:
+        pass
+
+    def _checked(self, name: str) -> str:
+        path = os.path.join(self._place, _one_name(name))
+        if os.path.normcase(os.path.realpath(path, strict=True)) != os.path.normcase(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        mode = os.stat(path, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "neither a file nor a folder", path)
+        return path
 
 
 def open_folder(path: Path) -> Folder:
     """The folder at this path, which itself may be reached by symbolic links. Raises OSError."""
     if _BY_DESCRIPTOR:
-        return _ByDescriptor(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
-    return _ByPath(os.path.realpath(path, strict=True))
+        return Folder(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
+    return _FolderByPath(os.path.realpath(path, strict=True))
 
 
 def why_closed(path: str) -> int:
@@ -154,7 +196,7 @@ def printable(path: str) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """What something is that is not a regular file."""
+    """Name the kind of something that is not a regular file."""
     kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"),
              (stat.S_ISSOCK, "a socket"))  # fmt: skip
     return next((name for test, name in kinds if test(mode)), "a device")
@@ -164,14 +206,14 @@ def kind_of(mode: int) -> str:
 def open_file(root: Path, path: str) -> Iterator[int]:
     """A descriptor of the file at a path below `root`, with forward slashes and without `..`. Raises OSError."""
     *folders, name = path.split("/")
-    with ExitStack() as held:
+    with ExitStack() as stack:
         folder = open_folder(root)
-        held.callback(folder.close)
-        for each in folders:
-            folder = folder.enter(each)
-            held.callback(folder.close)
+        stack.callback(folder.close)
+        for segment in folders:
+            folder = folder.enter(segment)
+            stack.callback(folder.close)
         descriptor = folder.open(name)
-        held.callback(os.close, descriptor)
+        stack.callback(os.close, descriptor)
         yield descriptor
 
 
@@ -193,62 +235,6 @@ def read_steady(root: Path, path: str, check: Callable[[os.stat_result], None]) 
         if stamp_of(before) == after and len(data) == after.size:
             return data, after
     return None
-
-
-class _ByDescriptor:
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def entries(self) -> list[os.DirEntry[str]]:
-        with os.scandir(self._descriptor) as found:
-            return sorted(found, key=lambda entry: entry.name)
-
-    def enter(self, name: str) -> Folder:
-        return _ByDescriptor(os.open(_one_name(name), _FOLDER, dir_fd=self._descriptor))
-
-    def open(self, name: str) -> int:
-        return os.open(_one_name(name), _FILE, dir_fd=self._descriptor)
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-
-class _ByPath:
-    """Where folders cannot be opened (Windows): the real path of each entry is checked before and after it is used."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def entries(self) -> list[os.DirEntry[str]]:
-        with os.scandir(self._path) as found:
-            return sorted(found, key=lambda entry: entry.name)
-
-    def enter(self, name: str) -> Folder:
-        return _ByPath(self._checked(name))
-
-    def open(self, name: str) -> int:
-        path = self._checked(name)
-        descriptor = os.open(path, _FILE)
-        try:
-            self._checked(name)
-            if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
-
-    def close(self) -> None:
-        pass
-
-    def _checked(self, name: str) -> str:
-        path = os.path.join(self._path, _one_name(name))
-        if os.path.normcase(os.path.realpath(path, strict=True)) != os.path.normcase(path):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        mode = os.stat(path, follow_symlinks=False).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise OSError(errno.EINVAL, "neither a file nor a folder", path)
-        return path
 
 
 def _one_name(name: str) -> str:

@@ -16,7 +16,7 @@ _F_PREALLOCATE, _F_ALLOCATEALL, _F_PEOFPOSMODE = 42, 4, 3
 
 
 def zeros(size: int, *, huge: bool = False) -> mmap.mmap:
-    """So many zeros, which take address space and no memory; Windows counts them as memory that it may have to give.
+    """Map `size` zeros, which take address space and no memory; Windows counts them as memory that it may have to give.
 
     With `huge` they are on large pages if Linux has as many bytes free in pieces of 2 MiB or more.
     """
@@ -29,7 +29,7 @@ def zeros(size: int, *, huge: bool = False) -> mmap.mmap:
 
 
 def zeros_on_disk(size: int, folder: str) -> mmap.mmap:
-    """So many zeros in an unlinked file in `folder`, which the system can page out. Raises OSError."""
+    """Map `size` zeros in an unlinked file in `folder`, which the system can page out. Raises OSError."""
     import tempfile  # takes 5 ms, which nobody else needs
 
     with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
@@ -55,7 +55,7 @@ def _reserve(descriptor: int, size: int) -> None:
 
 
 def _huge_pages_free(size: int) -> bool:
-    """Whether Linux has so many bytes free in pieces of 2 MiB or more."""
+    """Whether Linux has `size` bytes free in pieces of 2 MiB or more."""
     try:
         with open("/proc/buddyinfo", encoding="ascii") as zones:
             pieces = [map(int, zone.split()[4 + _HUGE_ORDER :]) for zone in zones]

@@ -25,11 +25,11 @@ def without_userinfo(text: str) -> str:
 def fault_text(fault: BaseException, limit: int = 300) -> str:
     """Type and message of an exception from foreign code, at most `limit` characters, safe to store and show."""
     try:
-        said = str(fault)
+        message = str(fault)
     except Exception:  # a foreign __str__
-        said = "its message cannot be read"
+        message = "its message cannot be read"
     name = type(fault).__name__
-    text = readable(f"{name}: {said[:limit]}" if said else name)
+    text = readable(f"{name}: {message[:limit]}" if message else name)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

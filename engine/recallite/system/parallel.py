@@ -20,13 +20,13 @@ _here = threading.local()
 
 
 def threads() -> int:
-    """How many threads `run_tasks` would use here: 1 within a task, which must not wait for its own pool."""
+    """Return the number of threads that `run_tasks` would use here: 1 within a task, which cannot wait for its pool."""
     return 1 if getattr(_here, "busy", False) else 1 + _workers()[1]
 
 
-def blocks(rows: int, smallest: int, each: int = 1) -> list[tuple[int, int]]:
-    """Bounds of blocks that cover `rows`: `each` per thread, fewer where one would have less than `smallest` rows."""
-    count = 1 if threads() == 1 else max(1, min(each * threads(), rows // smallest))
+def blocks(rows: int, smallest: int, per_thread: int = 1) -> list[tuple[int, int]]:
+    """Split `rows` into `per_thread` blocks for each thread, fewer if one would have less than `smallest` rows."""
+    count = 1 if threads() == 1 else max(1, min(per_thread * threads(), rows // smallest))
     return list(pairwise(rows * block // count for block in range(count + 1)))
 
 

@@ -1,4 +1,4 @@
-"""What packages add to Recallite, found by their entry points: Recallite's own parts register the same way."""
+"""Extensions that packages register by entry points: Recallite's own parts register the same way."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def names(kind: Kind) -> list[str]:
     return list(_registered().get(kind, {}))
 
 
-def registered_name(kind: Kind, given: str) -> str | None:
-    """The registered name that is equal to `given` but for the case of letters; None if there is none."""
+def registered_name(kind: Kind, spelling: str) -> str | None:
+    """The registered name that is equal to `spelling` but for the case of letters; None if there is none."""
     known = names(kind)
-    return given if given in known else next((name for name in known if name.lower() == given.lower()), None)
+    return spelling if spelling in known else next((name for name in known if name.lower() == spelling.lower()), None)
 
 
 def is_foreign(kind: Kind, name: str) -> bool:
@@ -56,19 +56,19 @@ def load(kind: Kind, name: str) -> Any:
 
 def load_all(kind: Kind) -> dict[str, Any]:
     """Every object of a kind by its name; what `load` refuses is left out with a PluginWarning."""
-    found = {}
+    objects = {}
     for name in names(kind):
         try:
-            found[name] = load(kind, name)
+            objects[name] = load(kind, name)
         except InvalidInput as fault:
             _warn(str(fault))
-    return found
+    return objects
 
 
 @cache
 def _load(kind: Kind, name: str) -> Any:
     registered = _registered()[kind][name]
-    packages, entry = [each.package for each in registered], registered[0].entry
+    packages, entry = [registration.package for registration in registered], registered[0].entry
     what = f"the {kind.removesuffix('s')} {name!r}"
     if len(packages) > 1:
         raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
@@ -88,22 +88,22 @@ def _registered() -> dict[str, dict[str, list[Registered]]]:
     """Entry points by kind and name. A name of Recallite's own belongs to it alone."""
     from importlib.metadata import entry_points  # here: it takes 20 ms, and most programs never ask
 
-    own: dict[str, dict[str, list[Registered]]] = {}
+    ours: dict[str, dict[str, list[Registered]]] = {}
     others: dict[str, dict[str, list[Registered]]] = {}
     packages: dict[int, str] = {}  # asking a package for its name parses its metadata each time: 1.5 ms
-    found = entry_points()
-    for group in found.groups:
+    entries = entry_points()
+    for group in entries.groups:
         if group.startswith(_PREFIX):
-            for entry in found.select(group=group):
+            for entry in entries.select(group=group):
                 package = packages.get(id(entry.dist)) or packages.setdefault(id(entry.dist), _package(entry))
-                by_name = (own if package == _OWN else others).setdefault(group.removeprefix(_PREFIX), {})
+                by_name = (ours if package == _OWN else others).setdefault(group.removeprefix(_PREFIX), {})
                 by_name.setdefault(entry.name, []).append(Registered(entry, package))
     for kind, by_name in others.items():
         for name in sorted(by_name):
-            if own.setdefault(kind, {}).setdefault(name, by_name[name]) is not by_name[name]:
-                of = " and ".join(each.package for each in by_name[name])
+            if ours.setdefault(kind, {}).setdefault(name, by_name[name]) is not by_name[name]:
+                of = " and ".join(registration.package for registration in by_name[name])
                 _warn(f"the {kind.removesuffix('s')} {name!r} of {of}: Recallite has one of this name, rename it")
-    return own
+    return ours
 
 
 def _package(entry: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a process has the system do with it: Ctrl-C, forks, limits; and how another one has ended."""
+"""Ctrl-C, forks and limits of this process, and exit codes of others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def after_fork(call: Callable[[], object]) -> None:
 
 
 def limit_processor_time(seconds: float) -> None:
-    """Have the system end this process when it has computed for so many seconds from now: see `out_of_time`.
+    """Have the system end this process after this much processor time from now: see `out_of_time`.
 
     Windows has no such limit for a process by itself: whoever started it has to watch the clock.
     """
@@ -75,7 +75,7 @@ def limit_processor_time(seconds: float) -> None:
 
 
 def limit_memory_and_files(memory_bytes: int) -> None:
-    """Let this process take so many bytes beyond what it has, and write no file; as far as the system can.
+    """Let this process take `memory_bytes` beyond what it has, and write no file; as far as the system can.
 
     macOS cannot limit memory, and Windows neither.
     """

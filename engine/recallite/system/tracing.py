@@ -1,4 +1,4 @@
-"""What an operation tells those who watch: a span of OpenTelemetry, and a line of the log at level DEBUG.
+"""Spans of OpenTelemetry, and lines of the log at level DEBUG, about each operation.
 
 OpenTelemetry is not imported here: importing it takes 75 ms. A program that records spans has imported it.
 """
@@ -55,15 +55,15 @@ class Span:
 class _Recorded(Span):
     """A span that goes to OpenTelemetry, if the program uses it, and to the log."""
 
-    __slots__ = ("_attributes", "_began", "_found", "_name", "_own", "_telemetry", "_token")
+    __slots__ = ("_attributes", "_began", "_name", "_own", "_result", "_telemetry", "_token")
     recording = True
 
     def __init__(self, name: str, attributes: dict[str, Value], telemetry: _Telemetry | None) -> None:
         self._name, self._attributes, self._telemetry = name, attributes, telemetry
-        self._found: dict[str, Value] = {}
+        self._result: dict[str, Value] = {}
 
     def set(self, **attributes: Value) -> None:
-        self._found.update(attributes)
+        self._result.update(attributes)
 
     def __enter__(self) -> Span:
         if self._telemetry is not None:
@@ -85,14 +85,15 @@ class _Recorded(Span):
         if self._telemetry is not None:
             self._end(self._telemetry, error)
         if _log.isEnabledFor(logging.DEBUG):
-            told = "".join(f" {name}={_short(value)}" for name, value in {**self._attributes, **self._found}.items())
+            attributes = {**self._attributes, **self._result}
+            pairs = "".join(f" {name}={_short(value)}" for name, value in attributes.items())
             outcome = "" if error is None else f" failed with {error}"
-            _log.debug("%s%s: %.2f ms%s", self._name, outcome, taken_ms, told)
+            _log.debug("%s%s: %.2f ms%s", self._name, outcome, taken_ms, pairs)
 
     def _end(self, telemetry: _Telemetry, error: str | None) -> None:
         telemetry.context.detach(self._token)
         if self._own.is_recording():
-            self._own.set_attributes(_named(self._found))
+            self._own.set_attributes(_named(self._result))
             if error is not None:
                 self._own.set_attribute("error.type", error)
                 self._own.set_status(telemetry.trace.Status(telemetry.trace.StatusCode.ERROR))
@@ -111,17 +112,17 @@ def span(name: str, **attributes: Value) -> Span:
 
 
 def traced(
-    name: str, found: Callable[[Any], Mapping[str, Value]] | None = None
+    name: str, attributes: Callable[[Any], Mapping[str, Value]] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that puts a `span` around a function; `found` gives attributes of its result."""
+    """A decorator that puts a `span` around a function; `attributes` gives those of its result."""
 
     def around(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> R:
             with span(name) as seen:
                 result = function(*arguments, **options)
-                if found is not None and seen.recording:
-                    seen.set(**found(result))
+                if attributes is not None and seen.recording:
+                    seen.set(**attributes(result))
                 return result
 
         return call

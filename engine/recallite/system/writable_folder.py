@@ -51,13 +51,13 @@ def writable_folder(root: Path, folders: Sequence[str]) -> Iterator[WritableFold
     if sys.platform == "win32" or not _BY_DESCRIPTOR:
         yield WritableFolder(None, f"{_checked(root.resolve(), folders)}{os.sep}")
         return
-    held = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    parent = os.open(root, held)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    parent = os.open(root, flags)
     try:
         for folder in folders:
             with suppress(FileExistsError):
                 os.mkdir(folder, dir_fd=parent)
-            inner = os.open(folder, held | os.O_NOFOLLOW, dir_fd=parent)
+            inner = os.open(folder, flags | os.O_NOFOLLOW, dir_fd=parent)
             os.close(parent)
             parent = inner
         yield WritableFolder(parent, "")

@@ -709,7 +709,7 @@ def test_a_file_that_vanishes_during_the_walk_is_passed_over(on_disk, folder, mo
     on_disk.remember("Fact", created_at=MARCH)
     on_disk.transfer.export_folder(folder)
     (folder / "vanishes.md").write_text("x")
-    for kind in (folders._ByDescriptor, folders._ByPath):
+    for kind in (folders.Folder, folders._FolderByPath):
 
         def vanishing(self, entries=kind.entries):
             listed = entries(self)
@@ -777,7 +777,7 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_empty(tmp_path, monkeyp
     with Memory(":memory:", settings=PLAIN) as memory:
         memory.remember("Stored", scope="/deep")
         memory.transfer.export_folder(tmp_path)
-        for kind in (folders._ByDescriptor, folders._ByPath):
+        for kind in (folders.Folder, folders._FolderByPath):
 
             def denied(self, name, enter=kind.enter):
                 if name == "deep":

@@ -252,7 +252,7 @@ def test_a_folder_that_cannot_be_listed_keeps_what_is_indexed(folder, monkeypatc
     write(folder, "memory/a.md", "One thing.")
     write(folder, "b.md", "Another thing.")
     index_all(folder)
-    for kind in (folders._ByDescriptor, folders._ByPath):
+    for kind in (folders.Folder, folders._FolderByPath):
 
         def refuse(self, name, kind=kind):
             raise PermissionError(errno.EACCES, "Permission denied", name)
