@@ -254,7 +254,7 @@ class VectorIndex(IndexPart):
             found = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size, checked=True)
             return Shortlist(*found, size)
 
-        return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, each=2)]
+        return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, per_thread=2)]
 
     def rescore(
         self, queries: NDArray[np.float32], found: Sequence[Shortlist], wanted: int
