@@ -114,7 +114,7 @@ class MemoryMap:
             plane = self._planes.get(engine.scope)
             if plane is None or plane.commit != commit or reader.uncommitted:
                 everything = engine.within(Filter(include_superseded=True))
-                plane = _place(reader, commit, reader.overview.labels(everything, now_us()).ids)
+                plane = _place(reader, commit, np.array(reader.records.matching_ids(everything, now_us()), np.int64))
                 if not reader.uncommitted:  # it may be rolled back
                     self._planes.pop(engine.scope, None)
                     self._planes[engine.scope] = plane
