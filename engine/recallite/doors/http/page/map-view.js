@@ -58,7 +58,7 @@ export function show(view) {
         "div",
         {},
         h("h1", {}, "Map"),
-        h("p", {}, "Every memory is a point. What has like meaning is near; directions mean nothing."),
+        h("p", {}, "Every memory is a point. Memories of like meaning lie near each other; directions mean nothing."),
       ),
     ),
     body,
