@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 
 FACTS = [
     "The staging cluster runs MySQL 8.4 in Frankfurt",
@@ -48,7 +49,7 @@ def main() -> None:
         ids = memory.remember_many(FACTS)
         expected = [ids[place] for place in QUESTIONS.values()]
         for name, options in OPTIONS.items():
-            found = memory.recall_many(list(QUESTIONS), limit=3, **options)
+            found = memory.recall_many(list(QUESTIONS), limit=3, **recall_arguments(options))
             first = sum(hits[:1] != [] and hits[0].id == id for hits, id in zip(found, expected, strict=True))
             three = sum(id in [hit.id for hit in hits] for hits, id in zip(found, expected, strict=True))
             print(f"{name:15} first {first}/{len(expected)}, first three {three}/{len(expected)}")

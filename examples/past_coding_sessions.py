@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 from recallite.transfer.importers import import_from
 
 SESSIONS = {
@@ -74,7 +75,7 @@ def write_sessions(folder: Path) -> None:
 def ask(memory: Memory, question: str, **only: Any) -> None:
     """Print what was said that answers a question; `only` are the fields of a filter."""
     print(f"> {question}")
-    for hit in memory.recall(question, limit=2, **only):
+    for hit in memory.recall(question, limit=2, **recall_arguments(only)):
         print(f"  {hit.scope.strip('/')}, {hit.created_at.date()}, {hit.context}: {hit.text}")
 
 

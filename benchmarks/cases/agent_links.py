@@ -28,6 +28,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
 from recallite import Memory, Settings
 from recallite.model.policies import Consolidation, WritePolicy
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
 
@@ -48,7 +49,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
         ids = memory.remember_many(corpus.items(data.lines, data.vectors))
         memory.store.catch_up()
         memory.store.warmup()
-        options: dict[str, dict[str, Any]] = {"without spreading": {"spread": 0.0}, "with spreading": {}}
+        options: dict[str, dict[str, Any]] = {"without spreading": {"neighbor_boost": 0.0}, "with spreading": {}}
         ways = {name: _recalling(memory, data, choices) for name, choices in options.items()}
         yield Timing("recall before there are links", ways, context.rounds)
         links = memory.transfer.import_(io.StringIO("".join(_links(ids))), format="jsonl").links
@@ -68,7 +69,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
 def _recalling(memory: Memory, data: Dataset, options: dict[str, Any]) -> Callable[[int], object]:
     def recall(number: int) -> object:
         place = number % len(data.questions)
-        return memory.recall(data.questions[place], vector=data.asked[place], **options)
+        return memory.recall(data.questions[place], vector=data.asked[place], **recall_arguments(options))
 
     return recall
 

@@ -22,6 +22,7 @@ from benchmarks.ray_nodes import two_nodes
 from recallite import Memory, Settings
 from recallite.bulk import on_ray, recall_many, remember_files
 from recallite.bulk.arrow import hits_table
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
 
@@ -82,7 +83,7 @@ def _asked_on_ray(questions: list[str], store: Path, arguments: dict[str, Any]) 
     import ray.data
 
     dataset = ray.data.from_arrow(pa.table({"question": range(len(questions)), "query": questions}))
-    answers = on_ray.recall(dataset, store, workers=2, **arguments)
+    answers = on_ray.recall(dataset, store, **recall_arguments({"workers": 2, **arguments}))
     return pa.concat_tables(answers.iter_batches(batch_size=None, batch_format="pyarrow"))
 
 

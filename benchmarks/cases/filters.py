@@ -15,6 +15,7 @@ from benchmarks.compare.ways import OFF, TOP
 from benchmarks.dataset import FILTERS, Dataset
 from benchmarks.harness.case import Case, Context, Timing
 from recallite import Memory, Settings
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE", "SCOPES", "UNTIL", "filters", "items"]
 
@@ -27,8 +28,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "`mmr_lambda=0.7`": {"mmr_lambda": 0.7},
     '`group_by="source"`': {"group_by": "source"},
     "`min_confidence=0.12`": {"min_confidence": 0.12},
-    '`spread_over="time"`': {"spread_over": "time"},
-    '`spread_over="source"`': {"spread_over": "source"},
+    '`diversify_by="time"`': {"diversify_by": "time"},
+    '`diversify_by="source"`': {"diversify_by": "source"},
     **{f'`profile="{name}"`': {"profile": name} for name in ("reeve", "hermes", "memweave")},
     "`limit=50`": {"limit": 50},
 }
@@ -48,7 +49,9 @@ def _tables(memory: Memory, context: Context) -> Iterator[Timing]:
 
     def asked(number: int, options: dict[str, Any]) -> object:
         place = number % len(data.questions)
-        return memory.recall(data.questions[place], vector=data.asked[place], **{"limit": TOP, **OFF, **options})
+        return memory.recall(
+            data.questions[place], vector=data.asked[place], **recall_arguments({"limit": TOP, **OFF, **options})
+        )
 
     options: dict[str, dict[str, Any]] = {"plain": {}, **filters(), **OPTIONS}
     ways = {name: lambda number, arguments=arguments: asked(number, arguments) for name, arguments in options.items()}

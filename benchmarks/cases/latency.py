@@ -16,13 +16,14 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
 from recallite import Memory, Settings
 from recallite.embedding import Embedder, load
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE", "started"]
 
 _STARTS, _MANY = 5, 64
 _OPTIONS: dict[str, dict[str, Any]] = {
     "vector ready": {},
-    "vector ready, `spread=0`": {"spread": 0.0},
+    "vector ready, `neighbor_boost=0`": {"neighbor_boost": 0.0},
     'vector ready, `mode="vector"`': {"mode": "vector"},
     '`mode="keyword"`': {"mode": "keyword"},
     'vector ready, `group_by="source"`': {"group_by": "source"},
@@ -54,7 +55,7 @@ def _tables(state: tuple[Memory, Embedder], context: Context) -> Iterator[Timing
     texts, vectors, count = data.questions, data.asked, len(data.questions)
 
     def asked(number: int, options: dict[str, Any]) -> object:
-        return memory.recall(texts[number % count], vector=vectors[number % count], **options)
+        return memory.recall(texts[number % count], vector=vectors[number % count], **recall_arguments(options))
 
     ways: dict[str, Callable[[int], object]] = {
         name: lambda number, arguments=arguments: asked(number, arguments) for name, arguments in _OPTIONS.items()

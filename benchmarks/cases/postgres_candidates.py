@@ -18,6 +18,7 @@ from benchmarks.cases.filters import SCOPES, items
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
 from recallite import Memory, Settings
+from recallite.recall.request import recall_arguments
 from recallite.store.postgres.address import parse_address
 
 __all__ = ["CASE", "connected", "literal"]
@@ -79,7 +80,9 @@ def _recalling(memory: Memory, data: Any, fields: dict[str, Any], **options: Any
     def recall(number: int) -> Any:
         place = number % len(data.questions)
         text, vector = data.questions[place], data.asked[place]
-        return memory.recall(text, vector=vector, limit=_TOP, count_access=False, **fields, **options)
+        return memory.recall(
+            text, vector=vector, limit=_TOP, **recall_arguments({"count_access": False, **fields, **options})
+        )
 
     return recall
 

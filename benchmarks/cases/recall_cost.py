@@ -11,13 +11,14 @@ from benchmarks.at_hand import AtHand
 from benchmarks.compare.ways import OFF
 from benchmarks.harness.case import Case, Context, Timing
 from recallite import Memory, Settings
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "all turned off": OFF,
     "default": {},
-    "without looking for changes": {"superseded": "ignore"},
+    "without looking for changes": {"superseded": "as_ranked"},
     "without learned ranking": {"learned_ranking": False},
     "without it and reranking": {"learned_ranking": False, "rerank_weight": 0.0},
     "without it, speakers and dates": {"learned_ranking": False, "speaker_weight": 0.0, "date_weight": 0.0},
@@ -46,7 +47,9 @@ def _question(place: int, text: str) -> str:
 def _tables(state: tuple[Memory, list[str]], context: Context) -> Iterator[Timing]:
     memory, questions = state
     ways = {
-        name: lambda number, options=options: memory.recall(questions[number % len(questions)], **options)
+        name: lambda number, options=options: memory.recall(
+            questions[number % len(questions)], **recall_arguments(options)
+        )
         for name, options in VARIANTS.items()
     }
     yield Timing("single recall, vector ready", ways, context.rounds, warm_up=30)

@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks import corpus
 from benchmarks.compare.ways import TOP, Way
 from benchmarks.dataset import FILTERS, Dataset, parts
+from recallite.recall.request import recall_arguments
 
 # Both stores hold the same times, long past: the age of a record then changes no score between two rounds.
 _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
@@ -77,13 +78,17 @@ class Store:
     def _ask(self, place: int, way: Way) -> Any:
         if way.codes:
             self._at_hand.live = way.text
-            return self._memory_with_codes.recall(self._data.questions[place], limit=TOP, **way.options)
+            return self._memory_with_codes.recall(
+                self._data.questions[place], limit=TOP, **recall_arguments(way.options)
+            )
         vector = self._data.asked[place]
-        return self._memory.recall(self._data.questions[place], vector=vector, limit=TOP, **way.options)
+        return self._memory.recall(
+            self._data.questions[place], vector=vector, limit=TOP, **recall_arguments(way.options)
+        )
 
     def _many(self, places: list[int], way: Way) -> list[Any]:
         texts, vectors = [self._data.questions[place] for place in places], list(self._data.asked[places])
-        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **way.options))
+        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **recall_arguments(way.options)))
 
     @cached_property
     def _memory(self) -> Any:

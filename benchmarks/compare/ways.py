@@ -37,7 +37,7 @@ OFF: dict[str, Any] = {
     "date_weight": 0.0,
     "adaptive": False,
     "learned_ranking": False,
-    "superseded": "ignore",
+    "superseded": "as_ranked",
 }
 WAYS: dict[str, Way] = {
     "formula": Way(off=OFF),

@@ -32,6 +32,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite.model.records import Hits
+from recallite.recall.request import recall_arguments
 
 __all__ = ["ABSTENTION", "WHOLE_STORY", "Chat", "Update", "evaluate", "read"]
 
@@ -40,8 +41,8 @@ STORIES = ("event_ordering", "summarization")
 WHOLE_STORY: dict[str, dict[str, Any]] = {
     "not adaptive": {"adaptive": False},
     "default": {},
-    "spread over time": {"spread_over": "time"},
-    "spread over sources": {"spread_over": "source"},
+    "spread over time": {"diversify_by": "time"},
+    "spread over sources": {"diversify_by": "source"},
 }
 """Options of `Memory.recall` for questions about a whole story."""
 LIMIT = 40
@@ -84,7 +85,9 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             tally.need(ids[place] for _, _, gold in chat.questions for place in gold)
             for column, options in COLUMNS.items():
                 with tally.timed(column):
-                    answers = memory.recall_many([text for text, _, _ in chat.questions], limit=LIMIT, **options)
+                    answers = memory.recall_many(
+                        [text for text, _, _ in chat.questions], limit=LIMIT, **recall_arguments(options)
+                    )
                 for (_, kind, gold), hits in zip(chat.questions, answers, strict=True):
                     if kind != ABSTENTION:
                         tally.add(column, _figures(hits, places, gold), kind)
@@ -92,7 +95,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             for column, options in WHOLE_STORY.items():
                 for text, kind, gold in chat.questions:
                     if kind in STORIES:
-                        hits = memory.recall(text, limit=LIMIT, **options)
+                        hits = memory.recall(text, limit=LIMIT, **recall_arguments(options))
                         stories.add(column, _figures(hits, places, gold), kind)
         on_progress(done, len(_CHATS))
     result = tally.result(stores=len(_CHATS))

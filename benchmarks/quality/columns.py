@@ -12,7 +12,8 @@ __all__ = ["COLUMNS"]
 
 _NO_NAMES = {"speaker_weight": 0.0, "date_weight": 0.0}
 _FUSION_ALONE = {
-    "spread": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0, "adaptive": False, **_NO_NAMES,
+    "neighbor_boost": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0, "adaptive": False,
+    **_NO_NAMES,
 }  # fmt: skip
 
 COLUMNS: dict[str, dict[str, Any]] = {

@@ -35,6 +35,7 @@ from benchmarks.quality.result import OpenMemory, Progress
 from benchmarks.quality.ways import WAYS
 from recallite import Memory
 from recallite.model.records import Hits
+from recallite.recall.request import recall_arguments
 
 __all__ = ["SIZES", "Fact", "History", "Question", "evaluate", "read"]
 
@@ -149,7 +150,7 @@ def _ask(memory: Memory, history: History, options: dict[str, Any]) -> dict[str,
 
 
 def _answers(memory: Memory, questions: Sequence[Question], options: dict[str, Any]) -> list[Hits]:
-    return memory.recall_many([question.text for question in questions], limit=_LIMIT, **options)
+    return memory.recall_many([question.text for question in questions], limit=_LIMIT, **recall_arguments(options))
 
 
 def _marked(memory: Memory, history: History) -> dict[str, float]:

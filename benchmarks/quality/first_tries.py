@@ -19,6 +19,7 @@ from benchmarks.quality import checkout
 from benchmarks.quality.calibration import THRESHOLD
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.result import OpenMemory, Progress, Tally
+from recallite.recall.request import recall_arguments
 
 __all__ = ["TABLE", "evaluate", "read"]
 
@@ -43,7 +44,9 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             ids = tally.remember(memory, _dated(store["memories"]))
             for column, options in COLUMNS.items():
                 with tally.timed(column):
-                    answers = memory.recall_many(list(store["questions"]), limit=LIMIT, as_of=_ASKED, **options)
+                    answers = memory.recall_many(
+                        list(store["questions"]), limit=LIMIT, **recall_arguments({"as_of": _ASKED, **options})
+                    )
                 for (question, place), hits in zip(store["questions"].items(), answers, strict=True):
                     best = max((hit.confidence for hit in hits), default=0.0)
                     if place is None:

@@ -22,6 +22,7 @@ from benchmarks.quality import checkout
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import figures_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
+from recallite.recall.request import recall_arguments
 
 __all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "measure", "questions_of", "read", "with_caption"]
 
@@ -61,7 +62,7 @@ def measure(conversations: list[Conversation], open_memory: OpenMemory, on_progr
             tally.need(ids[place] for question in conversation.questions for place in question.gold)
             for column, options in COLUMNS.items():
                 with tally.timed(column):
-                    answers = memory.recall_many(questions, limit=LIMIT, **options)
+                    answers = memory.recall_many(questions, limit=LIMIT, **recall_arguments(options))
                 for question, hits in zip(conversation.questions, answers, strict=True):
                     ranked = [places[hit.id] for hit in hits]
                     tally.add(column, figures_at_k(ranked, question.gold, LIMIT), CATEGORIES[question.category])

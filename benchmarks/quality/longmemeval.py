@@ -22,6 +22,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import recall_all_at_k, recall_any_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite.model.records import Hits
+from recallite.recall.request import recall_arguments
 
 __all__ = ["answerable", "asked_at", "evaluate", "evidence", "history"]
 
@@ -40,8 +41,14 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             tally.need(ids[place] for place in evidence(sample))
             for column, options in COLUMNS.items():
                 with tally.timed(column):
-                    hits = memory.recall(sample["question"], limit=LIMIT, group_by="source", as_of=moment, **options)
-                today = memory.recall(sample["question"], limit=LIMIT, group_by="source", **options)
+                    hits = memory.recall(
+                        sample["question"],
+                        limit=LIMIT,
+                        **recall_arguments({"group_by": "source", "as_of": moment, **options}),
+                    )
+                today = memory.recall(
+                    sample["question"], limit=LIMIT, **recall_arguments({"group_by": "source", **options})
+                )
                 figures = {
                     **_figures(hits, gold),
                     **{f"{name}, asked today": figure for name, figure in _figures(today, gold).items()},

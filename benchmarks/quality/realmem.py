@@ -19,6 +19,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import figures_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 
 __all__ = ["evaluate"]
 
@@ -47,7 +48,7 @@ def _ask(memory: Memory, query: dict[str, Any], gold: set[str], tally: Tally) ->
     before = _day(query["time"]) - timedelta(microseconds=1)
     for column, options in COLUMNS.items():
         with tally.timed(column):
-            hits = memory.recall(query["query"], limit=LIMIT, as_of=before, **options)
+            hits = memory.recall(query["query"], limit=LIMIT, **recall_arguments({"as_of": before, **options}))
         tally.add(column, figures_at_k([hit.id for hit in hits], gold, LIMIT))
 
 

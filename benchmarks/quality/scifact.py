@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import ndcg_at_k, recall_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
+from recallite.recall.request import recall_arguments
 
 __all__ = ["evaluate"]
 
@@ -42,7 +43,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
         texts = [claim["text"] for claim in claims]
         for done, (column, options) in enumerate(COLUMNS.items(), 1):
             with tally.timed(column):
-                answers = memory.recall_many(texts, limit=LIMIT, **options)
+                answers = memory.recall_many(texts, limit=LIMIT, **recall_arguments(options))
             for claim, hits in zip(claims, answers, strict=True):
                 ranked = [names[hit.id] for hit in hits]
                 gold = relevant[claim["_id"]]

@@ -24,6 +24,7 @@ from benchmarks.quality import beam, longmemeval
 from benchmarks.quality.result import OpenMemory, Progress
 from benchmarks.quality.ways import WAYS
 from recallite.model.records import Hits
+from recallite.recall.request import recall_arguments
 
 __all__ = ["Story", "measure", "of_beam", "of_longmemeval"]
 
@@ -63,7 +64,7 @@ def measure(read: Callable[[], Iterator[Story]], open_memory: OpenMemory, on_pro
                 written = perf_counter()
                 places = {id: place for place, id in enumerate(ids)}
                 for text, kind, options, former, current in story.questions:
-                    hits = memory.recall(text, limit=_LIMIT, **options, **way.options)
+                    hits = memory.recall(text, limit=_LIMIT, **recall_arguments({**options, **way.options}))
                     scores[name].append((kind, _figures(hits, places, former, current)))
                 seconds["remember"] += written - began
                 seconds[name] += perf_counter() - written

@@ -25,5 +25,5 @@ _UNDETECTED = WritePolicy(supersede_confidence=None, contradict_confidence=None)
 WAYS = {
     "default": Way(None, {}),
     "reading only": Way(_UNDETECTED, {}),
-    "neither": Way(_UNDETECTED, {"superseded": "ignore"}),
+    "neither": Way(_UNDETECTED, {"superseded": "as_ranked"}),
 }

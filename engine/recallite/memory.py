@@ -6,10 +6,10 @@ import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from msgspec import structs
 
@@ -18,6 +18,7 @@ from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.policies import WritePolicy
+from recallite.model.profiles import Profile
 from recallite.model.records import (
     Changes,
     Expiry,
@@ -32,10 +33,11 @@ from recallite.model.records import (
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Settings
-from recallite.recall.request import RecallOptions, build_request
+from recallite.recall.request import Mode, RecallOptions, Request, build_request, unknown_argument
 from recallite.system import plugins
 from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
+from recallite.system.suggestions import suggests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -410,31 +412,48 @@ class Memory:
 
     # ── recall ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @suggests(unknown_argument)
     def recall(
         self,
-        /,
         query: str,
         *,
         limit: int | None = None,
         vector: object = None,
-        **options: Unpack[RecallOptions],
+        mode: Mode = "hybrid",
+        profile: str | Profile | Mapping[str, Any] | None = None,
+        relevant: bool = False,
+        min_confidence: float | None = None,
+        scope: str | Sequence[str] | None = None,
+        kinds: str | Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        as_of: date | str | None = None,
+        valid_at: date | str | None = None,
+        filter: Filter | None = None,
+        diversify_by: Literal["time", "source"] | None = None,
+        token_budget: int | None = None,
     ) -> Hits:
         """The memories that answer `query`, any text of at most 100,000 characters; best first.
 
         Returns at most `limit` hits; None takes the profile's limit. `vector` is the query's float32 (dimension,);
-        with it the query is not embedded here. `RecallOptions` lists the options: `mode`, `profile` and others, a
-        `filter` or its fields (such as `scope` and `where`), and any field of the profile (such as `spread=0`).
+        with it the query is not embedded here. `RecallOptions` lists the other arguments. `profile` changes how the
+        hits are ranked, for this call; `filter` takes fields beyond those that are arguments.
 
         If the profile sets `long_query_chars`, a query of at least that length is also searched by sub-queries (see
         `Hits.sub_queries`), which a language model finds, if there is one. A query with a vector has none.
 
         Raises InvalidInput for a bad option.
         """
-        return self._recall([query], None if vector is None else [vector], limit, options)[0]
+        request = build_request(
+            self._scope, self._engine.settings.profile, limit=limit, mode=mode, profile=profile, relevant=relevant,
+            min_confidence=min_confidence, scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of,
+            valid_at=valid_at, filter=filter, diversify_by=diversify_by, token_budget=token_budget,
+        )  # fmt: skip
+        return self._recall([query], None if vector is None else [vector], request)[0]
 
+    @suggests(unknown_argument)
     def recall_many(
         self,
-        /,
         queries: Sequence[str],
         *,
         limit: int | None = None,
@@ -445,23 +464,21 @@ class Memory:
 
         Queries with sub-queries are recalled one at a time.
         """
-        return self._recall(checks.listed(queries, "queries", single=False), vectors, limit, options)
+        request = build_request(self._scope, self._engine.settings.profile, limit=limit, **options)
+        return self._recall(checks.listed(queries, "queries", single=False), vectors, request)
 
-    def _recall(
-        self, queries: list[str], vectors: Sequence[object] | None, limit: int | None, options: RecallOptions
-    ) -> list[Hits]:
-        request = build_request(self._scope, self.settings.profile, limit=limit, **options)
+    def _recall(self, queries: list[str], vectors: Sequence[object] | None, request: Request) -> list[Hits]:
         try:
-            found = pipeline.recall_queries(self._engine, queries, vectors, request)
+            answers = pipeline.recall_queries(self._engine, queries, vectors, request)
         except numerics.kernels.KernelError as refused:
             raise KernelError(str(refused)) from refused
         if self._engine.index.waiting and self._engine.comparing.failure is None:
             self._engine.may_have_uncompared = True
             catching_up.start_comparing(self._engine)
         if self._scope != "/":
-            for hits in found:
+            for hits in answers:
                 hits[:] = map(self._seen, hits)
-        return found
+        return answers
 
     def bootstrap(
         self, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from recallite import Memory
 from recallite.model.records import Record
+from recallite.recall.request import recall_arguments
 from tests.attacks.stateful_model import FIELDS, Model, Version, inside, joined
 
 __all__ = ["FILTERS", "check_links", "check_listed", "check_recall", "check_services", "check_versions", "same"]
@@ -88,7 +89,9 @@ def check_recall(
     """A word finds exactly what holds it; a vector finds the nearest, in order."""
     options, keeps = FILTERS[chosen] if chosen else ({}, None)
     expected = model.listed(base, now, keeps)
-    for word, hits in zip(words, handle.recall_many(words, mode="keyword", limit=1000, **options), strict=True):
+    for word, hits in zip(
+        words, handle.recall_many(words, limit=1000, **recall_arguments({"mode": "keyword", **options})), strict=True
+    ):
         holds = {public_id for public_id, version in expected.items() if word in _words(version)}
         found = [hit.id for hit in hits]
         assert len(found) == len(set(found)), f"recall of {word} in {base} has a memory twice"
@@ -101,7 +104,9 @@ def check_recall(
     cosines = {id: float(vectors[id] @ vector) for id in embedded}
     best = sorted(cosines.values(), reverse=True)[:_A_LIST]
     if any(version["vector"] is not None for versions in model.records.values() for version in versions):
-        hits = handle.recall("by its vector", mode="vector", vector=vector, limit=_A_LIST, **options)
+        hits = handle.recall(
+            "by its vector", vector=vector, limit=_A_LIST, **recall_arguments({"mode": "vector", **options})
+        )
         where = f"recall by vector {options} in {base}"
         assert {hit.id for hit in hits} <= embedded, f"{where}: {[hit.text for hit in hits]}"
         got = [cosines[hit.id] for hit in hits]

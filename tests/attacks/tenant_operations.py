@@ -15,6 +15,7 @@ import msgspec
 from recallite import Memory, tools
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Record
+from recallite.recall.request import recall_arguments
 from recallite.transfer.naming import name_memories
 
 __all__ = ["Act", "Actor", "operation"]
@@ -176,7 +177,7 @@ def _options(actor: Actor, random: Random) -> dict[str, Any]:
         "min_confidence": lambda: random.choice((0.1, 0.5, 0.9)),
         "min_score": lambda: 0.3,
         "group_by": lambda: "source",
-        "spread_over": lambda: "time",
+        "diversify_by": lambda: "time",
         "explain": lambda: True,
         "candidates": lambda: random.choice((1, 5)),
         "mmr_lambda": lambda: 0.6,
@@ -240,23 +241,23 @@ def _walk(actor: Actor, random: Random) -> Act:
 
 def _recall(actor: Actor, random: Random) -> Act:
     query, options = actor.query(), _options(actor, random) | _filters(actor, random)
-    return lambda handle, _, own: handle.recall(query, **options)
+    return lambda handle, _, own: handle.recall(query, **recall_arguments(options))
 
 
 def _recall_many(actor: Actor, random: Random) -> Act:
     queries, options = [actor.query() for _ in range(random.randrange(1, 5))], _options(actor, random)
     options.pop("vector", None)
-    return lambda handle, _, own: handle.recall_many(queries, **options)
+    return lambda handle, _, own: handle.recall_many(queries, **recall_arguments(options))
 
 
 def _recall_within(actor: Actor, random: Random) -> Act:
     query, scope, options = actor.query(), random.choice(_SCOPES[1:]), _options(actor, random)
-    return lambda handle, _, own: handle.scoped(scope).recall(query, **options)
+    return lambda handle, _, own: handle.scoped(scope).recall(query, **recall_arguments(options))
 
 
 def _explain(actor: Actor, random: Random) -> Act:
     query, of, options = actor.query(), actor.id(), _options(actor, random) | _filters(actor, random)
-    return lambda handle, _, own: handle.review.explain(query, own(of), **options)
+    return lambda handle, _, own: handle.review.explain(query, own(of), **recall_arguments(options))
 
 
 def _read(actor: Actor, random: Random) -> Act:

@@ -17,7 +17,7 @@ from recallite.model.records import Hits
 from recallite.model.settings import Settings
 from recallite.plugin import engine_of
 from recallite.recall.pipeline import recall_queries
-from recallite.recall.request import RecallOptions, build_request
+from recallite.recall.request import RecallOptions, build_request, recall_arguments
 from recallite.store.opening import shown_path, store_exists
 from recallite.system.numerics import kernel_errors
 
@@ -38,8 +38,8 @@ def recall_texts(
     **options: Unpack[RecallOptions],
 ) -> list[Hits]:
     """`Memory.recall_many` as of the moment `now`, from which ages are measured; hits count as accessed on request."""
-    options.setdefault("count_access", False)
-    request = build_request(memory.scope, memory.settings.profile, limit=limit, **options)
+    arguments = recall_arguments({"count_access": False, **options})
+    request = build_request(memory.scope, memory.settings.profile, limit=limit, **arguments)
     moment = check_time(now, "now")
     if moment is not None:
         request = structs.replace(request, now=moment)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -22,11 +22,12 @@ from recallite.agents.snapshots import Snapshot
 from recallite.documents.outcomes import DeletedDocument, Document
 from recallite.errors import InvalidInput, InvalidItem
 from recallite.memory import Memory
-from recallite.model.filters import FilterFields
+from recallite.model.filters import Filter, FilterFields
 from recallite.model.policies import WritePolicy
+from recallite.model.profiles import Profile, ProfileChoices
 from recallite.model.records import Changes, Explanation, Hits, Link, OnExisting, Plain, Reached, Record
 from recallite.model.reports import Audit, Forgotten, ScopeCount, Stats, TagCount
-from recallite.recall.request import RecallOptions
+from recallite.recall.request import Mode, recall_arguments
 from recallite.review.timeline import TimelineBucket, timeline
 from recallite.review.version_diffs import VersionDiff, version_diffs
 from recallite.store.values import Direction
@@ -212,6 +213,37 @@ def stats(memory: Memory) -> Stats:
     return memory.store.stats()
 
 
+class RecallOptions(FilterFields, ProfileChoices, total=False):
+    """What a request to recall has beside the query: choices of the profile and fields of a filter, by name."""
+
+    filter: Filter | None
+    mode: Mode
+    profile: str | Profile | None
+    relevant: bool
+    diversify_by: Literal["time", "source"] | None
+    token_budget: int | None
+
+
+def recall(
+    memory: Memory, query: str, /, *, limit: int | None = None, vector: object = None, **options: Unpack[RecallOptions]
+) -> Hits:
+    """The memories that answer `query`, best first. See `Memory.recall`."""
+    return memory.recall(query, limit=limit, vector=vector, **recall_arguments(options))
+
+
+def recall_many(
+    memory: Memory,
+    queries: Sequence[str],
+    /,
+    *,
+    limit: int | None = None,
+    vectors: Sequence[object] | None = None,
+    **options: Unpack[RecallOptions],
+) -> list[Hits]:
+    """`recall` for many queries; `vectors` has one per query."""
+    return memory.recall_many(queries, limit=limit, vectors=vectors, **recall_arguments(options))
+
+
 def explain(
     memory: Memory,
     query: str,
@@ -223,7 +255,7 @@ def explain(
     **options: Unpack[RecallOptions],
 ) -> Explanation:
     """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
-    return memory.review.explain(query, id, limit=limit, vector=vector, **options)
+    return memory.review.explain(query, id, limit=limit, vector=vector, **recall_arguments(options))
 
 
 def forget_one(memory: Memory, id: str) -> Forgotten:
@@ -352,14 +384,14 @@ def delete_document(memory: Memory, id: str, *, scope: str = "/") -> DeletedDocu
 
 def search_documents(memory: Memory, query: str, limit: int = 5, **options: Unpack[RecallOptions]) -> Hits:
     """The chunks that answer `query`, best first."""
-    return memory.knowledge.search(query, limit, **options)
+    return memory.knowledge.search(query, limit, **recall_arguments(options))
 
 
 def document_context(
     memory: Memory, query: str, budget_tokens: int = 2000, *, limit: int = 20, **options: Unpack[RecallOptions]
 ) -> str:
     """Passages that answer `query`, as Markdown for a prompt, within a budget of the embedder's tokens."""
-    return memory.knowledge.context(query, budget_tokens, limit=limit, **options)
+    return memory.knowledge.context(query, budget_tokens, limit=limit, **recall_arguments(options))
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -384,8 +416,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("POST", "/memories/{id}/restore", Memory.restore, Record, tag="memories"),
     Operation("POST", "/links", Memory.link, None, tag="memories"),
     Operation("DELETE", "/links", Memory.unlink, int, tag="memories"),
-    Operation("POST", "/recall", Memory.recall, Hits, tag="recall", reads=True),
-    Operation("POST", "/recall/batch", Memory.recall_many, list[Hits], tag="recall", reads=True),
+    Operation("POST", "/recall", recall, Hits, tag="recall", reads=True),
+    Operation("POST", "/recall/batch", recall_many, list[Hits], tag="recall", reads=True),
     Operation("POST", "/explain", explain, Explanation, tag="recall", reads=True),
     Operation("POST", "/bootstrap", bootstrap, BootstrapText, tag="recall", reads=True),
     Operation("GET", "/scopes", Memory.scopes, list[ScopeCount], tag="store", reads=True),

@@ -25,7 +25,7 @@ from recallite.text.quoting import NOTICE
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
 
-RANKED_ALONE: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
+RANKED_ALONE: dict[str, Any] = {"standing_instructions": 0, "adaptive": False, "hops": 0, "superseded": "as_ranked"}
 """The options of a recall whose hits are those of the ranking, in its order, and no others."""
 
 # Nothing that is stored replaces, repeats or annotates another.

@@ -12,7 +12,7 @@ from recallite.errors import InvalidItem, InvalidVector, NotFound
 from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
 from recallite.memory import Memory
 from recallite.model.checks import check_scope
-from recallite.model.filters import FilterFields
+from recallite.model.filters import Filter, FilterFields
 from recallite.model.records import Hit, Record
 from recallite.recall.request import MAX_LIMIT
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["RecalliteStorage"]
 
 # The cosine alone: CrewAI weighs age and importance itself.
-_NEAREST: dict[str, Any] = {
-    **RANKED_ALONE, "mode": "vector", "spread": 0, "decay": "none", "importance_weight": 0, "rerank_weight": 0,
+_NEAREST = {
+    **RANKED_ALONE, "neighbor_boost": 0, "decay": "none", "importance_weight": 0, "rerank_weight": 0,
     "learned_ranking": False, "count_access": False,
 }  # fmt: skip
 # What a record has that no field of ours is for, beside its metadata.
@@ -141,7 +141,10 @@ class RecalliteStorage(OnMemory):
             passed = [record.id for record in self._records.list(**fields, limit=None) if _has(record, rest)]
             fields = _fields(scope_prefix, None, {"id": {"in": passed}})
         try:
-            hits = self._records.recall("", vector=query_embedding, limit=min(limit, MAX_LIMIT), **_NEAREST, **fields)
+            most = min(limit, MAX_LIMIT)
+            hits = self._records.recall(
+                "", vector=query_embedding, limit=most, mode="vector", profile=_NEAREST, filter=Filter(**fields)
+            )
         except InvalidVector as fault:
             if not self._records.count():
                 return []

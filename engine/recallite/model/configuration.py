@@ -256,7 +256,7 @@ def _check_number(low: float, above: float, high: float, value: Any, name: str) 
 def _check_word(words: tuple[str, ...], value: object, name: str) -> str:
     if words[1:]:
         return check_choice(value, name, words)
-    if value != words[0]:
+    if not isinstance(value, str) or value != words[0]:
         raise InvalidInput(f"{name} is {shown(value)}: {words[0]!r} or None")
     return words[0]
 

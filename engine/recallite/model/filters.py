@@ -105,7 +105,7 @@ class FilterFields(TypedDict, total=False):
     include_superseded: bool
 
 
-_NAMES = FilterFields.__annotations__
+FIELD_NAMES = FilterFields.__annotations__
 
 
 @final
@@ -129,8 +129,8 @@ class Filter:
     base: str
 
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
-        if unknown := [name for name in fields if name not in _NAMES]:
-            raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(_NAMES)}")
+        if unknown := [name for name in fields if name not in FIELD_NAMES]:
+            raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(FIELD_NAMES)}")
         kinds, where = _kinds(fields.get("kinds")), _parse_where(fields.get("where"))
         if kinds is None and where is not None:
             kinds, where = _kinds_in(where)

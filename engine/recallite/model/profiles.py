@@ -8,14 +8,14 @@ from msgspec import structs
 
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
-from recallite.model.filters import FilterFields
+from recallite.model.filters import FIELD_NAMES
 from recallite.system.messages import shown
 
 _WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
 
 
 class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
-    """How recall ranks. Every field but `name` can be overridden per call, as in `recall(query, spread=0)`.
+    """How recall ranks. A call can override it, as in `recall(query, profile={"neighbor_boost": 0})`.
 
     With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:
     spreading, reranking, rank fusion, speakers and dates only move records that are candidates without them; a record
@@ -34,7 +34,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - keyword_fallback: Where the query or a record has no vector, max-normalised BM25 is the whole fused score.
     - candidates: Candidates by vector, and by keyword, that are fused.
     - candidate_multiplier: At least this many times the limit are candidates.
-    - spread: Strength of spreading activation; 0 turns it off.
+    - neighbor_boost: Strength of spreading activation; 0 turns it off.
     - neighbor_weight: Share that flows from the strongest neighbour: up to two places before and after in the same
       source, or linked (times the link's strength).
     - source_weight: Share that flows from the three best records of the same source.
@@ -66,17 +66,20 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
       store has token codes. None is on where every weight of the ranking is that of the profile `default`.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
-    - standing: Most standing instructions and preferences ("always ...", "I prefer ...") that recall brings after the
-      hits that rank; 0 brings none.
-    - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can "follow"
-      directly after that, be left out ("omit"), or stay where it ranks ("ignore"). In a question about the past what
-      held then goes before what came later, and nothing is left out.
-    - steps: How often a question that describes something by something else ("where was the author of Dune born?") is
+    - standing_instructions: Most standing instructions and preferences ("always ...", "I prefer ...") that recall
+      brings after the hits that rank; 0 brings none.
+    - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can come
+      directly after that ("after_current"), be left out ("omit"), or stay where it ranks ("as_ranked"). In a question
+      about the past what held then goes before what came later, and nothing is left out.
+    - hops: How often a question that describes something by something else ("where was the author of Dune born?") is
       asked again with the values that its hits state; what has such a value as its subject joins the hits. In English,
-      and not with `group_by`, `spread_over` or `token_budget`; it needs `adaptive`. 0 turns it off.
+      and not with `group_by`, `diversify_by` or `token_budget`; it needs `adaptive`. 0 turns it off.
     - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
-      are recognised, searched by their topic, and answered with `spread_over="time"`. Those and questions about the
+      are recognised, searched by their topic, and answered with `diversify_by="time"`. Those and questions about the
       past ("where did I live before", "what was my first job", "in March") are recalled with superseded records.
+    - group_by: `source` for one hit per source.
+    - explain: Each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1.
+    - count_access: Whether the hits count as accessed, which `accessed_at` and `access_count` tell.
     """
 
     name: Literal["default", "reeve", "hermes", "memweave"] = "default"
@@ -89,7 +92,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     keyword_fallback: bool = False
     candidates: Count = 200
     candidate_multiplier: Count = 2
-    spread: NonNegative = 1.0
+    neighbor_boost: NonNegative = 1.0
     neighbor_weight: NonNegative = 0.4
     source_weight: NonNegative = 0.5
     expansion_depth: int = 100
@@ -117,10 +120,13 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     rerank_depth: int = 50
     learned_ranking: bool | None = None
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
-    standing: Annotated[int, Setting(minimum=0)] = 3
-    superseded: Literal["follow", "omit", "ignore"] = "follow"
-    steps: Annotated[int, Setting(minimum=0, maximum=5)] = 3
+    standing_instructions: Annotated[int, Setting(minimum=0)] = 3
+    superseded: Literal["after_current", "omit", "as_ranked"] = "after_current"
+    hops: Annotated[int, Setting(minimum=0, maximum=5)] = 3
     adaptive: bool = True
+    group_by: Literal["source"] | None = None
+    explain: bool = False
+    count_access: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,7 +154,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
         own = {}
         for name, value in changes.items():
             if name not in OPTIONS:
-                raise InvalidInput(f"recall has no option {shown(name)}: {_nearest(name)}")
+                raise InvalidInput(unknown_option("a profile", name))
             own[name] = fields[name].check(value, name)
         if "half_life_days" in own and self.decay == "none":
             own.setdefault("decay", "half_life")
@@ -162,13 +168,22 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
         return changed
 
 
-def _nearest(name: str) -> str:
-    """Name what to use instead of an unknown option."""
+def unknown_option(where: str, name: str) -> str:
+    """Name what to use in place of an unknown argument of `recall` or choice of a profile."""
     if name in _MEANT:
-        return f"use {_MEANT[name]}"
-    near = get_close_matches(name, (*OPTIONS, *FilterFields.__annotations__), n=1)
-    listed = f"use one of {', '.join(OPTIONS)}, or a field of a filter: {', '.join(FilterFields.__annotations__)}"
-    return f"did you mean {near[0]}? {listed}" if near else listed
+        use = f"use {_MEANT[name]}"
+    elif name in OPTIONS:
+        use = f"give profile={{{name!r}: ...}}"
+    elif name in FIELD_NAMES:
+        use = f"give filter=Filter({name}=...)"
+    else:
+        near = get_close_matches(name, (*OPTIONS, *FIELD_NAMES, *ARGUMENTS), n=1)
+        use = f"did you mean {near[0]}? " if near else ""
+        use += f"use one of {', '.join(OPTIONS)}, or a field of a filter: {', '.join(FIELD_NAMES)}"
+    return f"{where} has no option {shown(name)}: {use}"
+
+
+ARGUMENTS = ("query", "limit", "vector", "mode", "profile", "relevant", "filter", "diversify_by", "token_budget")
 
 
 class ProfileChoices(TypedDict, total=False):
@@ -182,7 +197,7 @@ class ProfileChoices(TypedDict, total=False):
     keyword_fallback: bool
     candidates: int
     candidate_multiplier: int
-    spread: float
+    neighbor_boost: float
     neighbor_weight: float
     source_weight: float
     expansion_depth: int
@@ -207,17 +222,20 @@ class ProfileChoices(TypedDict, total=False):
     rerank_depth: int
     learned_ranking: bool | None
     long_query_chars: int | None
-    standing: int
-    superseded: Literal["follow", "omit", "ignore"]
-    steps: int
+    standing_instructions: int
+    superseded: Literal["after_current", "omit", "as_ranked"]
+    hops: int
     adaptive: bool
+    group_by: Literal["source"] | None
+    explain: bool
+    count_access: bool
 
 
 _WEIGHTS_OF_THE_DEFAULT = {
     name: getattr(Profile(), name)
     for name in (
-        "vector_weight", "keyword_weight", "fusion", "ranked_share", "keyword_fallback", "spread", "neighbor_weight",
-        "source_weight", "composition", "rerank_weight", "speaker_weight", "date_weight",
+        "vector_weight", "keyword_weight", "fusion", "ranked_share", "keyword_fallback", "neighbor_boost",
+        "neighbor_weight", "source_weight", "composition", "rerank_weight", "speaker_weight", "date_weight",
     )
 }  # fmt: skip
 
@@ -235,26 +253,26 @@ PROFILES: dict[str, Profile] = {
     "default": Profile(),
     # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
     "reeve": Profile(
-        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
-        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0, decay_floor=0.5,
-        importance_weight=0.0, standing=0, superseded="ignore", steps=0, adaptive=False,
+        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5,
+        neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0,
+        decay_floor=0.5, importance_weight=0.0, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
     ),
     # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
     # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
     "hermes": Profile(
-        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
+        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, neighbor_boost=0.0,
         rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
         semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
         half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
-        gap_score=0.55, standing=0, superseded="ignore", steps=0, adaptive=False,
+        gap_score=0.55, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
     ),
     # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
     "memweave": Profile(
         name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
-        candidate_multiplier=4, spread=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
+        candidate_multiplier=4, neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
         min_score=0.35, min_score_of="relevance", decay="none",
         half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
-        standing=0, superseded="ignore", steps=0, adaptive=False,
+        standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
     ),
 }  # fmt: skip
 

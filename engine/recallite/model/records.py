@@ -264,14 +264,14 @@ class Hit(Plain, frozen=True, kw_only=True):
 
 
 class Hits(list[Hit]):
-    """The hits of one query, best first; in order of time where `spread_over` says what they were spread over.
+    """The hits of one query, best first; in order of time where `diversify_by` says what they were spread over.
 
     `left_out` counts the hits that did not fit into `token_budget`; `evidence_gaps` says what the store seems not to
     know; `stages` has the milliseconds of each stage. `sub_queries` were searched besides a long query, and `scopes`
     are those that a language model restricted the search to.
     """
 
-    __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "spread_over", "stages", "sub_queries")
+    __slots__ = ("diversify_by", "evidence_gaps", "left_out", "query", "scopes", "stages", "sub_queries")
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ class Hits(list[Hit]):
         sub_queries: tuple[str, ...] = (),
         scopes: tuple[str, ...] = (),
         left_out: int = 0,
-        spread_over: str | None = None,
+        diversify_by: str | None = None,
         stages: dict[str, float] | None = None,
     ) -> None:
         super().__init__(hits)
@@ -291,7 +291,7 @@ class Hits(list[Hit]):
         self.sub_queries = sub_queries
         self.scopes = scopes
         self.left_out = left_out
-        self.spread_over = spread_over
+        self.diversify_by = diversify_by
         self.stages = stages or {}
 
     @property

@@ -178,9 +178,9 @@ def _recalled(
     if strategy != "hybrid":
         shares = {}
     request = build_request(
-        "/", "memweave", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
+        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
         tags=None if source_filter is None else [source_filter],
-        candidate_multiplier=1, min_score=0.0, gap_confidence=0.0, mmr_lambda=None, **shares,
+        profile={"name": "memweave", "candidate_multiplier": 1, "min_score": 0.0, "gap_confidence": 0.0, **shares},
     )  # fmt: skip
     with kernel_errors():
         (hits,) = recall_queries(engine, [query], None, request)

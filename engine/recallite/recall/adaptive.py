@@ -35,8 +35,8 @@ def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]
         request = structs.replace(request, about_past=True, filter=request.filter.replaced(include_superseded=True))
     if story is None:
         return query, request
-    over = request.spread_over or "time"
-    return story.topic, structs.replace(request, spread_over=over, own_words=story.own_words)
+    over = request.diversify_by or "time"
+    return story.topic, structs.replace(request, diversify_by=over, own_words=story.own_words)
 
 
 def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
@@ -44,7 +44,7 @@ def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> lis
     groups: dict[tuple[str | None, bool, bool], Adapted] = {}
     for place, query in enumerate(queries):
         text, own = adapt(query, request, stories=stories)
-        group = groups.setdefault((own.spread_over, own.own_words, own.about_past), Adapted([], [], own))
+        group = groups.setdefault((own.diversify_by, own.own_words, own.about_past), Adapted([], [], own))
         group.places.append(place)
         group.texts.append(text)
     return list(groups.values())

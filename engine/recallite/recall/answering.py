@@ -181,7 +181,7 @@ def _read(
         count, brought = figure[_HITS], figure[_BROUGHT]
         own = [each[place] for each in columns]
         chosen = None
-        if plan.limit != plan.final or request.spread_over is not None:
+        if plan.limit != plan.final or request.diversify_by is not None:
             chosen = choose(opened, request, hits, place, count)
         if plan.shared:
             own[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()

@@ -262,8 +262,8 @@ def _place(
         own = sources[trace.rows[place]]
         if own >= 0 and (sources[answered] == own).any():
             return "group", "another record of its source is better and represents it", rank
-    if request.spread_over is not None:
-        covered = "periods" if request.spread_over == "time" else "sources"
+    if request.diversify_by is not None:
+        covered = "periods" if request.diversify_by == "time" else "sources"
         relevant = f"less than {RELEVANT_SHARE:.0%} as relevant as the best"
         return "spread", f"it is {relevant}, or others cover more of the {covered}", rank
     if profile.mmr_lambda is not None and rank <= request.limit:

@@ -26,8 +26,8 @@ Ask = Callable[[Sequence[str], int], Sequence[Hits]]
 
 def has_steps(question: str, request: Request) -> bool:
     """Whether a question is followed in steps."""
-    whole = request.group_by is None and request.spread_over is None and request.token_budget is None
-    return request.profile.steps > 0 and whole and several_steps(question)
+    whole = request.group_by is None and request.diversify_by is None and request.token_budget is None
+    return request.profile.hops > 0 and whole and several_steps(question)
 
 
 def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
@@ -38,7 +38,7 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
     seeds = [hit for hit in ranked if not hit.superseded_by][:_SEEDS]
     brought: dict[str, Hit] = {}
     asked: set[frozenset[str]] = set()
-    for _ in range(request.profile.steps):
+    for _ in range(request.profile.hops):
         values = {value: text for seed in seeds for value, text in _values(seed) if not value <= known}
         new = [value for value in values if value not in asked]
         asked.update(new)

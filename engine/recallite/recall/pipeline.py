@@ -86,14 +86,14 @@ def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None
 
     def ask(queries: Sequence[str], limit: int) -> list[Hits]:
         plain = structs.replace(
-            request, limit=limit, counted=False, profile=structs.replace(request.profile, standing=0)
+            request, limit=limit, counted=False, profile=structs.replace(request.profile, standing_instructions=0)
         )
         return _recall(engine, queries, None, plain, _WHOLE)
 
     began = perf_counter()
     before = {hit.id for hit in hits}
     follow(question, hits, request, ask)
-    hits.stages = {**hits.stages, "steps": (perf_counter() - began) * 1e3}
+    hits.stages = {**hits.stages, "hops": (perf_counter() - began) * 1e3}
     if request.counted:
         engine.accesses.add([hit.id for hit in hits if hit.id not in before])
 
@@ -187,7 +187,7 @@ def fetch_hits(
     keys = [key for each in answers for key in (*each.keys, *each.successors) if key >= 0]
     found = reader.records.fetch(keys) if keys else {}
     replaced = Replaced.of(reader, opened.memory_index, keys, request)
-    newest_leads = request.profile.superseded != "ignore" and not request.about_past and request.spread_over is None
+    newest_leads = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
@@ -198,8 +198,8 @@ def fetch_hits(
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
-        over = request.spread_over
+        over = request.diversify_by
         if over is not None:
             hits = in_time_order(hits)
-        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, spread_over=over))
+        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, diversify_by=over))
     return fetched

@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     mmr_pool: int
     wanted: int
     grouped: bool
-    spread_over: bool
+    diversify_by: bool
     about_past: bool
     marked: bool
     shared: bool
@@ -64,7 +64,7 @@ def wanted_of(
     return Wanted(
         by_vector and request.profile.vector_weight > 0 and places > 0, by_tokens, request.mode != "vector", embedder,
         max(vectors.visible, ALIKE), factor, request.limit, request.mmr_pool, request.wanted,
-        request.group_by is not None, request.spread_over is not None, request.about_past,
+        request.group_by is not None, request.diversify_by is not None, request.about_past,
         request.filter.include_superseded, shared,
     )  # fmt: skip
 
@@ -77,22 +77,23 @@ def plan_of(profile: Profile, wanted: Wanted) -> kernels.Plan:
     weights = np.array([calibration.weights(wanted.embedder, name) for name in SIGNAL_SETS])
     bounded = profile.composition == "weighted_sum" and profile.fusion == "weighted"
     least = profile.min_score if profile.min_score > 0 else -np.inf
-    diverse = profile.mmr_lambda is not None and not wanted.spread_over
+    diverse = profile.mmr_lambda is not None and not wanted.diversify_by
     pool = wanted.mmr_pool if diverse else wanted.limit
-    top = wanted.wanted if profile.min_confidence > 0 or wanted.spread_over else pool
+    top = wanted.wanted if profile.min_confidence > 0 or wanted.diversify_by else pool
     by_words = wanted.by_words and (profile.keyword_weight > 0 or profile.keyword_fallback)
     return kernels.Plan(
         by_vector=int(wanted.by_vector), by_words=int(by_words), wanted=wanted.wanted,
         shortlist=shortlist_size(wanted.visible, wanted.wanted * wanted.factor), measured=profile.rescore_depth,
         exact=int(bounded or profile.exact_rescore), bounded=int(bounded), top=top,
-        depth=0 if ranking is None else DEPTH, changes=0 if profile.superseded == "ignore" else DEPTH,
+        depth=0 if ranking is None else DEPTH, changes=0 if profile.superseded == "as_ranked" else DEPTH,
         marked=int(wanted.marked), omit=int(profile.superseded == "omit" and not wanted.about_past),
         grouped=int(wanted.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.min_score_of == "score" else SIGNALS.spread,
         least_confidence=profile.min_confidence,
         ranked=int(profile.fusion == "rrf" and profile.composition == "product"), shared=int(wanted.shared),
-        limit=_EVERY if wanted.spread_over or (diverse and wanted.grouped) else pool,
-        final=wanted.limit, standing=0 if wanted.grouped or wanted.spread_over else profile.standing, k1=K1, b=B,
+        limit=_EVERY if wanted.diversify_by or (diverse and wanted.grouped) else pool,
+        final=wanted.limit, k1=K1, b=B,
+        standing=0 if wanted.grouped or wanted.diversify_by else profile.standing_instructions,
         parameters=rank_parameters(profile), forest=NO_TREES if ranking is None else ranking.forest, weights=weights,
     )  # fmt: skip
 
@@ -111,9 +112,9 @@ def rank_parameters(profile: Profile) -> kernels.RankParameters:
     same = {name: getattr(profile, name) for name in kernels.RankParameters._fields if hasattr(profile, name)}
     changed = {
         "rrf_k": profile.rrf_k if profile.fusion == "rrf" else -1.0,
-        "expansion_depth": profile.expansion_depth if profile.spread > 0 else 0,
-        "neighbor_weight": profile.spread * profile.neighbor_weight,
-        "source_weight": profile.spread * profile.source_weight,
+        "expansion_depth": profile.expansion_depth if profile.neighbor_boost > 0 else 0,
+        "neighbor_weight": profile.neighbor_boost * profile.neighbor_weight,
+        "source_weight": profile.neighbor_boost * profile.source_weight,
         "near": _NEAR,
         "far": _FAR,
         "lone_share": _LONE_SHARE,

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.profiles import Profile, ProfileChoices, resolve_profile
-from recallite.system.messages import shown
+from recallite.model.filters import FIELD_NAMES, Filter, bound_filter
+from recallite.model.profiles import OPTIONS, Profile, resolve_profile, unknown_option
 
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
-    "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
+    "neighbor_boost": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
-    "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing": 0, "superseded": "ignore",
-    "steps": 0,
+    "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing_instructions": 0,
+    "superseded": "as_ranked", "hops": 0,
 }  # fmt: skip
 MAX_LIMIT = 10_000
 ANSWER_CONFIDENCE, ANSWER_SHARE = 0.12, 0.5
@@ -29,31 +30,35 @@ _MMR_POOL, _MMR_LEAST = 4, 32
 _SPREAD_POOL = 8
 
 
-class RecallOptions(FilterFields, ProfileChoices, total=False):
-    """The keyword arguments of `recall`: its own, the fields of a filter, and choices of the profile for this call.
+class RecallOptions(TypedDict, total=False):
+    """The keyword arguments that `recall` shares with everything else that recalls.
 
-    - filter: a `Filter`, in place of its fields
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
-    - profile: "default", "reeve", "hermes", "memweave" or a `Profile`
+    - profile: how to rank: the name of a preset, a `Profile`, or choices in place of those of the store's profile, as
+      {"neighbor_boost": 0}; with "name" in place of those of that preset
     - relevant: leave out what does not answer: hits with a confidence below 0.12 (or `min_confidence`, if it is more),
       and those that are less than half as sure as the best; nothing is left if nothing answers
-    - group_by: "source" for one hit per source
-    - spread_over: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
+    - min_confidence: leave out hits with a lower confidence
+    - scope, kinds, tags, where, as_of, valid_at: fields of a filter
+    - filter: a `Filter`, in place of its fields; it has further ones: `since`, `until`, `include_superseded`
+    - diversify_by: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
       score; in place of MMR
     - token_budget: as many hits as fit, at least the best
-    - count_access: whether the hits count as accessed, which `accessed_at` and `access_count` tell; True
-    - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
     """
 
-    filter: Filter | None
     mode: Mode
-    profile: str | Profile | None
+    profile: str | Profile | Mapping[str, Any] | None
     relevant: bool
-    group_by: Literal["source"] | None
-    spread_over: Literal["time", "source"] | None
+    min_confidence: float | None
+    scope: str | Sequence[str] | None
+    kinds: str | Sequence[str] | None
+    tags: Sequence[str] | None
+    where: Mapping[str, Any] | None
+    as_of: date | str | None
+    valid_at: date | str | None
+    filter: Filter | None
+    diversify_by: Literal["time", "source"] | None
     token_budget: int | None
-    explain: bool
-    count_access: bool
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -71,7 +76,7 @@ class Request(Struct, frozen=True, kw_only=True):
     now: int
     relevant: bool = False
     group_by: str | None = None
-    spread_over: str | None = None
+    diversify_by: str | None = None
     own_words: bool = False
     about_past: bool = False
     token_budget: int | None = None
@@ -87,7 +92,7 @@ class Request(Struct, frozen=True, kw_only=True):
     def wanted(self) -> int:
         """How many candidates by each signal."""
         multiplier = self.profile.candidate_multiplier
-        if self.spread_over is not None:
+        if self.diversify_by is not None:
             multiplier = max(multiplier, _SPREAD_POOL)
         return max(self.profile.candidates, multiplier * self.limit)
 
@@ -129,55 +134,99 @@ def _unfiltered(base: str) -> Filter:
     return bound_filter(base, None, {})
 
 
+def unknown_argument(method: str, name: str) -> InvalidInput:
+    """The error for a keyword argument that `recall` and its like do not have."""
+    return InvalidInput(unknown_option(method, name))
+
+
 def build_request(
     base: str,
     default_profile: str | Profile,
     /,
     *,
-    mode: str = "hybrid",
     limit: int | None = None,
-    filter: Filter | None = None,
-    profile: str | Profile | None = None,
+    mode: str = "hybrid",
+    profile: str | Profile | Mapping[str, Any] | None = None,
     relevant: bool = False,
-    group_by: str | None = None,
-    spread_over: str | None = None,
+    min_confidence: float | None = None,
+    scope: str | Sequence[str] | None = None,
+    kinds: str | Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    as_of: date | str | None = None,
+    valid_at: date | str | None = None,
+    filter: Filter | None = None,
+    diversify_by: str | None = None,
     token_budget: int | None = None,
-    explain: bool = False,
-    count_access: bool = True,
-    **options: Any,
 ) -> Request:
-    """Check the arguments of `recall`; `options` are the fields of a filter and choices of the profile."""
-    fields = {name: options.pop(name) for name in FilterFields.__annotations__ if name in options}
-    if options.get("min_score", 0.0) is None:
-        del options["min_score"]
+    """Check the arguments of `recall`."""
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
-    if group_by is not None and not (isinstance(group_by, str) and group_by == "source"):
-        raise InvalidInput(f"group_by is {shown(group_by)}: 'source' or None")
-    if spread_over is not None:
-        checks.check_choice(spread_over, "spread_over", ("time", "source"))
-        if group_by is not None and spread_over == "source":
-            raise InvalidInput("group_by='source' gives one hit a source already: leave out spread_over, or use 'time'")
-    given = resolve_profile(default_profile if profile is None else profile)
+    choices: dict[str, Any] = {}
+    if isinstance(profile, Mapping):
+        choices, profile = dict(profile), None
+        profile = choices.pop("name", None)
+    if min_confidence is not None:
+        choices["min_confidence"] = min_confidence
+    preset = resolve_profile(default_profile if profile is None else profile)
     try:
-        chosen = _chosen_again(given, mode, tuple(options), *options.values())
+        chosen = _chosen_again(preset, mode, tuple(choices), *choices.values())
     except TypeError:  # a value that cannot be a key
-        chosen = _chosen(given, mode, options)
+        chosen = _chosen(preset, mode, choices)
     if checks.check_flag(relevant, "relevant") and chosen.min_confidence < ANSWER_CONFIDENCE:
         chosen = _chosen_again(chosen, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
+    if diversify_by is not None:
+        checks.check_choice(diversify_by, "diversify_by", ("time", "source"))
+        if chosen.group_by is not None and diversify_by == "source":
+            raise InvalidInput(
+                "group_by='source' gives one hit a source already: leave out diversify_by, or use 'time'"
+            )
     if limit is None:
         limit = chosen.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
         raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
+    fields = {"scope": scope, "kinds": kinds, "tags": tags, "where": where, "as_of": as_of, "valid_at": valid_at}
+    narrowed = scope is not None or kinds is not None or tags is not None or where is not None
+    narrowed = narrowed or filter is not None or as_of is not None or valid_at is not None
     return Request(
         profile=chosen,
-        filter=bound_filter(base, filter, fields) if fields or filter is not None else _unfiltered(base),
+        filter=bound_filter(base, filter, fields) if narrowed else _unfiltered(base),
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),
         relevant=relevant,
-        group_by=group_by,
-        spread_over=spread_over,
+        group_by=chosen.group_by,
+        diversify_by=diversify_by,
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
-        explain=bool(explain),
-        counted=checks.check_flag(count_access, "count_access"),
+        explain=chosen.explain,
+        counted=chosen.count_access,
     )
+
+
+def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `recall` from options by name, among which are choices of a profile and any field of a filter.
+
+    The command line, HTTP and files of questions give them so. Raises InvalidInput for an unknown name.
+    """
+    arguments = {name: value for name, value in options.items() if name not in OPTIONS and name not in FIELD_NAMES}
+    if unknown := [name for name in arguments if name not in _ARGUMENTS]:
+        raise InvalidInput(unknown_option("recall", unknown[0]))
+    fields = {name: value for name, value in options.items() if name in FIELD_NAMES and value is not None}
+    if fields.keys() <= RecallOptions.__annotations__.keys():
+        arguments |= fields
+    elif arguments.get("filter") is not None:
+        raise InvalidInput(f"filter and {next(iter(fields))} are both given: put {next(iter(fields))} into the Filter")
+    else:
+        arguments["filter"] = Filter(**fields)
+    choices = {name: value for name, value in options.items() if name in OPTIONS and name != "limit"}
+    if choices.get("min_score", 0.0) is None:
+        del choices["min_score"]
+    if choices:
+        given = arguments.get("profile")
+        base = given if isinstance(given, Mapping) else {"name": given} if isinstance(given, str) else {}
+        arguments["profile"] = given.override(choices) if isinstance(given, Profile) else {**base, **choices}
+    if "limit" in options:
+        arguments["limit"] = options["limit"]
+    return arguments
+
+
+_ARGUMENTS = {*RecallOptions.__annotations__, "query", "limit", "vector"}

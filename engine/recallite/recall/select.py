@@ -29,7 +29,7 @@ SIGNALS = kernels.SIGNALS
 def choose(opened: Opened, request: Request, hits: kernels.Hits, query: int, count: int) -> list[int]:
     """The ranks of the hits of a question that are returned, of `count`; those first that a token budget keeps."""
     ranks = np.arange(count)
-    if request.spread_over is None:
+    if request.diversify_by is None:
         ranks = _diversify(opened, request, hits, query, ranks)
         if request.group_by is not None:
             ranks = _one_a_source(opened, hits.rows[query, ranks], ranks)
@@ -85,7 +85,7 @@ def _spread_out(
     ranks = ranks[relevance >= RELEVANT_SHARE * max(relevance.max(initial=0.0), 0.0)]
     relevance = relevance[: len(ranks)]
     rows = hits.rows[query, ranks]
-    over_sources = request.spread_over == "source"
+    over_sources = request.diversify_by == "source"
     moments = opened.memory_index.table.moments[rows]
     groups = _sources(opened, rows) if over_sources else _periods(moments, request.limit)
     spread: NDArray[np.int64] = ranks[np.argsort(-relevance / _numbers(groups), kind="stable")]

@@ -142,7 +142,7 @@ class _Finding:
         if queries.vectors is not None and self._embedder is not None:
             lists += [self._nearest(self._filter, vector, request.wanted) for vector in queries.vectors]
         lists += [self._with_words(each) for each in words]
-        depth = request.profile.expansion_depth if request.profile.spread > 0 else 0
+        depth = request.profile.expansion_depth if request.profile.neighbor_boost > 0 else 0
         empty = np.empty(0, dtype=np.int64)
         return (
             np.unique(np.concatenate([empty, *lists])),
@@ -194,13 +194,19 @@ class _Finding:
         Where there are many, they are those nearest to the queries.
         """
         request, none = self._request, np.empty(0, dtype=np.int64)
-        if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
+        if (
+            request.profile.standing_instructions == 0
+            or request.group_by is not None
+            or request.diversify_by is not None
+        ):
             return none, none
         every = self._standing(STANDING)
         ids = self._search.listed(every, self._now, _FEW_STANDING)
         if ids is not None and not len(ids):
             return none, none
-        instructions = self._search.listed(self._standing(("instruction",)), self._now, request.profile.standing)
+        instructions = self._search.listed(
+            self._standing(("instruction",)), self._now, request.profile.standing_instructions
+        )
         if instructions is None:
             instructions = none
         if ids is None:

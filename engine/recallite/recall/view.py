@@ -88,15 +88,15 @@ def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels
     moment, table = request.now if chosen.as_of is None else chosen.as_of, index.table
     expired = len(table.expired_rows(moment)) if table.any_expires else 0
     lapsed = _lapsed(index, reader, moment) if table.any_superseded else _NO_ROWS
-    grouped = request.group_by is not None or request.spread_over is not None
-    key = chosen, request.profile.standing > 0 and not grouped, expired, len(lapsed)
+    grouped = request.group_by is not None or request.diversify_by is not None
+    key = chosen, request.profile.standing_instructions > 0 and not grouped, expired, len(lapsed)
     return index.kept("view", key, partial(_made, index, reader, request, lapsed))
 
 
 def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
     selection = _select_rows(index, reader, request, lapsed)
     standing = _NO_ROWS
-    if request.profile.standing > 0 and request.group_by is None and request.spread_over is None:
+    if request.profile.standing_instructions > 0 and request.group_by is None and request.diversify_by is None:
         standing = np.flatnonzero(index.table.standing)
         if selection.mask is not None:
             standing = standing[selection.mask[standing] == 1]

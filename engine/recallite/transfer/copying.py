@@ -285,8 +285,8 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
     """
     settings = Settings(embedder="none", candidates="memory", index_snapshot=False, compile_kernels=False)
     texts, vectors, keywords = _questions(source, row_ids)
-    by_vector = build_request(scope, settings.profile, limit=_HITS, count_access=False)
-    by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", count_access=False)
+    by_vector = build_request(scope, settings.profile, limit=_HITS, profile={"count_access": False})
+    by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", profile={"count_access": False})
 
     def answers(store: Store) -> list[Hits]:
         engine = Engine(store.path, None, settings, store=store)

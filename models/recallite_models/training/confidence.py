@@ -23,7 +23,7 @@ from recallite import Memory, Settings
 from recallite.embedding import load
 from recallite.recall.confidence import FILE
 from recallite.recall.measuring import measure_queries
-from recallite.recall.request import build_request
+from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels import EVIDENCE
 from recallite_models.training.data import SETS, sources
 from recallite_models.training.logistic import fit_logistic
@@ -112,7 +112,10 @@ def _ask(memory: Memory, ids: list[str], variant: Variant, options: dict[str, An
     if not questions:
         return []
     weighed = measure_queries(
-        memory._engine, [text for text, _, _ in questions], build_request("/", "default", **options), depth=10
+        memory._engine,
+        [text for text, _, _ in questions],
+        build_request("/", "default", **recall_arguments(options)),
+        depth=10,
     )
     return [
         Answered(

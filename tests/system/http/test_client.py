@@ -77,7 +77,7 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.get(ids[1]).superseded_by == (ids[2],)
     assert client.restore(ids[1]).superseded_by == ()
     assert client.touch(["tea", "none"]) == 1
-    hits, own = client.recall("green tea", explain=True), on_disk.recall("green tea", explain=True)
+    hits, own = client.recall("green tea", explain=True), on_disk.recall("green tea", profile={"explain": True})
     assert [(h.id, h.score, h.signals) for h in hits] == [(h.id, h.score, h.signals) for h in own]
     assert (hits.query, hits.evidence_gaps) == (own.query, own.evidence_gaps)
     many = client.recall_many(["tea", "three"], limit=1)

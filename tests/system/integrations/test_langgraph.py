@@ -190,7 +190,7 @@ def test_other_memories_are_no_items(store):
     store.put(("b",), "k", {"text": "Ada lives in Rome"})
     assert store.list_namespaces() == [("b",)]
     assert keys(store.search((), query="Where does Ada live?")) == ["k"]
-    assert len(store.memory.recall("Where does Ada live?", standing=0)) == 2
+    assert len(store.memory.recall("Where does Ada live?", profile={"standing_instructions": 0})) == 2
 
 
 def test_items_that_contradict_each_other_both_stay(store):

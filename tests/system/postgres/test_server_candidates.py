@@ -11,6 +11,7 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import WritePolicy
 from recallite.recall import server_candidates
+from recallite.recall.request import recall_arguments
 from recallite.remember import similar_records as threshold_search
 from tests.unit.memory.support import ONLY_STORES, unit
 
@@ -92,7 +93,7 @@ FILTERS: list[dict] = [
     {"valid_at": BEGIN + timedelta(days=250)},
 ]
 
-OPTIONS: list[dict] = [{}, {"group_by": "source"}, {"mode": "keyword"}, {"mode": "vector"}, {"spread_over": "time"}]
+OPTIONS: list[dict] = [{}, {"group_by": "source"}, {"mode": "keyword"}, {"mode": "vector"}, {"diversify_by": "time"}]
 
 
 def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(both):
@@ -101,8 +102,8 @@ def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(bo
         for options in OPTIONS:
             for seed in (3, 151):
                 question = {"query": f"{WORDS[seed % 40]} {WORDS[1]} rare", "vector": unit(seed, DIMENSION)}
-                expected = memory.recall(**question, **chosen, **options)
-                assert_same(server.recall(**question, **chosen, **options), expected)
+                expected = memory.recall(**recall_arguments({**question, **chosen, **options}))
+                assert_same(server.recall(**recall_arguments({**question, **chosen, **options})), expected)
                 assert len(expected) > 0
 
 
@@ -157,10 +158,10 @@ def test_the_indexes_find_what_the_index_in_memory_finds(indexed):
     for chosen in FILTERS:
         for seed in (3, 151):
             question = {"query": f"{WORDS[seed % 40]} {WORDS[1]} rare", "vector": unit(seed, DIMENSION), **chosen}
-            expected, found = memory.recall(**question), server.recall(**question)
+            expected, found = memory.recall(**recall_arguments(question)), server.recall(**recall_arguments(question))
             assert len(found) == len(expected), chosen  # a narrow filter fills the list too
             assert len({hit.id for hit in found} & {hit.id for hit in expected}) >= len(expected) - 1, chosen
-            assert_same(server.recall(**question), found)
+            assert_same(server.recall(**recall_arguments(question)), found)
 
 
 def test_what_was_deleted_superseded_or_has_expired_is_not_found(indexed):
@@ -186,8 +187,8 @@ def test_words_weigh_what_they_weigh_in_the_handles_scope(indexed):
     memory, server = indexed
     for scope in ("/a", "/b/2"):
         question = {"query": "word1 rare", "vector": unit(5, DIMENSION)}
-        expected = {hit.id: hit.signals["bm25"] for hit in memory.scoped(scope).recall(**question)}
-        found = {hit.id: hit.signals["bm25"] for hit in server.scoped(scope).recall(**question)}
+        expected = {hit.id: hit.signals["bm25"] for hit in memory.scoped(scope).recall(**recall_arguments(question))}
+        found = {hit.id: hit.signals["bm25"] for hit in server.scoped(scope).recall(**recall_arguments(question))}
         same = expected.keys() & found.keys()
         assert len(same) >= len(expected) - 1
         assert [found[each] for each in same] == pytest.approx([expected[each] for each in same], abs=1e-5)

@@ -24,6 +24,7 @@ from recallite.errors import (
     StoreError,
     StoreUnsupported,
 )
+from recallite.recall.request import recall_arguments
 from recallite.store.postgres import migrating
 from tests.unit.memory.support import WordEmbedder
 
@@ -100,7 +101,7 @@ def test_what_a_tenant_reads_is_what_the_owner_reads_in_its_scope(owner, ada):
     assert ada.list(tags=["/users/bob"]) == ada.list(scope="/users/bob") == []
     for query in (*TEXTS, "tea", "Where does Ada live?", "nothing of this"):
         for options in ({}, {"scope": "/work"}, {"mode": "keyword"}, {"mode": "vector"}, {"where": {"tags": "all"}}):
-            found, expected = (memory.recall(query, limit=20, **options) for memory in (ada, scoped))
+            found, expected = (memory.recall(query, limit=20, **recall_arguments(options)) for memory in (ada, scoped))
             assert [(hit.id, hit.text, hit.scope) for hit in found] == [
                 (hit.id, hit.text, hit.scope) for hit in expected
             ]

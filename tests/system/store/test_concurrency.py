@@ -100,7 +100,7 @@ def test_a_recall_sees_every_commit_of_another_process(path):
     with Memory(path, settings=PLAIN) as memory, Other(path) as other:
 
         def same(query: str) -> list[str]:
-            here = memory.recall(query, decay="none")
+            here = memory.recall(query, profile={"decay": "none"})
             there = other(f"[(hit.id, round(hit.score, 5)) for hit in memory.recall({query!r}, decay='none')]")
             assert scored(here) == there
             return [hit.text for hit in here]

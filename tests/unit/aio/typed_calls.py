@@ -25,7 +25,12 @@ def shown(memory: Memory) -> None:
 async def awaited(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
     """The verbs and services of an AsyncMemory, and the verbs of an AsyncWorkspace."""
     assert_type(await memory.recall("question", limit=3), Hits)
-    assert_type(await memory.recall("question", scope="/a", tags=["x"], since="2026-01-01", spread=0), Hits)
+    assert_type(
+        await memory.recall(
+            "question", profile={"neighbor_boost": 0}, filter=Filter(scope="/a", tags=["x"], since="2026-01-01")
+        ),
+        Hits,
+    )
     assert_type(await memory.list(filter=Filter(kinds=["note"], where={"topic": "t"})), list[Record])
     assert_type(await memory.scoped("/a").get("id"), Record)
     assert_type(memory.sessions, AsyncSessions)
@@ -50,7 +55,7 @@ async def refused(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
     """Each line is an error; mypy reports an ignored error that is none."""
     await memory.recall(3)  # type: ignore[arg-type]
     await memory.recall("question", scopes="/a")  # type: ignore[call-arg]
-    await memory.recall("question", half_life_days="long")  # type: ignore[arg-type]
+    await memory.recall("question", profile={"half_life_days": "long"})  # type: ignore[arg-type]
     await memory.count(kinds=3)  # type: ignore[arg-type]
     Filter(tag="x")  # type: ignore[call-arg]
     await memory.sessions.open(agent=3)  # type: ignore[arg-type]

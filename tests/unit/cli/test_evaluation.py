@@ -56,14 +56,16 @@ def test_eval_prints_figures_losses_and_what_is_not_stored(run, stored, question
 
 
 def test_eval_compares_two_sets_of_options(run, stored, questions):
-    done = run("eval", questions, "--set", "spread=0", "--against", "scope=/home", "--against", "mmr-lambda=0.5")
+    done = run(
+        "eval", questions, "--set", "neighbor_boost=0", "--against", "scope=/home", "--against", "mmr-lambda=0.5"
+    )
     assert (done.code, done.err) == (0, "")
-    assert re.search(r"^ +spread=0 +scope=/home mmr_lambda=0\.5 *$", done.out, re.M)
+    assert re.search(r"^ +neighbor_boost=0 +scope=/home mmr_lambda=0\.5 *$", done.out, re.M)
     assert "scope=/home mmr_lambda=0.5, question by question\n" in done.out
     assert "recall@10: better at 0, worse at 2, equal at 1; -0.667 (95 % interval " in done.out
     assert "sign test p = 0.5): this may be chance\n" in done.out
     assert re.search(r"^1 +1 +- +which database\?", done.out, re.M)
-    assert "missed with spread=0\n" in done.out
+    assert "missed with neighbor_boost=0\n" in done.out
     both = run("eval", questions, "--against", "scope=/home", "--json").json
     assert both["against"]["options"] == {"scope": "/home"}
     assert [each["worse"] for each in both["comparisons"]] == [["1", "deploy"]] * 2
@@ -90,7 +92,7 @@ def test_eval_compares_with_an_earlier_report(run, stored, questions, tmp_path):
     assert re.search(r"^ +settings +before\.json *$", done.out, re.M)
     assert "before.json, question by question\n" in done.out
     assert "recall@10: better at 0, worse at 2, equal at 1" in done.out
-    both = run("eval", questions, "--against-report", out, "--against", "spread=0")
+    both = run("eval", questions, "--against-report", out, "--against", "neighbor_boost=0")
     assert (both.code, "give --against or --against-report, not both" in both.err) == (2, True)
     for wrong in (questions, tmp_path / "none.json"):
         refused = run("eval", questions, "--against-report", wrong)
@@ -120,7 +122,7 @@ def test_eval_without_a_question_that_counts_is_exit_1(run, stored):
         (("-", "--against", "limit=3"), "", "--against is 'limit=3': give name=value with one of "),
         (("-", "--against", "keyword"), "", "--against is 'keyword': give name=value with one of "),
         (("-", "--against", "mode=fuzzy"), '{"question": "x", "expected": []}', "mode is 'fuzzy'"),
-        (("-", "--set", "spread=-1"), '{"question": "x", "expected": []}', "spread is -1"),
+        (("-", "--set", "neighbor_boost=-1"), '{"question": "x", "expected": []}', "neighbor_boost is -1"),
         (("-", "-k", "0"), '{"question": "x", "expected": []}', "k is 0"),
     ],
 )
@@ -140,7 +142,7 @@ def test_eval_shows_as_many_missed_questions_as_are_wanted(run, stored):
 
 def test_eval_takes_the_options_of_recall(run, stored, questions):
     assert RecallOptions.__annotations__.keys() - EvaluationOptions.__annotations__.keys() == {"limit", "vector"}
-    for name in request.RecallOptions.__annotations__.keys() - {"filter", "explain"}:
+    for name in request.RecallOptions.__annotations__.keys() - {"filter"}:
         done = run("eval", questions, "--against", f"{name}=1")
         assert f"--against is '{name}=1'" not in done.err
 

@@ -56,7 +56,7 @@ def test_recall_explained_is_an_object(run, stored):
     assert answer["query"] == "which database?"
     assert [hit["id"] for hit in answer["hits"]] == [stored["mysql"]]
     assert set(answer) == {
-        "query", "hits", "evidence_gaps", "sub_queries", "scopes", "spread_over", "left_out", "stages",
+        "query", "hits", "evidence_gaps", "sub_queries", "scopes", "diversify_by", "left_out", "stages",
     }  # fmt: skip
     assert answer["stages"]
     plain = run("recall", "which database?", "--explain")
@@ -128,7 +128,7 @@ def test_recall_takes_every_choice(run, stored):
     done = run(
         "recall", "database Tuesday", "--limit", "1", "--mode", "keyword", "--profile", "default", "--group-by",
         "source",
-        "--token-budget", "1000", "--min-score", "0.01", "--min-confidence", "0", "--set", "spread=0", "--set",
+        "--token-budget", "1000", "--min-score", "0.01", "--min-confidence", "0", "--set", "neighbor_boost=0", "--set",
         "decay=none", "--set", "mmr-lambda=null", "--json",
     )  # fmt: skip
     assert (done.code, len(done.json)) == (0, 1)
@@ -145,7 +145,7 @@ def test_recall_takes_every_choice(run, stored):
         (("--profile", "none"), "profile is 'none'"),
         (("--set", "limit=3"), "--set is 'limit=3'"),
         (("--set", "spread"), "--set is 'spread'"),
-        (("--set", "spread=much"), "spread is 'much'"),
+        (("--set", "neighbor_boost=much"), "neighbor_boost is 'much'"),
         (("--min-score", "2"), "min_score is 2"),
         (("--min-confidence", "nan"), "min_confidence is nan"),
         (("--where", "{"), "--where '{' is not JSON"),
@@ -347,9 +347,9 @@ def test_any_option_of_the_profile_can_be_set(run, remember):
 def test_recall_in_order_of_time(run, remember):
     for month in (3, 1, 2):
         remember(f"Porto in month {month}", "--valid-from", f"2024-0{month}-01T00:00:00Z")
-    asked = run("recall", "Porto", "--spread-over", "time")
+    asked = run("recall", "Porto", "--diversify-by", "time")
     assert [line.rpartition(" ")[2] for line in asked.out.splitlines()] == ["1", "2", "3"]
     assert "in order of time, not of score" in asked.err
-    assert run("recall", "Porto", "--spread-over", "time", "--json", "--explain").json["spread_over"] == "time"
-    wrong = run("recall", "Porto", "--spread-over", "week")
-    assert (wrong.code, wrong.err) == (2, "recallite: InvalidInput: spread_over is 'week': use 'time' or 'source'\n")
+    assert run("recall", "Porto", "--diversify-by", "time", "--json", "--explain").json["diversify_by"] == "time"
+    wrong = run("recall", "Porto", "--diversify-by", "week")
+    assert (wrong.code, wrong.err) == (2, "recallite: InvalidInput: diversify_by is 'week': use 'time' or 'source'\n")

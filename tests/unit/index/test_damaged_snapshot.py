@@ -13,6 +13,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.index import snapshot, snapshot_manager
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import scored, unit
 
 FAST = Settings(embedder="none", durability="normal")
@@ -39,7 +40,9 @@ def stored(path, monkeypatch) -> Path:
 
 def answers(memory):
     questions = {"query": "apple unique7", "vector": unit(7)}, {"query": "changed"}, {"query": "4", "mode": "keyword"}
-    return [scored(memory.recall(**question, decay="none", limit=20)) for question in questions]
+    return [
+        scored(memory.recall(limit=20, **recall_arguments({**question, "decay": "none"}))) for question in questions
+    ]
 
 
 def contents(path):

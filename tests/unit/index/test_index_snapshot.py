@@ -18,6 +18,7 @@ from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.index import growable, lexical, snapshot, snapshot_manager
 from recallite.index.growable import Growable
 from recallite.index.table import RecordTable
+from recallite.recall.request import recall_arguments
 from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
 
@@ -54,7 +55,9 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
         {"query": "", "vector": unit(8), "kinds": ["note"]},
         {"query": "fig date", "group_by": "source"},
     ]
-    return [scored(memory.recall(**question, decay="none", limit=30)) for question in questions]
+    return [
+        scored(memory.recall(limit=30, **recall_arguments({**question, "decay": "none"}))) for question in questions
+    ]
 
 
 def origin(memory: Memory) -> str:
@@ -384,10 +387,10 @@ def test_one_recall_of_a_process_answers_alike(stored, with_snapshot, monkeypatc
     monkeypatch.setattr("recallite.engine._LARGE", 10)
     once = Settings(embedder="none", index_snapshot=with_snapshot)
     with Memory(stored, settings=once) as memory:
-        found = scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3)
+        found = scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"decay": "none"}), 3)
         assert origin(memory) == ("snapshot" if with_snapshot else "store")
     with Memory(stored, settings=PLAIN) as memory:
-        assert scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3) == found
+        assert scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"decay": "none"}), 3) == found
 
 
 def test_columns_follow_what_others_write(stored):

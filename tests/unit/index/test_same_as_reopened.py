@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from recallite import Memory
 from recallite.index.row_filter import RowFilter
 from recallite.index.table import RecordTable
+from recallite.recall.request import recall_arguments
 from recallite.store.values import NEVER, Columns
 from tests.limits import examples
 from tests.unit.index.support import told
@@ -83,7 +84,9 @@ QUESTIONS = [
 
 
 def answers(memory: Memory) -> list[list[tuple[str, float]]]:
-    return [scored(memory.recall(**question, decay="none", limit=50)) for question in QUESTIONS]
+    return [
+        scored(memory.recall(limit=50, **recall_arguments({**question, "decay": "none"}))) for question in QUESTIONS
+    ]
 
 
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
@@ -192,7 +195,7 @@ def test_sources_of_one_name_in_two_scopes_are_two_sources(on_disk):
     on_disk.remember("apple two", source="s", position=1, scope="/b")
     on_disk.recall("apple")
     assert chain(on_disk) == {1: (-1, -1), 2: (-1, -1)}
-    assert len(on_disk.recall("apple", group_by="source")) == 2
+    assert len(on_disk.recall("apple", profile={"group_by": "source"})) == 2
     assert on_disk.store.stats().sources == 2
 
 
@@ -226,7 +229,8 @@ def test_records_appended_in_small_steps_answer_as_loaded_at_once(path, step):
 
         def all_answers(opened: Memory) -> list[list[tuple[str, float]]]:
             return [
-                scored(opened.recall(query, vector=vector, limit=30, decay="none"), 4) for query, vector in questions
+                scored(opened.recall(query, vector=vector, limit=30, profile={"decay": "none"}), 4)
+                for query, vector in questions
             ]
 
         followed = all_answers(memory)

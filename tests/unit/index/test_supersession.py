@@ -6,6 +6,7 @@ import pytest
 
 from recallite import Memory
 from recallite.index.row_filter import RowFilter
+from recallite.model.filters import Filter
 from recallite.store.sql.supersessions import SqlSupersessions
 from tests.unit.memory.support import PLAIN
 
@@ -67,10 +68,10 @@ def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
         assert ids[0] not in {hit.id for hit in memory.recall("statement", limit=100)}
         assert memory._engine.index.origin == "snapshot"
-        assert [hit.text for hit in memory.recall("statement", since="2026-05-20", until="2026-05-21")] == [
-            "statement of May"
-        ]
-        assert len(memory.recall("statement", limit=100, include_superseded=True)) == 51
+        assert [
+            hit.text for hit in memory.recall("statement", filter=Filter(since="2026-05-20", until="2026-05-21"))
+        ] == ["statement of May"]
+        assert len(memory.recall("statement", limit=100, filter=Filter(include_superseded=True))) == 51
 
 
 def test_what_recall_asks_walks_no_table(memory):

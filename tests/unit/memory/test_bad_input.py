@@ -12,6 +12,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecalliteError
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, Foreign, state, unit
 
 NAIVE = datetime(2026, 1, 1)
@@ -331,7 +332,7 @@ def test_a_query_has_at_most_100_000_characters(memory):
         memory.recall, lambda query: memory.recall_many(["a", query]), lambda query: memory.review.explain(query, id),
         memory.knowledge.search, memory.knowledge.context, memory.sessions.search, memory.semantic.search,
         memory.procedures.search, lambda query: memory.bootstrap(None, query),
-        lambda query: memory.recall(query, long_query_chars=200),
+        lambda query: memory.recall(query, profile={"long_query_chars": 200}),
     ):  # fmt: skip
         with pytest.raises(InvalidText, match=r"100,001 characters and the limit is 100,000"):
             ask(longer)
@@ -349,7 +350,7 @@ def test_words_of_other_libraries_lead_to_ours(memory):
         _ = memory.nothing
     for option, ours in (("k", "limit"), ("top_k", "limit"), ("metadata", "where="), ("user_id", "scope")):
         with pytest.raises(InvalidInput, match=f"no option '{option}': use {ours}"):
-            memory.recall("tea", **{option: 3})
+            memory.recall("tea", **recall_arguments({option: 3}))
     with pytest.raises(InvalidInput, match=r"no option 'tagz': did you mean tags\?.* a field of a filter: .*scope"):
         memory.recall("tea", tagz=["a"])
 

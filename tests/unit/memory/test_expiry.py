@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, NotFound
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
 NOW = datetime.now(UTC)
@@ -25,9 +26,13 @@ def kept(path):
 
 
 def seen(memory, **options):
-    hits = {hit.text for hit in memory.recall("stays gone soon", vector=unit(1), **options)}
-    assert hits == {hit.text for hit in memory.recall("stays gone soon", mode="keyword", **options)}
-    assert hits == {hit.text for hit in memory.recall("x", vector=unit(1), mode="vector", **options)}
+    hits = {hit.text for hit in memory.recall("stays gone soon", vector=unit(1), **recall_arguments(options))}
+    assert hits == {
+        hit.text for hit in memory.recall("stays gone soon", **recall_arguments({"mode": "keyword", **options}))
+    }
+    assert hits == {
+        hit.text for hit in memory.recall("x", vector=unit(1), **recall_arguments({"mode": "vector", **options}))
+    }
     listed = {record.text for record in memory.list(**options)}
     assert (listed, memory.count(**options)) == (hits, len(hits))
     return hits

@@ -26,7 +26,7 @@ def test_forget_takes_no_list_of_lists(memory):
 
 def test_a_half_life_of_401_digits_is_no_number(memory):
     with pytest.raises(InvalidInput, match="half_life_days is 1000"):
-        memory.recall("x", half_life_days=10**400)
+        memory.recall("x", profile={"half_life_days": 10**400})
     with pytest.raises(InvalidInput, match="importance"):
         memory.remember("x", importance=10**400)
 
@@ -41,10 +41,10 @@ def test_a_half_life_of_401_digits_is_no_number(memory):
         lambda memory, value: memory.remember("x", position=value),
         lambda memory, value: memory.scoped(value),
         lambda memory, value: memory.recall("x", mode=value),
-        lambda memory, value: memory.recall("x", group_by=value),
+        lambda memory, value: memory.recall("x", profile={"group_by": value}),
         lambda memory, value: memory.recall("x", limit=value),
         lambda memory, value: memory.recall("x", profile=value),
-        lambda memory, value: memory.recall("x", fusion=value),
+        lambda memory, value: memory.recall("x", profile={"fusion": value}),
         lambda memory, value: memory.list(order=value),
         lambda memory, value: memory.list(tags=value),
         lambda memory, value: memory.list(kinds=value),

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory
 from recallite.errors import InvalidInput, NotFound
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, scored, unit
 
 NOBODY = "01234567-89ab-7def-8123-456789abcdef"
@@ -76,7 +77,9 @@ def test_a_removed_link_leaves_the_others_of_both_ends(on_disk):
     with Memory(on_disk.path, settings=PLAIN) as fresh:
         for n in range(30):
             asked = {"vector": unit(n), "limit": 30, "decay": "none"}
-            assert scored(on_disk.recall("text", **asked)) == scored(fresh.recall("text", **asked))
+            assert scored(on_disk.recall("text", **recall_arguments(asked))) == scored(
+                fresh.recall("text", **recall_arguments(asked))
+            )
     assert on_disk.store.verify().problems == ()
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.errors import NotFound, RecalliteError
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import state, unit
 
 
@@ -79,8 +80,8 @@ def test_every_reading_verb_stays_inside(both):
     inside = set(both.inside)
     now = datetime.now(UTC)
     for options in ({}, {"scope": "/"}, {"where": {"text": {"contains": "apple"}}}, {"as_of": now}):
-        assert {hit.id for hit in handle.recall("apple", limit=50, **options)} == inside
-        assert {hit.id for hit in handle.recall("", vector=unit(1), limit=50, **options)} == inside
+        assert {hit.id for hit in handle.recall("apple", limit=50, **recall_arguments(options))} == inside
+        assert {hit.id for hit in handle.recall("", vector=unit(1), limit=50, **recall_arguments(options))} == inside
         assert {record.id for record in handle.list(**options)} == inside
         assert handle.count(**options) == 3
     assert {hit.id for hit in handle.recall_many(["apple"], limit=50)[0]} == inside
@@ -133,7 +134,7 @@ def test_an_id_of_any_shape_is_not_found(both, record_id):
 
 
 def test_links_to_the_outside_are_not_seen_and_do_not_spread(both):
-    alone = both.handle.recall("apple inside 0", decay="none")
+    alone = both.handle.recall("apple inside 0", profile={"decay": "none"})
     both.link(both.inside[0], both.outside[0])
     both.link(both.outside[1], both.inside[0])
     both.link(both.inside[0], both.inside[1])
@@ -184,7 +185,7 @@ def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path)
 def test_the_same_source_name_in_two_scopes_is_not_mixed(memory):
     a = memory.scoped("/a").remember("apple one", source="chat", position=0)
     memory.scoped("/b").remember("apple two", source="chat", position=1)
-    (hit,) = memory.scoped("/a").recall("apple", group_by="source")
+    (hit,) = memory.scoped("/a").recall("apple", profile={"group_by": "source"})
     assert (hit.id, hit.source.id) == (a.id, "chat")
 
 

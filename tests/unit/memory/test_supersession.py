@@ -11,7 +11,9 @@ from msgspec import json
 from recallite import AsyncMemory, Memory
 from recallite.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
 from recallite.model.checks import now_us, to_datetime
+from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, STORING, WordEmbedder
 
 JANUARY, MARCH, MAY = (f"2026-{month}-01T00:00:00Z" for month in ("01", "03", "05"))
@@ -42,7 +44,7 @@ def test_what_is_superseded_costs_no_place_and_is_shown_on_request(memory, moved
     assert [hit.id for hit in memory.recall("where does Dana live")] == [turin]
     assert (texts(memory.list()), memory.count()) == (["Dana has moved to Turin"], 1)
     assert memory.count(include_superseded=True) == 3
-    assert {hit.id for hit in memory.recall("Dana", include_superseded=True)} == {*moved}
+    assert {hit.id for hit in memory.recall("Dana", filter=Filter(include_superseded=True))} == {*moved}
     for day, lived in (("2026-02-01", oslo), ("2026-04-01", bergen), ("2026-05-01", turin)):
         assert [hit.id for hit in memory.recall("Dana", valid_at=day)] == [lived]
         assert [each.id for each in memory.list(valid_at=day)] == [lived]
@@ -328,7 +330,7 @@ def test_an_interval_ends_after_it_begins(memory):
 )
 def test_times_are_compared_with_the_interval(memory, bounds, found):
     memory.remember("Dana is in Japan", valid_from=MARCH, valid_until=MAY)
-    assert memory.count(**bounds) == len(memory.recall("Japan", **bounds)) == int(found)
+    assert memory.count(**bounds) == len(memory.recall("Japan", **recall_arguments(bounds))) == int(found)
 
 
 def test_an_interval_that_was_found_in_the_text_ends_nothing(memory):
@@ -337,7 +339,7 @@ def test_an_interval_that_was_found_in_the_text_ends_nothing(memory):
         writer.records.change_columns(writer.records.find_ids([id], "/")[id], {"valid_resolved": True}, None)
     assert memory.get(id).valid_resolved
     assert memory.count(valid_at=MAY) == len(memory.recall("tennis", valid_at=MAY)) == 1
-    assert memory.count(since=MAY) == len(memory.recall("tennis", since=MAY)) == 0
+    assert memory.count(since=MAY) == len(memory.recall("tennis", filter=Filter(since=MAY))) == 0
     assert not memory.update(id, valid_from=MARCH).valid_resolved
     assert memory.get(id).valid_until is None
 
@@ -365,7 +367,7 @@ def test_explain_names_the_stage_and_the_successor(memory, moved):
     told = memory.review.explain("Dana", oslo)
     assert (told.returned, told.stage) == (False, "superseded")
     assert told.reason == f"it is superseded by {bergen}; include_superseded shows it"
-    assert memory.review.explain("Dana", oslo, include_superseded=True).returned
+    assert memory.review.explain("Dana", oslo, filter=Filter(include_superseded=True)).returned
     assert memory.review.explain("Dana", oslo, valid_at="2026-02-01").returned
     assert memory.review.explain("Dana", turin, valid_at="2026-02-01").reason == "it did not hold at valid_at"
     assert memory.review.explain("Dana", oslo, kinds="fact").stage == "filter"
@@ -453,7 +455,7 @@ def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_
         memory.store.vacuum()
         assert memory.store.rebuild().problems == ()
         assert [hit.id for hit in memory.recall("office")] == [new]
-        assert [hit.id for hit in memory.recall("office", include_superseded=True, mode="vector")] in (
+        assert [hit.id for hit in memory.recall("office", mode="vector", filter=Filter(include_superseded=True))] in (
             [old, new],
             [new, old],
         )

@@ -12,6 +12,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.records import Record
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.supersession_model import NEVER, Model, Statement
 from tests.unit.memory.support import PLAIN
 
@@ -108,7 +109,7 @@ class Steps:
 def agree(memory: Memory, expected: set[str], fields: dict) -> None:
     assert {each.id for each in memory.list(limit=None, **fields)} == expected, fields
     assert memory.count(**fields) == len(expected), fields
-    assert {hit.id for hit in memory.recall("statement", limit=1_000, **fields)} == expected, fields
+    assert {hit.id for hit in memory.recall("statement", limit=1_000, **recall_arguments(fields))} == expected, fields
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -69,14 +69,14 @@ def test_codes_are_kept_by_setting_from_one_run_of_the_embedder(path):
 def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
     with Memory(":memory:", embedder=TokenWords()) as memory:
         ids = memory.remember_many(TEXTS)
-        hits = memory.recall("striped zebra", explain=True)
+        hits = memory.recall("striped zebra", profile={"explain": True})
         looks = {hit.id: hit.signals["rerank"] for hit in hits}
         assert hits[0].id == ids[0]
         assert max(looks, key=looks.__getitem__) == ids[0]
         assert sum(looks.values()) == pytest.approx(0, abs=1e-6)
         assert "rerank" in hits[0].match_reasons
         assert memory.review.explain("striped zebra", ids[0]).signals["rerank"] == pytest.approx(looks[ids[0]])
-        plain = memory.recall("striped zebra", rerank_weight=0.0)
+        plain = memory.recall("striped zebra", profile={"rerank_weight": 0.0})
         assert {hit.signals["rerank"] for hit in plain} == {0.0}
         assert {hit.signals["rerank"] for hit in memory.recall("striped zebra", mode="vector")} == {0.0}
 
@@ -86,7 +86,7 @@ def test_a_weight_of_0_is_a_store_without_codes():
     for settings in (Settings(), NO_CODES):
         with Memory(":memory:", embedder=TokenWords(), settings=settings) as memory:
             memory.remember_many(TEXTS)
-            hits = memory.recall("striped zebra", rerank_weight=0.5 if settings is NO_CODES else 0.0)
+            hits = memory.recall("striped zebra", profile={"rerank_weight": 0.5 if settings is NO_CODES else 0.0})
             answers.append([(hit.text, round(hit.score, 6)) for hit in hits])
     assert answers[0] == answers[1]
 

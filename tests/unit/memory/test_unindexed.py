@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, WordEmbedder, raw, state, unit
 
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
@@ -28,7 +29,9 @@ def test_what_is_not_indexed_is_stored_and_in_no_recall(path, many):
         assert memory.count() == many + 2
         assert memory.count(where={"text": {"contains": "lighthouse"}}) == many
         for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"tags": ["x"]}, {"where": {"source": "s"}}):
-            assert not set(ids[:-1]) & {hit.id for hit in memory.recall("red lighthouse", limit=50, **options)}
+            assert not set(ids[:-1]) & {
+                hit.id for hit in memory.recall("red lighthouse", limit=50, **recall_arguments(options))
+            }
         explained = memory.review.explain("red lighthouse", ids[0])
         assert (explained.stage, explained.reason[:18]) == ("filter", "it is not indexed:")
         assert memory.vectors(ids[:-1]) == {}

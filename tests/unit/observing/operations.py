@@ -76,7 +76,7 @@ def _ask(memory: Memory) -> None:
     memory.recall(f"What does {WORD} like?", scope="/")
     memory.recall(f"Where was the author of {WORD} born?")
     memory.recall_many([WORD, f"tea of {WORD}"], limit=3)
-    memory.recall(LONG, long_query_chars=40)
+    memory.recall(LONG, profile={"long_query_chars": 40})
     memory.knowledge.search(WORD)
 
 
@@ -88,7 +88,7 @@ def _fail(memory: Memory, embedder: Quoting, model: Model) -> None:
     with suppress(RecalliteError):
         memory.update(f"{WORD}-none", text=WORD)
     model.failing = True
-    memory.recall(LONG, long_query_chars=40)
+    memory.recall(LONG, profile={"long_query_chars": 40})
     memory.remember(f"{WORD} likes milk")
     memory.remember(f"{WORD} does not like milk", policy=WritePolicy(judge=True))
     memory._engine.background.wait(60)

@@ -6,6 +6,7 @@ import pytest
 
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
 OSLO, BERGEN, TRONDHEIM = (f"Dana lives in {place}" for place in ("Oslo", "Bergen", "Trondheim"))
@@ -33,7 +34,7 @@ def texts(hits):
 
 
 def ask(memory, question, **options):
-    return memory.recall(question, vector=unit(0), decay="none", **options)
+    return memory.recall(question, vector=unit(0), **recall_arguments({"decay": "none", **options}))
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def moved(memory):
 
 
 def test_what_holds_now_leads_and_the_older_ones_follow(moved):
-    assert texts(ask(moved, "Where does Dana live?", superseded="ignore"))[:3] == [OSLO, BERGEN, TRONDHEIM]
+    assert texts(ask(moved, "Where does Dana live?", superseded="as_ranked"))[:3] == [OSLO, BERGEN, TRONDHEIM]
     hits = ask(moved, "Where does Dana live?")
     assert texts(hits)[:3] == [TRONDHEIM, BERGEN, OSLO]
     assert [hit.superseded_by for hit in hits[:3]] == [(), (hits[0].id,), (hits[0].id,)]
@@ -52,7 +53,7 @@ def test_what_holds_now_leads_and_the_older_ones_follow(moved):
 
 
 def test_scores_stay_where_they_were(moved):
-    for mode in ("follow", "ignore"):
+    for mode in ("after_current", "as_ranked"):
         scores = [hit.score for hit in ask(moved, "Where does Dana live?", superseded=mode)]
         assert scores == sorted(scores, reverse=True)
     assert scores == [hit.score for hit in ask(moved, "Where does Dana live?")]
@@ -165,23 +166,27 @@ def test_as_of_shows_what_held_then(moved):
 
 def test_many_questions_get_the_answers_of_each(moved):
     questions = ["Where does Dana live?", "Where did Dana live before?", "Where did Dana originally live?", "nurse"]
-    every = moved.recall_many(questions, vectors=[unit(0)] * 4, decay="none")
+    every = moved.recall_many(questions, vectors=[unit(0)] * 4, profile={"decay": "none"})
     assert [texts(hits) for hits in every] == [texts(ask(moved, question)) for question in questions]
 
 
 def test_one_signal_alone_and_the_profiles_of_other_systems_are_left_alone(moved):
     for options in ({"mode": "vector"}, {"profile": "reeve"}, {"profile": "memweave"}):
-        hits = moved.recall("Where does Dana live?", vector=unit(0), **options)
+        hits = moved.recall("Where does Dana live?", vector=unit(0), **recall_arguments(options))
         assert not any(hit.superseded_by for hit in hits)
 
 
 def test_explain_says_what_replaced_a_record(moved):
     hits = ask(moved, "Where does Dana live?")
     options = {"vector": unit(0), "decay": "none"}
-    first, last = (moved.review.explain("Where does Dana live?", hit.id, **options) for hit in (hits[0], hits[2]))
+    first, last = (
+        moved.review.explain("Where does Dana live?", hit.id, **recall_arguments(options)) for hit in (hits[0], hits[2])
+    )
     assert first.reason == "it is hit 1; it was put before what states the same thing with another value"
     assert last.reason == f"it is hit 3; {hits[0].id} states the same thing with a later value"
-    omitted = moved.review.explain("Where does Dana live?", hits[2].id, superseded="omit", **options)
+    omitted = moved.review.explain(
+        "Where does Dana live?", hits[2].id, **recall_arguments({"superseded": "omit", **options})
+    )
     assert (omitted.returned, omitted.stage) == (False, "superseded")
     assert omitted.reason == f"it no longer holds; {hits[0].id} states the same thing with a later value"
 

@@ -11,6 +11,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.profiles import PROFILES
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
+from recallite.recall.request import recall_arguments
 from recallite_kernels import EVIDENCE
 from tests.unit.memory.support import PLAIN, unit
 
@@ -138,18 +139,20 @@ def test_a_batch_gives_what_each_query_gives_and_explain_what_its_hit_has(notes)
     asked = [*ASKED, *UNANSWERABLE, "the of", "mysql"]
     for options in ({}, {"mode": "keyword"}, {"profile": "reeve"}, {"profile": "hermes"}, {"profile": "memweave"}):
         moment = {"as_of": "2999-01-01T00:00:00Z"}
-        for question, together in zip(asked, notes.recall_many(asked, **options, **moment), strict=True):
-            alone = notes.recall(question, **options, **moment)
+        for question, together in zip(
+            asked, notes.recall_many(asked, **recall_arguments({**options, **moment})), strict=True
+        ):
+            alone = notes.recall(question, **recall_arguments({**options, **moment}))
             assert [hit.confidence for hit in together] == pytest.approx([hit.confidence for hit in alone], abs=1e-6)
             for hit in alone[:2]:
-                said = notes.review.explain(question, hit.id, **options, **moment)
+                said = notes.review.explain(question, hit.id, **recall_arguments({**options, **moment}))
                 assert said.confidence == pytest.approx(hit.confidence, abs=1e-6)
 
 
 def test_profiles_that_rank_otherwise_mean_the_same(notes):
     """They have no token codes, and other ranks: confidence differs by that alone."""
     for question in ASKED:
-        plain = notes.recall(question, rerank_weight=0.0)[0].confidence
+        plain = notes.recall(question, profile={"rerank_weight": 0.0})[0].confidence
         for profile in ("reeve", "hermes", "memweave"):
             assert notes.recall(question, profile=profile)[0].confidence == pytest.approx(plain, abs=0.1)
 

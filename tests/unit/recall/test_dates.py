@@ -164,7 +164,7 @@ def test_a_record_of_the_time_comes_first(memory, question, first):
     assert hits[0].text == first
     assert "date" in hits[0].match_reasons
     assert hits[0].signals["date"] == 1.0
-    assert {hit.signals["date"] for hit in memory.recall(question, as_of=ASKED, date_weight=0)} == {0.0}
+    assert {hit.signals["date"] for hit in memory.recall(question, as_of=ASKED, profile={"date_weight": 0})} == {0.0}
     plain = {hit.text: hit.signals["spread"] for hit in hits}
     assert hits[0].score == pytest.approx(min(1.25 * plain[first], 1.0), rel=1e-3)
 

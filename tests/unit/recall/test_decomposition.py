@@ -9,6 +9,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import LanguageModelError
 from recallite.recall.decomposition import split_question
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, scored
 
 FACTS = {
@@ -58,7 +59,7 @@ def names(memory: Memory, hits: list) -> list[str]:
 
 
 def ask(memory: Memory, query: str = LONG, **options: object):
-    return memory.recall(query, profile="hermes", as_of="2026-01-02T00:00:00Z", **options)
+    return memory.recall(query, **recall_arguments({"profile": "hermes", "as_of": "2026-01-02T00:00:00Z", **options}))
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def test_many_long_queries_as_one_by_one(plain):
 @pytest.mark.parametrize("profile", ["default", "reeve", "memweave"])
 def test_other_profiles_search_once_unless_asked(plain, profile):
     assert plain.recall(LONG, profile=profile).sub_queries == ()
-    hits = plain.recall(LONG, profile=profile, long_query_chars=200, min_score=0)
+    hits = plain.recall(LONG, **recall_arguments({"profile": profile, "long_query_chars": 200, "min_score": 0}))
     assert len(hits.sub_queries) == 4
     assert set(names(plain, hits)[:3]) == {"db", "deploy", "cat"}
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
+from recallite.recall.request import recall_arguments
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 DIMENSION = 16
@@ -86,19 +87,21 @@ def test_hermes_the_best_are_those_of_all_visible_records(opened, seed):
     memory, rows = opened
     query = unit(seed)
     few = {"candidates": 5, "candidate_multiplier": 1}
-    hits = memory.recall("zzz", vector=query, limit=5, **few, **HERMES)
+    hits = memory.recall("zzz", vector=query, limit=5, **recall_arguments({**few, **HERMES}))
     assert_best(hits, by_hand(rows, query), 5)
-    hits = memory.recall("zzz", vector=query, limit=7, scope=["/a/b", "/c"], **few, **HERMES)
+    hits = memory.recall("zzz", vector=query, limit=7, **recall_arguments({"scope": ["/a/b", "/c"], **few, **HERMES}))
     assert_best(hits, by_hand([row for row in rows if row["scope"] in ("/a/b", "/c")], query), 7)
-    hits = memory.recall("zzz", vector=query, limit=7, where={"pinned": True}, **few, **HERMES)
+    hits = memory.recall("zzz", vector=query, limit=7, **recall_arguments({"where": {"pinned": True}, **few, **HERMES}))
     assert_best(hits, by_hand([row for row in rows if row["pinned"]], query), 7)
     wanted = by_hand(rows, query)
     least = wanted[3][0] - 1e-5
-    assert len(memory.recall("zzz", vector=query, limit=9, min_score=least, **few, **HERMES)) == 4
+    assert (
+        len(memory.recall("zzz", vector=query, limit=9, **recall_arguments({"min_score": least, **few, **HERMES}))) == 4
+    )
     grouped: dict[tuple, tuple] = {}  # sources of two scopes are two
     for score, row in wanted:
         grouped.setdefault((row["scope"], row["source"]), (score, row))
-    hits = memory.recall("zzz", vector=query, limit=6, group_by="source", **few, **HERMES)
+    hits = memory.recall("zzz", vector=query, limit=6, **recall_arguments({"group_by": "source", **few, **HERMES}))
     assert_best(hits, list(grouped.values()), 6)
 
 
@@ -108,10 +111,11 @@ def test_any_weights_of_any_profile_and_many_queries_at_once(opened, weights):
     names = dict(zip(("semantic_weight", "recency_weight", "importance_weight"), weights, strict=True))
     queries = [unit(seed) for seed in range(40, 44)]
     chosen = {
-        "composition": "weighted_sum", "candidates": 5, "candidate_multiplier": 1, "spread": 0.0, "keyword_weight": 0.0,
+        "composition": "weighted_sum", "candidates": 5, "candidate_multiplier": 1, "neighbor_boost": 0.0,
+        "keyword_weight": 0.0,
         "half_life_days": 20.0, "decay_floor": 0.0, "profile": "default", "as_of": NOW, **names,
     }  # fmt: skip
-    every = memory.recall_many(["zzz"] * 4, vectors=queries, limit=5, **chosen)
+    every = memory.recall_many(["zzz"] * 4, vectors=queries, limit=5, **recall_arguments(chosen))
     for query, hits in zip(queries, every, strict=True):
         assert_best(hits, by_hand(rows, query, weights=weights, half_life=20.0), 5)
 
@@ -122,7 +126,9 @@ def test_what_has_no_vector_competes_by_its_words(opened):
     greatest = max(hit.signals["bm25"] for hit in full)
     bm25 = {hit.id: hit.signals["bm25"] / greatest for hit in full}
     query = unit(9)
-    hits = memory.recall("pear", vector=query, limit=6, candidates=5, candidate_multiplier=1, **HERMES)
+    hits = memory.recall(
+        "pear", vector=query, limit=6, **recall_arguments({"candidates": 5, "candidate_multiplier": 1, **HERMES})
+    )
     assert_best(hits, by_hand(rows, query, bm25=bm25), 6)
 
 
@@ -142,7 +148,7 @@ def test_an_important_old_record_is_found_among_many_that_are_nearer():
         other[0], other[1] = 0.35, math.sqrt(1 - 0.35**2)
         important = memory.remember("decision", vector=other, importance=1.0, created_at=old).id
         query = np.eye(64, dtype=np.float32)[0]
-        hit = memory.recall("zzz", vector=query, limit=1, **HERMES)[0]
+        hit = memory.recall("zzz", vector=query, limit=1, **recall_arguments(HERMES))[0]
         assert (hit.id, hit.score) == (important, pytest.approx(0.375, abs=2e-5))
 
 
@@ -153,5 +159,5 @@ def test_hermes_the_best_of_many_by_sketches(seed):
         rows = fill(memory, 6000, seed, dimension=96, bare=0.0)
         for number in range(5):
             query = unit(number, 96)
-            hits = memory.recall("zzz", vector=query, limit=10, candidates=20, **HERMES)
+            hits = memory.recall("zzz", vector=query, limit=10, **recall_arguments({"candidates": 20, **HERMES}))
             assert_best(hits, by_hand(rows, query), 10)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.errors import NotFound
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES, unit
 
 
@@ -37,8 +38,8 @@ def test_a_filtered_record_is_told_which_filter(memory, options, word):
     hidden = memory.remember(
         "apple", scope="/a", tags=["x"], metadata={"n": 1}, created_at="2026-01-01T00:00:00Z", vector=unit(1)
     )
-    assert memory.recall("apple", **options) == []
-    said = memory.review.explain("apple", hidden.id, **options)
+    assert memory.recall("apple", **recall_arguments(options)) == []
+    said = memory.review.explain("apple", hidden.id, **recall_arguments(options))
     assert (said.returned, said.stage) == (False, "filter")
     assert word in said.reason
 
@@ -59,7 +60,7 @@ def test_a_record_that_two_filters_hide_together_is_told_of_one(memory):
 def test_a_record_below_the_threshold(memory):
     memory.remember("apple apple apple pie", vector=unit(1))
     low = memory.remember("apple and many other words that are about something else", vector=-unit(1))
-    said = memory.review.explain("apple pie", low.id, vector=unit(1), min_score=0.9)
+    said = memory.review.explain("apple pie", low.id, vector=unit(1), profile={"min_score": 0.9})
     assert (said.returned, said.stage) == (False, "threshold")
     assert said.score < 0.9
     said = memory.review.explain("apple pie", low.id, vector=unit(1), min_confidence=0.9)
@@ -68,9 +69,9 @@ def test_a_record_below_the_threshold(memory):
 
 def test_a_record_beyond_the_limit(memory):
     ids = memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
-    order = [hit.id for hit in memory.recall("apple", limit=10, decay="none")]
+    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"decay": "none"})]
     assert set(order) == set(ids)
-    said = memory.review.explain("apple", order[7], limit=3, decay="none")
+    said = memory.review.explain("apple", order[7], limit=3, profile={"decay": "none"})
     assert (said.returned, said.stage, said.rank) == (False, "limit", 8)
     assert "8" in said.reason
     assert "3" in said.reason
@@ -79,8 +80,8 @@ def test_a_record_beyond_the_limit(memory):
 def test_a_record_that_another_of_its_source_stands_for(memory):
     best = memory.remember("apple apple pie", source="s", position=0)
     other = memory.remember("apple tree", source="s", position=1)
-    assert [hit.id for hit in memory.recall("apple pie", group_by="source")] == [best.id]
-    said = memory.review.explain("apple pie", other.id, group_by="source")
+    assert [hit.id for hit in memory.recall("apple pie", profile={"group_by": "source"})] == [best.id]
+    said = memory.review.explain("apple pie", other.id, profile={"group_by": "source"})
     assert (said.returned, said.stage) == (False, "group")
 
 
@@ -97,8 +98,8 @@ def test_a_record_that_diversity_moved_down(memory):
     double = memory.remember("apple pie recipe", policy=ONLY_STORES)
     memory.remember("apple orchard in autumn")
     options = {"mmr_lambda": 0.2, "limit": 2, "decay": "none"}
-    assert double.id not in [hit.id for hit in memory.recall("apple pie", **options)]
-    said = memory.review.explain("apple pie", double.id, **options)
+    assert double.id not in [hit.id for hit in memory.recall("apple pie", **recall_arguments(options))]
+    said = memory.review.explain("apple pie", double.id, **recall_arguments(options))
     assert (said.returned, said.stage) == (False, "diversify")
 
 
@@ -136,7 +137,7 @@ def test_explaining_counts_as_no_access(memory):
 def test_an_explained_hit_says_its_rank_in_every_signal(memory):
     memory.remember_many(["apple pie", "apple tart with apple sauce", "pear cake"])
     plain = memory.recall("apple", limit=2)
-    explained = memory.recall("apple", limit=2, explain=True)
+    explained = memory.recall("apple", limit=2, profile={"explain": True})
     assert [hit.id for hit in explained] == [hit.id for hit in plain]
     assert [hit.signals["bm25_rank"] for hit in explained] == [1.0, 2.0]
     assert {f"{name}_rank" for name in ("cosine", "bm25", "fused", "spread")} <= set(explained[0].signals)

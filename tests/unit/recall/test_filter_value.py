@@ -10,6 +10,7 @@ from recallite import Filter, Memory
 from recallite.errors import InvalidFilter, InvalidInput
 from recallite.model.filters import Comparison, FilterFields, Not
 from recallite.model.profiles import Profile, ProfileChoices
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +55,7 @@ def test_a_value_says_what_its_fields_say(memory, fields):
         assert handle.list(limit=None, filter=chosen) == listed
         assert handle.count(filter=chosen) == len(listed) == handle.count(**fields)
         hits = handle.recall("common", limit=20, filter=chosen)
-        assert hits == handle.recall("common", limit=20, **fields)
+        assert hits == handle.recall("common", limit=20, **recall_arguments(fields))
         assert {hit.id for hit in hits} == {record.id for record in listed}
         assert [*handle.recall_many(["common"], limit=20, filter=chosen)[0]] == [*hits]
         for record in memory.scoped("/a").list(limit=3):
@@ -119,7 +120,12 @@ def test_a_filter_that_restricts_nothing_forgets_nothing(memory, chosen):
 
 def test_a_filter_and_its_fields_are_not_given_together(memory):
     chosen = Filter(kinds=["note"])
-    for verb in (memory.list, memory.count, memory.review.audit, lambda **given: memory.recall("common", **given)):
+    for verb in (
+        memory.list,
+        memory.count,
+        memory.review.audit,
+        lambda **given: memory.recall("common", **recall_arguments(given)),
+    ):
         with pytest.raises(InvalidInput, match="filter and tags are both given"):
             verb(filter=chosen, tags=["x"])
         with pytest.raises(InvalidInput, match="give Filter"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidFilter
+from recallite.recall.request import recall_arguments
 from tests.limits import examples
 from tests.unit.memory.support import PLAIN, unit
 
@@ -229,9 +230,16 @@ def alive(item: dict[str, Any]) -> bool:
 def hits_of(store: Memory, **filters: Any) -> set[int]:
     """What every reading verb lets through, which must be one and the same."""
     place = {record_id: number for number, record_id in enumerate(store.ids)}
-    by_vector = {place[hit.id] for hit in store.recall("", vector=unit(3), mode="vector", limit=60, **filters)}
-    by_word = {place[hit.id] for hit in store.recall("common", mode="keyword", limit=60, **filters)}
-    hybrid = {place[hit.id] for hit in store.recall("common odd", vector=unit(9), limit=60, **filters)}
+    by_vector = {
+        place[hit.id]
+        for hit in store.recall("", vector=unit(3), limit=60, **recall_arguments({"mode": "vector", **filters}))
+    }
+    by_word = {
+        place[hit.id] for hit in store.recall("common", limit=60, **recall_arguments({"mode": "keyword", **filters}))
+    }
+    hybrid = {
+        place[hit.id] for hit in store.recall("common odd", vector=unit(9), limit=60, **recall_arguments(filters))
+    }
     listed = {place[record.id] for record in store.list(limit=None, **filters)}
     assert by_vector == by_word == hybrid == listed
     assert store.count(**filters) == len(listed)
@@ -379,9 +387,11 @@ def test_k_hits_whenever_k_exist(path, limit):
                 ("zzz", {"vector": unit(5), "mode": "vector"}),
                 ("common", {"mode": "keyword"}),
                 ("common", {"vector": unit(5)}),
-                ("zzz", {"vector": unit(5), "spread": 0}),
+                ("zzz", {"vector": unit(5), "neighbor_boost": 0}),
             ):
-                assert len(memory.recall(query, limit=limit, **options, **filters_)) == min(limit, exist)
+                assert len(memory.recall(query, limit=limit, **recall_arguments({**options, **filters_}))) == min(
+                    limit, exist
+                )
 
 
 def test_as_of_answers_with_the_texts_of_that_time(on_disk):
@@ -405,7 +415,7 @@ def test_as_of_answers_with_the_texts_of_that_time(on_disk):
 
 def test_age_is_measured_from_as_of(memory):
     memory.remember("one word", created_at="2026-01-01T00:00:00Z")
-    (then,) = memory.recall("word", as_of="2026-01-31T00:00:00Z", half_life_days=30, decay_floor=0)
+    (then,) = memory.recall("word", as_of="2026-01-31T00:00:00Z", profile={"half_life_days": 30, "decay_floor": 0})
     assert then.signals["decay"] == pytest.approx(0.5)
 
 
@@ -427,10 +437,10 @@ def test_spread_crosses_no_filter(memory):
     memory.remember("hidden beside", source="s", position=1, kind="hidden", scope="/a")
     linked = memory.remember("hidden link", kind="shown", scope="/b")
     shown = memory.list(kinds=["shown"], scope="/a")[0]
-    alone = memory.recall("apple", kinds=["shown"], scope="/a", decay="none")
+    alone = memory.recall("apple", kinds=["shown"], scope="/a", profile={"decay": "none"})
     memory.link(shown.id, linked.id)
     assert [hit.id for hit in memory.recall("apple", kinds=["shown"], scope="/a")] == [shown.id]
-    again = memory.recall("apple", kinds=["shown"], scope="/a", decay="none")
+    again = memory.recall("apple", kinds=["shown"], scope="/a", profile={"decay": "none"})
     assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in alone]
     assert len(memory.recall("apple")) == 3
 

@@ -12,7 +12,7 @@ from recallite.recall import answering, plan
 from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
 from recallite.recall.measuring import measure_queries
 from recallite.recall.plan import SIGNALS
-from recallite.recall.request import build_request
+from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels.signals import UNSEEN_WEIGHT
 from tests.unit.memory.support import unit
 
@@ -50,8 +50,10 @@ def test_the_order_is_that_of_the_forest_with_age_and_importance_beside_it(fille
 def test_the_same_scores_stand_at_the_same_places_as_without_it(filled, options):
     moved = False
     for question in QUESTIONS:
-        hits = filled.recall(question, limit=len(TEXTS), as_of=BEFORE, **options)
-        others = filled.recall(question, limit=len(TEXTS), as_of=BEFORE, learned_ranking=False, **options)
+        hits = filled.recall(question, limit=len(TEXTS), **recall_arguments({"as_of": BEFORE, **options}))
+        others = filled.recall(
+            question, limit=len(TEXTS), **recall_arguments({"as_of": BEFORE, "learned_ranking": False, **options})
+        )
         if not options:
             assert {hit.id for hit in hits} == {hit.id for hit in others}
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -62,7 +64,7 @@ def test_the_same_scores_stand_at_the_same_places_as_without_it(filled, options)
 
 
 def test_candidates_below_the_best_keep_their_places(filled, monkeypatch):
-    plain = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE, learned_ranking=False)
+    plain = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE, profile={"learned_ranking": False})
     monkeypatch.setattr(plan, "DEPTH", 3)
     monkeypatch.setattr(plan, "plan_of", plan.plan_of.__wrapped__)
     monkeypatch.setattr(answering, "plan_of", plan.plan_of)
@@ -78,8 +80,8 @@ def test_many_questions_are_ranked_as_each_alone(filled):
 
 def test_a_decomposed_question_is_ranked_by_its_parts(filled):
     question = "Which slow database did we migrate from? Who waters the plants in the office?"
-    hits = filled.recall(question, limit=12, as_of=BEFORE, long_query_chars=20)
-    others = filled.recall(question, limit=12, as_of=BEFORE, long_query_chars=20, learned_ranking=False)
+    hits = filled.recall(question, limit=12, as_of=BEFORE, profile={"long_query_chars": 20})
+    others = filled.recall(question, limit=12, as_of=BEFORE, profile={"long_query_chars": 20, "learned_ranking": False})
     assert len(hits.sub_queries) > 1
     assert {hit.id for hit in hits} == {hit.id for hit in others}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -93,7 +95,8 @@ def test_of_the_profiles_the_default_alone_uses_it(name):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"vector_weight": 0.7}, {"keyword_weight": 0.5}, {"fusion": "rrf"}, {"spread": 0.0}, {"rerank_weight": 0.0},
+        {"vector_weight": 0.7}, {"keyword_weight": 0.5}, {"fusion": "rrf"}, {"neighbor_boost": 0.0},
+        {"rerank_weight": 0.0},
         {"source_weight": 0.2}, {"neighbor_weight": 0.1}, {"composition": "weighted_sum"}, {"keyword_fallback": True},
     ],
 )  # fmt: skip
@@ -104,7 +107,7 @@ def test_weights_of_ones_own_turn_it_off_unless_it_is_asked_for(changes):
 
 
 def test_other_options_leave_it_on():
-    assert Profile(half_life_days=7, mmr_lambda=0.5, limit=3, min_score=0.2, spread=1.0).ranks_by_forest
+    assert Profile(half_life_days=7, mmr_lambda=0.5, limit=3, min_score=0.2, neighbor_boost=1.0).ranks_by_forest
     assert not Profile(learned_ranking=False).ranks_by_forest
 
 
@@ -112,14 +115,14 @@ def test_other_options_leave_it_on():
 def test_one_signal_alone_is_not_ranked_by_it(filled, mode):
     for question in QUESTIONS:
         hits = filled.recall(question, mode=mode, as_of=BEFORE)
-        others = filled.recall(question, mode=mode, as_of=BEFORE, learned_ranking=False)
+        others = filled.recall(question, mode=mode, as_of=BEFORE, profile={"learned_ranking": False})
         assert [hit.id for hit in hits] == [hit.id for hit in others]
 
 
 def test_vectors_of_an_embedder_that_it_was_not_trained_with_are_ranked_by_the_formula(memory):
     memory.remember_many({"text": f"apple number{n}", "vector": unit(n)} for n in range(9))
-    hits = memory.recall("apple", vector=unit(3), learned_ranking=True)
-    others = memory.recall("apple", vector=unit(3), learned_ranking=False)
+    hits = memory.recall("apple", vector=unit(3), profile={"learned_ranking": True})
+    others = memory.recall("apple", vector=unit(3), profile={"learned_ranking": False})
     assert [hit.id for hit in hits] == [hit.id for hit in others]
     assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others])
 
@@ -127,7 +130,7 @@ def test_vectors_of_an_embedder_that_it_was_not_trained_with_are_ranked_by_the_f
 def test_an_explanation_tells_the_rank_without_it_and_what_it_went_by(filled):
     question, moved = QUESTIONS[0], 0
     hits = filled.recall(question, limit=12, as_of=BEFORE)
-    plain = [hit.id for hit in filled.recall(question, limit=12, as_of=BEFORE, learned_ranking=False)]
+    plain = [hit.id for hit in filled.recall(question, limit=12, as_of=BEFORE, profile={"learned_ranking": False})]
     for place, hit in enumerate(hits, 1):
         told = filled.review.explain(question, hit.id, limit=12, as_of=BEFORE)
         assert told.rank == place
@@ -136,7 +139,7 @@ def test_an_explanation_tells_the_rank_without_it_and_what_it_went_by(filled):
         assert told.learned.keys() == set(FEATURES.values())
         moved += told.ranks["formula"] != place
     assert moved
-    told = filled.review.explain(question, hits[0].id, as_of=BEFORE, learned_ranking=False)
+    told = filled.review.explain(question, hits[0].id, as_of=BEFORE, profile={"learned_ranking": False})
     assert told.learned == {}
     assert "formula" not in told.ranks
 

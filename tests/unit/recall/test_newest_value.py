@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.recall.request import recall_arguments
 from recallite.text.asked_value import asked_value
 from tests.unit.memory.support import unit
 
@@ -29,18 +30,18 @@ def remember(memory, *texts, **fields):
 
 
 def ask(memory, question, **options):
-    return memory.recall(question, vector=unit(0), decay="none", **options)
+    return memory.recall(question, vector=unit(0), **recall_arguments({"decay": "none", **options}))
 
 
 def test_the_newest_value_leads_in_the_places_and_scores_that_there_are(memory):
     march, april = remember(memory, MARCH, APRIL)
-    ignored = ask(memory, ASKED, superseded="ignore")
+    ignored = ask(memory, ASKED, superseded="as_ranked")
     assert [hit.id for hit in ignored] == [march, april]
     hits = ask(memory, ASKED)
     assert [hit.id for hit in hits] == [april, march]
     assert [hit.score for hit in hits] == [hit.score for hit in ignored]
     assert ["change" in hit.match_reasons for hit in hits] == [True, False]
-    assert "older value" in memory.review.explain(ASKED, april, vector=unit(0), decay="none").reason
+    assert "older value" in memory.review.explain(ASKED, april, vector=unit(0), profile={"decay": "none"}).reason
 
 
 @pytest.mark.parametrize(

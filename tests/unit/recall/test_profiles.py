@@ -10,8 +10,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
+from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.profiles import PROFILES
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, WordEmbedder, scored
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -34,7 +36,7 @@ def add(memory: Memory, text: str, *, cosine: float | None = None, days: float =
 
 
 def ask(memory: Memory, profile: str, query: str = "zzz", vector: np.ndarray | None = QUERY, **options: object):
-    return memory.recall(query, vector=vector, profile=profile, as_of=NOW, **options)
+    return memory.recall(query, vector=vector, **recall_arguments({"profile": profile, "as_of": NOW, **options}))
 
 
 # ── Reeve ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,10 +107,10 @@ def test_plain_rank_fusion_is_not_stretched_by_what_carries_no_evidence(memory):
     cosines = [0.6, 0.5, 0.4]
     for n, cosine in enumerate(cosines):
         add(memory, f"n{n}", cosine=cosine)
-    before = [hit.score for hit in ask(memory, "default", fusion="rrf", spread=0)]
+    before = [hit.score for hit in ask(memory, "default", fusion="rrf", neighbor_boost=0)]
     for n in range(20):
         add(memory, f"none {n}", cosine=-0.1)
-    after = ask(memory, "default", fusion="rrf", spread=0)
+    after = ask(memory, "default", fusion="rrf", neighbor_boost=0)
     assert [hit.score for hit in after] == pytest.approx(before, abs=1e-12)
 
 
@@ -227,7 +229,7 @@ def test_memweave_defaults():
     own = PROFILES["memweave"]
     assert (own.vector_weight, own.keyword_weight, own.min_score, own.limit) == (0.7, 0.3, 0.35, 6)
     assert (own.candidate_multiplier, own.half_life_days, own.decay, own.mmr_lambda) == (4, 30, "none", None)
-    assert (own.spread, own.importance_weight, own.rerank_weight) == (0, 0, 0)
+    assert (own.neighbor_boost, own.importance_weight, own.rerank_weight) == (0, 0, 0)
 
 
 def test_memweave_score_is_07_vector_and_03_keyword(memory):
@@ -245,7 +247,7 @@ def test_memweave_thresholds_before_decay(memory):
     assert hit.score == pytest.approx(0.42 * 0.25, abs=2e-5)
     assert ask(memory, "memweave", half_life_days=30, min_score_of="score") == []
     assert ask(memory, "memweave", min_score=0.43) == []
-    said = memory.review.explain("zzz", old, vector=QUERY, profile="memweave", min_score=0.43, as_of=NOW)
+    said = memory.review.explain("zzz", old, vector=QUERY, as_of=NOW, profile={"name": "memweave", "min_score": 0.43})
     assert said.stage == "threshold"
 
 
@@ -291,10 +293,14 @@ def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
     texts = ["We moved to MySQL last week", "The cat sleeps", "MySQL is the database in production", "Lunch was good"]
     ids = embedded.remember_many({"text": text, "created_at": NOW - timedelta(days=n)} for n, text in enumerate(texts))
     query = "Which database do we use, MySQL?"
-    hits = embedded.recall(query, profile=profile, as_of=NOW, min_score=0, explain=True)
+    hits = embedded.recall(
+        query, **recall_arguments({"profile": profile, "as_of": NOW, "min_score": 0, "explain": True})
+    )
     assert {hit.id for hit in hits[:2]} == {ids[0], ids[2]}
     for place, hit in enumerate(hits, 1):
-        said = embedded.review.explain(query, hit.id, profile=profile, as_of=NOW, min_score=0)
+        said = embedded.review.explain(
+            query, hit.id, **recall_arguments({"profile": profile, "as_of": NOW, "min_score": 0})
+        )
         assert (said.returned, said.rank) == (True, place)
         assert said.score == pytest.approx(hit.score, abs=1e-9)
         assert said.confidence == pytest.approx(hit.confidence)
@@ -306,7 +312,7 @@ def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
 def test_profiles_rank_by_meaning_on_the_real_model(embedded, profile):
     told = embedded.remember("We migrated from PostgreSQL to MySQL last week", importance=0.8)
     embedded.remember_many(["The cat sleeps all day", "Lunch is at noon", "The office moved to the third floor"])
-    hit = embedded.recall("What database are we using?", profile=profile, min_score=0)[0]
+    hit = embedded.recall("What database are we using?", **recall_arguments({"profile": profile, "min_score": 0}))[0]
     assert hit.id == told.id
     assert "semantic" in hit.match_reasons
 
@@ -367,7 +373,7 @@ def test_the_hits_of_an_exact_profile_have_their_cosines_from_float32(embedded):
     vectors = {text: embedded._engine.embedder.queries([text])[0].vector for text in texts}
     asked = embedded._engine.embedder.queries([query])[0].vector
     for profile in ("hermes", "memweave"):
-        for hit in embedded.recall(query, profile=profile, limit=40, min_score=0):
+        for hit in embedded.recall(query, limit=40, **recall_arguments({"profile": profile, "min_score": 0})):
             exact = float(vectors[hit.text].astype(np.float64) @ asked.astype(np.float64))
             assert hit.signals["cosine"] == pytest.approx(exact, abs=1e-5)
 
@@ -413,6 +419,6 @@ def test_an_asked_for_time_range_without_a_hit_is_a_gap(memory):
         ),
     ]
     for options, gap in ranges:
-        assert memory.recall("apple", **options).evidence_gaps == (gap,)
-    assert memory.recall("apple", since="2025-02-01T00:00:00Z").evidence_gaps == ()
+        assert memory.recall("apple", **recall_arguments(options)).evidence_gaps == (gap,)
+    assert memory.recall("apple", filter=Filter(since="2025-02-01T00:00:00Z")).evidence_gaps == ()
     assert memory.recall("apple", scope="/b").evidence_gaps == ("nothing in this scope matches the query",)

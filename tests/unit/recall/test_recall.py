@@ -9,6 +9,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
 from recallite.model.records import Hit, Hits
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES, scored, state, unit
 
 TURNS = [
@@ -81,8 +82,8 @@ def test_scores_descend_and_equal_ones_keep_the_order_of_writing(memory):
         policy=ONLY_STORES,
     )
     for limit in (1, 10, 299, 300):
-        for options in ({}, {"mode": "vector"}, {"mode": "keyword"}, {"spread": 0}, {"fusion": "rrf"}):
-            hits = memory.recall("same", vector=unit(1), limit=limit, decay="none", **options)
+        for options in ({}, {"mode": "vector"}, {"mode": "keyword"}, {"neighbor_boost": 0}, {"fusion": "rrf"}):
+            hits = memory.recall("same", vector=unit(1), limit=limit, **recall_arguments({"decay": "none", **options}))
             if options.get("fusion") != "rrf":
                 assert [hit.id for hit in hits] == ids[:limit]
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -90,15 +91,15 @@ def test_scores_descend_and_equal_ones_keep_the_order_of_writing(memory):
 
 def test_the_same_recall_gives_the_same_hits(talk):
     question = "What pets were talked about?"
-    first = talk.recall(question, decay="none")
-    assert all(scored(talk.recall(question, decay="none"), 9) == scored(first, 9) for _ in range(3))
+    first = talk.recall(question, profile={"decay": "none"})
+    assert all(scored(talk.recall(question, profile={"decay": "none"}), 9) == scored(first, 9) for _ in range(3))
 
 
 def test_many_at_once_as_one_by_one(talk):
     questions = ["dog", "city", "", "half marathon on Sunday", "dog", "!!!", "What does she paint?"]
-    at_once = talk.recall_many(questions, decay="none", limit=4)
+    at_once = talk.recall_many(questions, limit=4, profile={"decay": "none"})
     assert [scored(hits) for hits in at_once] == [
-        scored(talk.recall(question, decay="none", limit=4)) for question in questions
+        scored(talk.recall(question, limit=4, profile={"decay": "none"})) for question in questions
     ]
     assert [hits.query for hits in at_once] == questions
     assert talk.recall_many([]) == []
@@ -107,9 +108,9 @@ def test_many_at_once_as_one_by_one(talk):
 def test_many_vectors_at_once_as_one_by_one(memory):
     memory.remember_many({"text": f"number{number}", "vector": unit(number)} for number in range(40))
     vectors = [unit(number) for number in (3, 7, 11)]
-    at_once = memory.recall_many(["", "number7", "x"], vectors=vectors, decay="none")
+    at_once = memory.recall_many(["", "number7", "x"], vectors=vectors, profile={"decay": "none"})
     one_by_one = [
-        memory.recall(query, vector=vector, decay="none")
+        memory.recall(query, vector=vector, profile={"decay": "none"})
         for query, vector in zip(["", "number7", "x"], vectors, strict=True)
     ]
     assert list(map(scored, at_once)) == list(map(scored, one_by_one))
@@ -121,14 +122,14 @@ def test_grouping_gives_the_best_record_of_each_source(memory):
         for number in range(35)
     )
     lone = memory.remember_many(["apple alone", "apple lonely"])
-    flat = memory.recall("apple pie", limit=50, decay="none")
+    flat = memory.recall("apple pie", limit=50, profile={"decay": "none"})
     best: dict[str, str] = {}
     for hit in flat:
         best.setdefault(hit.source.id if hit.source else hit.id, hit.id)
-    grouped = memory.recall("apple pie", limit=50, decay="none", group_by="source")
+    grouped = memory.recall("apple pie", limit=50, profile={"decay": "none", "group_by": "source"})
     assert [hit.id for hit in grouped] == list(best.values())
     assert set(lone) <= {hit.id for hit in grouped}
-    assert len(memory.recall("apple pie", limit=3, group_by="source")) == 3
+    assert len(memory.recall("apple pie", limit=3, profile={"group_by": "source"})) == 3
 
 
 def test_grouping_finds_k_sources_whenever_k_exist(memory):
@@ -137,14 +138,14 @@ def test_grouping_finds_k_sources_whenever_k_exist(memory):
     memory.remember_many(
         {"text": f"apple and much other text number {n} " + "more " * 20, "source": f"s{n}"} for n in range(20)
     )
-    hits = memory.recall("apple", group_by="source", limit=10, mode="keyword")
+    hits = memory.recall("apple", limit=10, mode="keyword", profile={"group_by": "source"})
     assert len({hit.source.id for hit in hits}) == 10
 
 
 def test_a_token_budget_keeps_the_best_and_says_what_is_left_out(talk):
-    everything = talk.recall("What is the dog called?", limit=8, decay="none")
+    everything = talk.recall("What is the dog called?", limit=8, profile={"decay": "none"})
     for budget in (1, 10, 25, 60, 10_000):
-        hits = talk.recall("What is the dog called?", limit=8, token_budget=budget, decay="none")
+        hits = talk.recall("What is the dog called?", limit=8, token_budget=budget, profile={"decay": "none"})
         costs = dict(
             zip(
                 (hit.id for hit in everything),
@@ -165,9 +166,9 @@ def test_a_minimum_of_score_or_confidence_drops_what_is_below(talk):
         attribute = name.removeprefix("min_")
         everything = talk.recall("What is the dog called?", limit=8)
         bar = sorted(getattr(hit, attribute) for hit in everything)[4]
-        kept = talk.recall("What is the dog called?", limit=8, **{name: bar - 1e-6})
+        kept = talk.recall("What is the dog called?", limit=8, **recall_arguments({name: bar - 1e-6}))
         assert {hit.id for hit in kept} == {hit.id for hit in everything if getattr(hit, attribute) > bar - 1e-6}
-        assert talk.recall("What is the dog called?", **{name: 1.0}) == []
+        assert talk.recall("What is the dog called?", **recall_arguments({name: 1.0})) == []
 
 
 def test_nothing_relevant_can_be_an_answer(talk):
@@ -182,7 +183,7 @@ def test_nothing_relevant_can_be_an_answer(talk):
 def test_a_word_of_several_terms_is_missing_once(tmp_path):
     with Memory(tmp_path / "m.db", embedder="none") as memory:
         memory.remember("The password of the printer is on its back")
-        gaps = memory.recall("What is the Wi-Fi password?", gap_confidence=1.0).evidence_gaps
+        gaps = memory.recall("What is the Wi-Fi password?", profile={"gap_confidence": 1.0}).evidence_gaps
     assert gaps[:-1] == ("no hit mentions 'Wi-Fi'",)
 
 
@@ -205,7 +206,7 @@ def test_modes_use_one_signal_alone(talk):
 
 def test_one_signal_alone_has_no_threshold_of_the_profile_but_the_callers_own(talk):
     assert len(talk.recall("dog", mode="vector", limit=8)) == 8
-    assert talk.recall("dog", mode="vector", limit=8, min_score=0.99) == []
+    assert talk.recall("dog", mode="vector", limit=8, profile={"min_score": 0.99}) == []
 
 
 def test_decay_and_importance_follow_their_formulas(memory):
@@ -223,19 +224,25 @@ def test_decay_and_importance_follow_their_formulas(memory):
         ({"decay": "exp", "decay_floor": 0.1, "half_life_days": 30}, [1.0, 0.36788, 0.13534, 0.1]),
         ({"decay": "none"}, [1.0, 1.0, 1.0, 1.0]),
     ):
-        decay = {hit.metadata["age"]: hit.signals["decay"] for hit in memory.recall("apple", **options)}
+        decay = {
+            hit.metadata["age"]: hit.signals["decay"] for hit in memory.recall("apple", **recall_arguments(options))
+        }
         assert [decay[age] for age in ages] == pytest.approx(weights, abs=1e-4)
 
 
 def test_importance_lifts_and_lowers(memory):
     for importance in (0.0, 0.5, 1.0):
         memory.remember("apple", importance=importance, policy=ONLY_STORES)
-    hits = memory.recall("apple", decay="none", importance_weight=0.2)
+    hits = memory.recall("apple", profile={"decay": "none", "importance_weight": 0.2})
     assert [hit.importance for hit in hits] == [1.0, 0.5, 0.0]
     raw = [hit.signals["score"] for hit in hits]
     assert raw[0] / raw[1] == pytest.approx(1.2)
     assert raw[2] / raw[1] == pytest.approx(0.8)
-    assert [hit.importance for hit in memory.recall("apple", decay="none", importance_weight=0)] == [0.0, 0.5, 1.0]
+    assert [hit.importance for hit in memory.recall("apple", profile={"decay": "none", "importance_weight": 0})] == [
+        0.0,
+        0.5,
+        1.0,
+    ]
 
 
 def test_a_future_memory_is_not_older_than_a_new_one(memory):
@@ -245,23 +252,23 @@ def test_a_future_memory_is_not_older_than_a_new_one(memory):
 
 def test_diversity_keeps_the_best_and_moves_duplicates_down(memory):
     memory.remember_many(["apple pie recipe with cinnamon"] * 3 + ["apple orchard visit in autumn"])
-    plain = memory.recall("apple pie", decay="none")
-    diverse = memory.recall("apple pie", decay="none", mmr_lambda=0.3)
+    plain = memory.recall("apple pie", profile={"decay": "none"})
+    diverse = memory.recall("apple pie", profile={"decay": "none", "mmr_lambda": 0.3})
     assert diverse[0].id == plain[0].id
     assert diverse[1].text == "apple orchard visit in autumn"
     assert {hit.id for hit in diverse} == {hit.id for hit in plain}
-    assert scored(memory.recall("apple pie", decay="none", mmr_lambda=1.0)) == scored(plain)
+    assert scored(memory.recall("apple pie", profile={"decay": "none", "mmr_lambda": 1.0})) == scored(plain)
 
 
 def test_texts_in_other_scripts_are_not_all_alike(memory):
     memory.remember_many(["東京の天気は晴れです", "大阪の電車は便利です", "東京の天気は雨です"])
-    hits = memory.recall("東京の天気", mmr_lambda=0.5, decay="none")
+    hits = memory.recall("東京の天気", profile={"mmr_lambda": 0.5, "decay": "none"})
     assert {hit.text for hit in hits[:2]} == {"東京の天気は晴れです", "東京の天気は雨です"} or len(hits) == 3
 
 
 def test_stages_are_timed_when_asked(talk):
-    assert set(talk.recall("dog", explain=True).stages) >= {"embed", "search", "fetch"}
-    assert all(milliseconds >= 0 for milliseconds in talk.recall("dog", explain=True).stages.values())
+    assert set(talk.recall("dog", profile={"explain": True}).stages) >= {"embed", "search", "fetch"}
+    assert all(milliseconds >= 0 for milliseconds in talk.recall("dog", profile={"explain": True}).stages.values())
 
 
 BAD_OPTIONS = [
@@ -297,9 +304,9 @@ BAD_OPTIONS = [
     {"as_of": "2026-01-01T00:00:00"},
     {"profile": "fast"},
     {"profile": 3},
-    {"spread": -1},
-    {"spread": float("nan")},
-    {"spread": "x"},
+    {"neighbor_boost": -1},
+    {"neighbor_boost": float("nan")},
+    {"neighbor_boost": "x"},
     {"fusion": "borda"},
     {"decay": "linear"},
     {"half_life_days": 0},
@@ -322,9 +329,9 @@ def test_a_bad_option_is_named_with_its_value(memory, options):
     before = state(memory)
     name, value = list(options.items())[-1]
     for use in (
-        lambda: memory.recall("x", **options),
-        lambda: memory.recall_many(["x"], **options),
-        lambda: memory.review.explain("x", stored.id, **options),
+        lambda: memory.recall("x", **recall_arguments(options)),
+        lambda: memory.recall_many(["x"], **recall_arguments(options)),
+        lambda: memory.review.explain("x", stored.id, **recall_arguments(options)),
     ):
         with pytest.raises(InvalidInput) as raised:
             use()
@@ -409,7 +416,7 @@ ODD = [
 @pytest.mark.parametrize("query", ODD, ids=lambda query: ascii(query[:20]))
 def test_no_query_raises(talk, query):
     for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"group_by": "source", "mmr_lambda": 0.5}):
-        assert isinstance(talk.recall(query, **options), Hits)
+        assert isinstance(talk.recall(query, **recall_arguments(options)), Hits)
     talk.review.explain(query, talk.ids[0])
     assert [len(hits) for hits in talk.recall_many([query, query], limit=2)] == [len(talk.recall(query, limit=2))] * 2
 
@@ -440,5 +447,5 @@ def test_a_word_is_found_as_people_write_it(memory, text, query):
 def test_the_query_of_hits_can_be_written_as_json(memory):
     memory.remember("apple")
     for adaptive in (True, False):
-        hits = memory.recall("lone \ud800 apple", adaptive=adaptive)
+        hits = memory.recall("lone \ud800 apple", profile={"adaptive": adaptive})
         assert hits.query == "lone \ufffd apple"

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.model import checks
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
 _WORDS = [f"word{place}" for place in range(60)]
@@ -57,7 +58,7 @@ def _still_clock(monkeypatch):
 
 
 def _said(memory: Memory, query: str, **options) -> tuple[list, tuple[str, ...]]:
-    found = memory.recall(query, **options)
+    found = memory.recall(query, **recall_arguments(options))
     hits = [msgspec.structs.replace(hit, id=hit.text, updated_at=hit.created_at) for hit in found]
     return hits, found.evidence_gaps
 

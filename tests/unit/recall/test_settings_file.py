@@ -63,7 +63,10 @@ def test_our_own_names_in_each_format(load):
         Settings(profile="reeve", write=WritePolicy(), durability="normal"),
         Settings(profile=PROFILES["reeve"], write=WritePolicy(merge_strategy="replace", topic_cosine=0.92)),
         Settings(profile=PROFILES["hermes"].override({"half_life_days": 3, "long_query_chars": None})),
-        Settings(profile=PROFILES["default"].override({"mmr_lambda": 0.3, "spread": 0}), consolidation=Consolidation()),
+        Settings(
+            profile=PROFILES["default"].override({"mmr_lambda": 0.3, "neighbor_boost": 0}),
+            consolidation=Consolidation(),
+        ),
     ],
     ids=["default", "named", "reeve", "hermes", "changed"],
 )
@@ -82,7 +85,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
     [
         # unknown keys
         ("a.toml", "colour = 3", ["'colour' is no setting", "3", "durability"]),
-        ("a.toml", "[profile]\nspred = 0.5", ["'profile.spred'", "0.5", "spread"]),
+        ("a.toml", "[profile]\nneighbor_bost = 0.5", ["'profile.neighbor_bost'", "0.5", "neighbor_boost"]),
         ("a.toml", "[write]\ntopic = 1", ["'write.topic'", "topic_cosine"]),
         ("a.toml", "[consolidation]\nevery = 1", ["'consolidation.every'", "threshold"]),
         ("a.yaml", "3: 4", ["'3' is no setting", "4"]),
@@ -98,7 +101,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
         ("a.toml", "[write]\ntopic_cosine = 2", ["write.topic_cosine", "2", "0 to 1"]),
         ("a.toml", "[consolidation]\nthreshold = 0", ["consolidation.threshold", "0", "at least 1"]),
         # numbers that are none
-        ("a.toml", "[profile]\nspread = nan", ["profile.spread", "nan", "finite"]),
+        ("a.toml", "[profile]\nneighbor_boost = nan", ["profile.neighbor_boost", "nan", "finite"]),
         ("a.toml", "[profile]\nhalf_life_days = inf", ["profile.half_life_days", "inf"]),
         # contradictions
         ("a.toml", "[profile]\nsemantic_weight = 0.5", ["profile.semantic_weight", "weight of a sum"]),

@@ -22,7 +22,7 @@ def test_a_common_word_weighs_little_in_a_small_store_and_as_counted_in_a_large_
 
 def test_words_that_ask_are_no_gaps(memory):
     memory.remember("Please tell me about Kubernetes")
-    hits = memory.recall("Please tell me, can you remember how much the ticket cost?", gap_confidence=1)
+    hits = memory.recall("Please tell me, can you remember how much the ticket cost?", profile={"gap_confidence": 1})
     assert hits.evidence_gaps == (
         "no hit mentions 'ticket'", "no hit mentions 'cost'", hits.evidence_gaps[-1]
     )  # fmt: skip
@@ -32,7 +32,7 @@ def test_a_time_that_a_hit_meets_is_no_gap(memory):
     memory.remember("We cooked soup", valid_from="2023-08-07")
 
     def gaps(question):
-        return memory.recall(question, gap_confidence=1.0).evidence_gaps
+        return memory.recall(question, profile={"gap_confidence": 1.0}).evidence_gaps
 
     assert not any("August" in gap for gap in gaps("What did we cook in August 2023?"))
     assert any("May" in gap for gap in gaps("Which soup did we cook in May 2023?"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 
 
 def speakers(memory, question, **options):
     """The context of each hit whose signal says that the question names it."""
-    return {hit.context for hit in memory.recall(question, limit=50, **options) if hit.signals["speaker"]}
+    return {
+        hit.context for hit in memory.recall(question, limit=50, **recall_arguments(options)) if hit.signals["speaker"]
+    }
 
 
 @pytest.fixture
@@ -42,11 +45,17 @@ def test_the_named_speaker_comes_first_and_says_why(talk):
     best = talk.recall("Which hotel did Bob like?", limit=1)[0]
     assert best.context == "Bob"
     assert "speaker" in best.match_reasons
-    plain = {hit.context: hit.score for hit in talk.recall("Which hotel did Bob like?", speaker_weight=0, limit=50)}
+    plain = {
+        hit.context: hit.score
+        for hit in talk.recall("Which hotel did Bob like?", limit=50, profile={"speaker_weight": 0})
+    }
     assert best.score == pytest.approx(min(1.0, (1 + 0.2) * plain["Bob"]), rel=1e-3)
     told = talk.review.explain("Which hotel did Bob like?", best.id)
     assert told.signals["speaker"] == 1.0
-    assert "speaker" not in talk.recall("Which hotel did Bob like?", speaker_weight=0, limit=1)[0].match_reasons
+    assert (
+        "speaker"
+        not in talk.recall("Which hotel did Bob like?", limit=1, profile={"speaker_weight": 0})[0].match_reasons
+    )
 
 
 def test_a_name_in_the_text_is_no_speaker(memory):

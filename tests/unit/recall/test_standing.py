@@ -10,6 +10,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings
 from recallite.model.profiles import Profile
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, raw
 
 DIMENSION = 8
@@ -29,7 +30,7 @@ def texts(hits: list) -> list[str]:
 
 
 def ask(memory: Memory, query: str = "zzz", **options: object):
-    return memory.recall(query, **{"vector": QUERY, "decay": "none", "limit": 8, **options})
+    return memory.recall(query, **recall_arguments({"vector": QUERY, "decay": "none", "limit": 8, **options}))
 
 
 @pytest.fixture
@@ -117,12 +118,15 @@ def test_forgetting_leaves_no_mark(on_disk):
 def test_what_applies_comes_last_and_says_why(notes):
     notes.remember(ALWAYS, vector=toward(0.3))
     notes.remember(TEA, vector=toward(0.2))
-    without = ask(notes, standing=0)
+    without = ask(notes, standing_instructions=0)
     hits = ask(notes)
     assert texts(hits) == [*texts(without)[:6], ALWAYS, TEA]
     assert [hit.match_reasons[-1] == "standing" for hit in hits] == [False] * 6 + [True] * 2
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert hits[-2].confidence == notes.review.explain("zzz", hits[-2].id, vector=QUERY, decay="none").confidence
+    assert (
+        hits[-2].confidence
+        == notes.review.explain("zzz", hits[-2].id, vector=QUERY, profile={"decay": "none"}).confidence
+    )
     assert hits[:6] == without[:6]
 
 
@@ -169,21 +173,22 @@ def test_filters_scopes_and_thresholds_hold(notes):
 def test_where_they_are_not_brought(notes):
     notes.remember(ALWAYS, vector=toward(0.3))
     for options in (
-        {"standing": 0}, {"mode": "vector"}, {"profile": "reeve"}, {"group_by": "source"}, {"spread_over": "time"},
+        {"standing_instructions": 0}, {"mode": "vector"}, {"profile": "reeve"}, {"group_by": "source"},
+        {"diversify_by": "time"},
     ):  # fmt: skip
         assert ALWAYS not in texts(ask(notes, **options)), options
 
 
 def test_many_questions_and_parts_of_one(notes):
     notes.remember(ALWAYS, vector=toward(0.3))
-    together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, decay="none")
+    together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"decay": "none"})
     for query, hits in zip(("zzz", "note 3"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
         assert hits[-1].text == ALWAYS
     split = notes.recall(
         "Which note is about the first thing? And which other note is about the second thing?",
-        long_query_chars=20,
         limit=8,
+        profile={"long_query_chars": 20},
     )
     assert split.sub_queries
     assert split[-1].text == ALWAYS
@@ -227,7 +232,7 @@ def test_bootstrap_has_a_section_of_its_own(memory):
 
 
 def test_bootstrap_without_them():
-    with Memory(":memory:", settings=Settings(embedder="none", profile=Profile(standing=0))) as memory:
+    with Memory(":memory:", settings=Settings(embedder="none", profile=Profile(standing_instructions=0))) as memory:
         memory.remember(ALWAYS)
         ready = memory.bootstrap(None, "Write the report")
         assert ready.standing == ()

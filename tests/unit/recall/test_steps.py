@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 
 QUESTION = "Where was the author of Dune born?"
 AUTHOR, BORN = "The author of Dune is Frank Herbert", "Frank Herbert was born in Tacoma"
@@ -22,7 +23,7 @@ def books():
 
 
 def test_what_the_value_of_a_hit_is_told_of_joins_the_hits(books):
-    plain = books.recall(QUESTION, limit=5, steps=0)
+    plain = books.recall(QUESTION, limit=5, profile={"hops": 0})
     assert BORN not in [hit.text for hit in plain]
     hits = books.recall(QUESTION, limit=5)
     assert len(hits) == 5
@@ -30,7 +31,7 @@ def test_what_the_value_of_a_hit_is_told_of_joins_the_hits(books):
     found = hits[2]
     assert (found.text, found.match_reasons[-1]) == (BORN, "step")
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert "steps" in hits.stages
+    assert "hops" in hits.stages
     told = books.review.explain(QUESTION, found.id, limit=5)
     assert (told.returned, told.rank) == (True, 3)
     assert told.reason == "it is hit 3: it tells of what another hit states"
@@ -46,13 +47,13 @@ def test_what_no_longer_holds_is_not_followed(books):
 
 @pytest.mark.parametrize(
     "options",
-    [{"steps": 0}, {"adaptive": False}, {"token_budget": 1000}, {"mode": "keyword"}, {"profile": "hermes"}],
+    [{"hops": 0}, {"adaptive": False}, {"token_budget": 1000}, {"mode": "keyword"}, {"profile": "hermes"}],
 )
 def test_other_recalls_have_no_steps(books, options):
-    hits = books.recall(QUESTION, limit=5, **options)
-    assert "steps" not in hits.stages
+    hits = books.recall(QUESTION, limit=5, **recall_arguments(options))
+    assert "hops" not in hits.stages
     assert not any("step" in hit.match_reasons for hit in hits)
 
 
 def test_a_question_of_one_step_is_asked_once(books):
-    assert "steps" not in books.recall("Who is the author of Dune?", limit=5).stages
+    assert "hops" not in books.recall("Who is the author of Dune?", limit=5).stages

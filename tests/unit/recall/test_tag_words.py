@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from recallite import Memory
+from recallite.recall.request import recall_arguments
 
 
 def found(memory, question, **options):
-    return [hit.text for hit in memory.recall(question, mode="keyword", **options)]
+    return [hit.text for hit in memory.recall(question, **recall_arguments({"mode": "keyword", **options}))]
 
 
 def test_a_record_is_found_by_its_tag_and_mentions_it(memory):
@@ -52,5 +53,5 @@ def test_tags_do_not_make_texts_alike(memory):
     memory.remember("apple cake with cream", tags=tags)
     memory.remember("apple pie again", importance=0.6)
     # By text the first and the last are alike; by tags the first two would be.
-    chosen = memory.recall("apple", mmr_lambda=0.3, limit=2)
+    chosen = memory.recall("apple", limit=2, profile={"mmr_lambda": 0.3})
     assert [hit.text for hit in chosen] == ["apple pie", "apple cake with cream"]

@@ -13,6 +13,7 @@ from recallite import AsyncMemory, Filter, Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.profiles import Profile
 from recallite.model.reports import Evaluation
+from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES
 
 
@@ -23,7 +24,10 @@ def lost(memory, question, expected, **options):
     assert found.lost == {one.stage: 1}
     assert one.rank is None
     assert found.missed == found.results
-    assert memory.review.explain(question, one.id, limit=options.pop("k", 10), **options).reason == one.reason
+    assert (
+        memory.review.explain(question, one.id, limit=options.pop("k", 10), **recall_arguments(options)).reason
+        == one.reason
+    )
     return one.stage
 
 
@@ -47,7 +51,7 @@ def test_a_memory_below_a_minimum(memory):
 
 def test_a_memory_beyond_the_first_k(memory):
     memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
-    order = [hit.id for hit in memory.recall("apple", limit=10, decay="none")]
+    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"decay": "none"})]
     assert lost(memory, "apple", order[7], k=3, decay="none") == "limit"
     found = memory.review.evaluate([{"question": "apple", "expected": [order[7]]}], k=3, decay="none")
     assert found.results[0].expected[0].candidate_rank == 8
@@ -73,8 +77,8 @@ def test_a_memory_of_a_time_that_is_covered_already(memory):
             for number, month in enumerate((1, 1, 1, 5, 9))
         ]
     )
-    options = {"spread_over": "time", "decay": "none"}
-    found = {hit.id for hit in memory.recall("apple pie", limit=3, **options)}
+    options = {"diversify_by": "time", "decay": "none"}
+    found = {hit.id for hit in memory.recall("apple pie", limit=3, **recall_arguments(options))}
     left = next(each.id for each in memory.list() if each.valid_from.month == 1 and each.id not in found)
     assert lost(memory, "apple pie", left, k=3, **options) == "spread"
 
@@ -108,9 +112,7 @@ def test_the_report_is_made_of_the_answers_of_recall(fruit):
     assert (found.k, found.options, found.counted) == (2, {}, 4)
     assert [each.id for each in found.results] == ["1", "2", "scoped", "4", "5", "6"]
     assert [each.hits for each in found.results] == [
-        tuple(hit.id for hit in fruit.recall(
-            each["question"], limit=2, **{name: each[name] for name in ("scope", "tags") if name in each}
-        ))
+        tuple(hit.id for hit in fruit.recall(each["question"], limit=2, scope=each.get("scope"), tags=each.get("tags")))
         for each in QUESTIONS
     ]  # fmt: skip
     assert found.figures.recall == pytest.approx((1 + 2 / 3 + 1 + 1) / 4)
@@ -144,7 +146,9 @@ def test_confidence_counts_right_hits_and_questions_without_an_answer(fruit):
         hit.confidence
         for each in QUESTIONS[:4]
         for hit in fruit.recall(
-            each["question"], limit=2, **{name: each[name] for name in ("scope", "tags") if name in each}
+            each["question"],
+            limit=2,
+            **recall_arguments({name: each[name] for name in ("scope", "tags") if name in each}),
         )
         if hit.text in each["expected"]
     ]
@@ -167,10 +171,10 @@ def test_a_minimum_that_is_set_still_counts_what_it_dropped(fruit):
 
 
 def test_two_runs_are_compared_by_question(fruit):
-    found = fruit.review.evaluate(QUESTIONS, k=2, against={"min_confidence": 1.0}, spread=0)
-    assert found.options == {"spread": 0}
-    assert found.against.options == {"spread": 0, "min_confidence": 1.0}
-    assert found.figures == fruit.review.evaluate(QUESTIONS, k=2, spread=0).figures
+    found = fruit.review.evaluate(QUESTIONS, k=2, against={"min_confidence": 1.0}, neighbor_boost=0)
+    assert found.options == {"neighbor_boost": 0}
+    assert found.against.options == {"neighbor_boost": 0, "min_confidence": 1.0}
+    assert found.figures == fruit.review.evaluate(QUESTIONS, k=2, neighbor_boost=0).figures
     recall, mrr = found.comparisons
     assert (recall.figure, mrr.figure) == ("recall", "mrr")
     assert not recall.better
@@ -191,7 +195,7 @@ def test_the_other_order_of_two_runs_is_the_mirror_image(fruit):
 
 
 def test_an_earlier_evaluation_is_compared_as_it_is(fruit):
-    before = fruit.review.evaluate(QUESTIONS, k=2, min_score=0.9, against={"spread": 0})
+    before = fruit.review.evaluate(QUESTIONS, k=2, min_score=0.9, against={"neighbor_boost": 0})
     saved = msgspec.json.decode(before.to_json(), type=Evaluation)
     assert saved == before
     reworded = [{**QUESTIONS[0], "question": "cider"}, *QUESTIONS[1:]]
@@ -205,9 +209,14 @@ def test_an_earlier_evaluation_is_compared_as_it_is(fruit):
 
 
 def test_options_of_every_kind_are_taken_and_named(fruit):
-    options = {"profile": Profile(spread=0), "group_by": "source", "filter": Filter(scope="/"), "token_budget": 50}
+    options = {
+        "profile": Profile(neighbor_boost=0),
+        "group_by": "source",
+        "filter": Filter(scope="/"),
+        "token_budget": 50,
+    }
     found = fruit.review.evaluate([QUESTIONS[0]], **options, against={"profile": "hermes"})
-    assert found.options["profile"]["spread"] == 0
+    assert found.options["profile"]["neighbor_boost"] == 0
     assert found.against.options["profile"] == "hermes"
     assert json.loads(found.to_json())["options"]["token_budget"] == 50
 
@@ -215,8 +224,8 @@ def test_options_of_every_kind_are_taken_and_named(fruit):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"sprad": 0}, "recall has no option 'sprad'"),
-        ({"against": {"sprad": 0}}, "recall has no option 'sprad'"),
+        ({"neighbor_bost": 0}, "recall has no option 'neighbor_bost'"),
+        ({"against": {"neighbor_bost": 0}}, "recall has no option 'neighbor_bost'"),
         ({"against": "keyword"}, "against is 'keyword': give options of recall that differ"),
         ({"against": {"mode": "fuzzy"}}, "mode is 'fuzzy'"),
         ({"against": {"limit": 5}}, "limit is no option here"),
@@ -240,7 +249,9 @@ def test_the_filter_of_a_question_goes_before_that_of_the_call(fruit):
 
 def test_progress_counts_the_questions_of_both_runs(fruit):
     told = []
-    fruit.review.evaluate(QUESTIONS, against={"spread": 0}, on_progress=lambda done, total: told.append((done, total)))
+    fruit.review.evaluate(
+        QUESTIONS, against={"neighbor_boost": 0}, on_progress=lambda done, total: told.append((done, total))
+    )
     assert told == [(done, 12) for done in range(1, 13)]
 
 

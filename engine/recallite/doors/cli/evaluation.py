@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 import typer
 
 from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import EvaluationOptions, argument, option, parse_pairs, recall_fields
+from recallite.doors.cli.options import EvaluationOptions, argument, option, parse_pairs, recall_options
 from recallite.doors.cli.output import hint, one_line
 from recallite.doors.cli.streams import stdin_stream
 from recallite.errors import InvalidInput
@@ -34,7 +34,7 @@ _REMEDIES = {
     "threshold": "lower min_confidence or min_score",
     "diversify": "raise mmr_lambda",
     "group": "leave group_by out",
-    "spread": "leave spread_over out, or ask for more hits",
+    "spread": "leave diversify_by out, or ask for more hits",
     "limit": "change the weights, or ask for more hits",
     "token_budget": "raise token_budget",
 }
@@ -111,7 +111,7 @@ def eval_(
     min_confidence would keep. With --against the questions are asked again with other options, and both runs are
     compared question by question; --against-report compares with an earlier run.
     """
-    fields = recall_fields(options)
+    fields = recall_options(options)
     other: dict[str, Any] | Evaluation | None = _against(against) or None
     if against_report is not None:
         if other is not None:
@@ -140,9 +140,12 @@ def _earlier(path: str) -> Evaluation:
 
 
 def _against(pairs: list[str] | None) -> dict[str, Any]:
+    from recallite.model.filters import FIELD_NAMES
+    from recallite.model.profiles import OPTIONS
     from recallite.recall.request import RecallOptions
 
-    return parse_pairs(pairs, "--against", [name for name in RecallOptions.__annotations__ if name not in _NO_PAIR])
+    names = dict.fromkeys((*RecallOptions.__annotations__, *FIELD_NAMES, *OPTIONS))
+    return parse_pairs(pairs, "--against", [name for name in names if name not in (*_NO_PAIR, "limit")])
 
 
 def _names(runs: Sequence[Evaluation], earlier: str | None) -> list[str]:

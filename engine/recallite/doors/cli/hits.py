@@ -50,7 +50,7 @@ def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
         _print_lines(hits, many=many, explained=explained)
     else:
         _draw_hits(terminal, hits, many=many, explained=explained)
-    if hits.spread_over is not None and len(hits) > 1:
+    if hits.diversify_by is not None and len(hits) > 1:
         hint("in order of time, not of score")
     for part in hits.sub_queries:
         hint(f"searched too: {part}")

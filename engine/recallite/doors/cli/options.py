@@ -39,7 +39,7 @@ Scope = Annotated[str | None, option("/A/B", "Only this scope and those below it
 Where = Annotated[str | None, option("JSON", """Only what this matches, e.g. '{"importance": {"gte": 0.5}}'.""")]
 Mode = Annotated[str | None, option("MODE", "hybrid (the default), vector or keyword.")]
 Overrides = Annotated[
-    list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: spread=0.", "--set")
+    list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: neighbor_boost=0.", "--set")
 ]
 Vector = Annotated[str | None, option("JSON", "The vector itself, as a JSON list of numbers.")]
 Importance = Annotated[float, typer.Option(help="From 0 to 1.")]
@@ -87,7 +87,7 @@ class RankOptions(TypedDict, total=False):
     mode: Mode
     profile: Annotated[str | None, option("NAME", "A named set of recall's options.")]
     group_by: Annotated[str | None, option("source", "Only the best hit of each source.")]
-    spread_over: Annotated[
+    diversify_by: Annotated[
         str | None, option("time|source", "Cover the relevant times or sources; the hits come in order of time.")
     ]
     token_budget: Annotated[int | None, typer.Option(help="Only hits that fit into so many tokens.")]
@@ -197,8 +197,15 @@ def filter_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def recall_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `Memory.recall` that were given."""
+def recall_fields(options: Mapping[str, Any], **beside: Any) -> dict[str, Any]:
+    """The arguments of `Memory.recall` that were given; `beside` are further options."""
+    from recallite.recall.request import recall_arguments
+
+    return recall_arguments(recall_options(options) | beside)
+
+
+def recall_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a recall that were given, by name: choices of the profile and fields of a filter among them."""
     own = RecallOptions.__annotations__.keys() - FilterOptions.__annotations__.keys() - {"overrides"}
     given = {name: options[name] for name in own if options.get(name) is not None and options[name] is not False}
     if "vector" in given:

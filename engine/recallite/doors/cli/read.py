@@ -44,7 +44,7 @@ class Answers(NamedTuple):
 
 def _answers_json(found: Answers) -> object:
     """The hits of one question; with --explain, or of many questions, an object a question."""
-    names = "evidence_gaps sub_queries scopes spread_over left_out stages"
+    names = "evidence_gaps sub_queries scopes diversify_by left_out stages"
     shown = [{"query": hits.query, "hits": list(hits), **attributes(hits, names)} for hits in found.hits]
     return shown if found.many else shown[0] if found.explained else found.hits[0]
 
@@ -71,7 +71,7 @@ def recall(
 
     With --json: the hits of one question, an array; with --explain or many questions, an object a question.
     """
-    fields = recall_fields(options) | {"explain": explain}
+    fields = recall_fields(options, explain=explain)
     if query is not None and file is not None:
         raise InvalidInput("give a query or --file, not both")
     with open_memory(context) as memory:

@@ -61,7 +61,7 @@ class _Found(msgspec.Struct):
     left_out: int = 0
     sub_queries: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
-    spread_over: str | None = None
+    diversify_by: str | None = None
     stages: dict[str, float] = {}
 
     def as_hits(self) -> Hits:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from recallite._version import __version__
 from recallite.documents.outcomes import IngestedDocument
+from recallite.doors import operations
 from recallite.doors.http import failures, pages, transfer
 from recallite.doors.http.access import GRANT, Access, may_write
 from recallite.doors.http.access_tokens import Grant, Tokens
@@ -162,7 +163,7 @@ class MemoryApi:
         memory, scope, grant = self._access.memory(request)
         if grant.read_only and "count_access" in operation.fields:
             given["count_access"] = False
-        if operation.call is Memory.recall and self._recalls is not None:
+        if operation.call is operations.recall and self._recalls is not None:
             return json_response((await self._recalls.recall(memory, scope, given.pop("query"), given)).to_dict())
 
         def work() -> Response:

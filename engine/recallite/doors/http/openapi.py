@@ -41,7 +41,7 @@ _HITS = {
         "left_out": {"type": "integer"},
         "sub_queries": {"type": "array", "items": {"type": "string"}},
         "scopes": {"type": "array", "items": {"type": "string"}},
-        "spread_over": {"type": ["string", "null"]},
+        "diversify_by": {"type": ["string", "null"]},
         "stages": {"type": "object", "additionalProperties": {"type": "number"}, "description": "Milliseconds."},
     },
     "required": ["hits", "query"],

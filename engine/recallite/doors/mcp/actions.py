@@ -34,6 +34,7 @@ from recallite.doors.tools.fields import (
 from recallite.doors.tools.knowledge import IngestDocument, IngestedDocuments, passage_place, shown_source
 from recallite.doors.tools.memory import written
 from recallite.doors.tools.memory_results import Removed, Was, Written, former_texts
+from recallite.model.filters import Filter
 from recallite.model.records import Hit, Record, SourceRef
 from recallite.text.quoting import NOTICE
 
@@ -64,8 +65,8 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
 
     def __call__(self, call: Call) -> FoundMemories:
         hits = call.memory.recall(
-            self.query, limit=self.limit, tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at,
-            token_budget=call.token_budget,
+            self.query, limit=self.limit, token_budget=call.token_budget,
+            filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at),
         )  # fmt: skip
         return FoundMemories(
             results=[_found(call, hit) for hit in hits],

@@ -37,6 +37,7 @@ from recallite.doors.tools.memory_results import (
 )
 from recallite.doors.tools.schema import allowed_in
 from recallite.errors import NotFound
+from recallite.model.filters import Filter
 from recallite.model.profiles import Profile, resolve_profile
 from recallite.model.records import Record
 from recallite.system.messages import shown
@@ -96,7 +97,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     since: Time | None = None
     until: Time | None = None
     valid_at: Time | None = None
-    spread_over: SpreadOver | None = None
+    diversify_by: SpreadOver | None = None
 
     def __call__(self, call: Call) -> Recalled:
         if (self.content is None) == (self.query is None):
@@ -105,9 +106,10 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
                 ["content", "query"],
             )  # fmt: skip
         hits = call.memory.recall(
-            self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
-            valid_at=self.valid_at, kinds=_KINDS, profile=_profile(call.memory, "hermes"),
-            spread_over=self.spread_over,  # type: ignore[arg-type]  # checked by the field
+            self.content or self.query or "", limit=self.limit,
+            filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=_KINDS),
+            profile=_profile(call.memory, "hermes"),
+            diversify_by=self.diversify_by,  # type: ignore[arg-type]  # checked by the field
         )  # fmt: skip
         return Recalled(
             results=[RecalledMemory.of(hit, **found(call, hit)) for hit in hits],

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model import checks
 from recallite.model.filters import FilterFields
-from recallite.recall.request import Request, build_request
+from recallite.recall.request import Request, build_request, recall_arguments
 from recallite.system.messages import shown
 from recallite.transfer.formats import Lines, reading
 
@@ -67,7 +67,7 @@ def request_of(question: Question, base: str, profile: Any, k: int, options: Map
     if "limit" in options:
         raise InvalidInput("limit is no option here: k says how many hits count")
     try:
-        request = build_request(base, profile, limit=k, **{**options, **question.fields})
+        request = build_request(base, profile, limit=k, **recall_arguments({**options, **question.fields}))
     except InvalidInput as fault:
         if not question.fields:
             raise

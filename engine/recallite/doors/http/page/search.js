@@ -89,7 +89,7 @@ export function show({ root, route, signal }) {
       "p",
       { class: "muted small" },
       `${plural(found.hits.length, "hit")} in ${milliseconds(took_ms)}`,
-      found.spread_over && `, spread over ${found.spread_over}`,
+      found.diversify_by && `, spread over ${found.diversify_by}`,
     );
     const gaps =
       found.evidence_gaps.length > 0 &&
