@@ -57,28 +57,6 @@ def codes(vectors):
 
 
 @pytest.fixture(scope="module")
-def shortlist(generator):
-    return np.sort(generator.choice(ROWS, SHORTLIST, replace=False)).astype(np.int64)
-
-
-@pytest.fixture(scope="module")
-def graph(generator):
-    """Chains of 20 records in their order, and two links a record."""
-    rows, none = np.arange(ROWS), -1
-    places = np.arange(2 * ROWS).reshape(2, ROWS)
-    return kernels.Graph(
-        previous=np.where(rows % 20 > 0, rows - 1, none).astype(np.int32),
-        following=np.where((rows % 20 < 19) & (rows < ROWS - 1), rows + 1, none).astype(np.int32),
-        sources=(rows // 20).astype(np.int32),
-        heads=places[0].astype(np.int32),
-        nexts=np.concatenate([places[1], np.full(ROWS, none)]).astype(np.int32),
-        targets=generator.integers(0, ROWS, 2 * ROWS).astype(np.int32),
-        strengths=generator.random(2 * ROWS, np.float32),
-        mask=np.empty(0, np.uint8),
-    )
-
-
-@pytest.fixture(scope="module")
 def forward_lists(generator):
     """Term lists as text has them: a few terms in most records, most terms in few (Zipf)."""
     vocabulary = max(1000, ROWS // 5)
@@ -161,61 +139,8 @@ def test_bm25_top_k(benchmark, backend, query, queries):
     benchmark(kernels.bm25_top_k, repeated(query, queries), None, scratch, SHORTLIST)
 
 
-def unknown():
-    return (np.full(SHORTLIST, np.nan, np.float32),), {}
-
-
-def test_bm25_for_rows(benchmark, backend, query, shortlist):
-    def fill(scores):
-        kernels.bm25_for_rows(query, offsets=np.array([0, SHORTLIST]), candidates=shortlist, scores=scores)
-
-    benchmark.pedantic(fill, setup=unknown, rounds=50)
-
-
-def test_word_coverage(benchmark, backend, query, shortlist):
-    words, offsets = np.arange(len(query.starts)), np.array([0, SHORTLIST])
-    slices = query.rows, query.starts, query.ends
-    benchmark(kernels.word_coverage, *slices, words, query.slice_offsets, query.idf, offsets, shortlist)
-
-
-def test_allowed_in_slices(benchmark, backend, generator, query):
-    mask = (generator.random(ROWS) < 0.9).astype(np.uint8)
-    benchmark(kernels.allowed_in_slices, query.rows, query.starts, query.ends, mask)
-
-
 def test_invert(benchmark, backend, forward_lists):
     benchmark(kernels.invert, *forward_lists, 0)
-
-
-def best(generator, queries, width):
-    """Rows, values and how many count, as a search finds them."""
-    rows = np.stack([generator.choice(ROWS, width, replace=False) for _ in range(queries)])
-    return rows, generator.random(rows.shape, np.float32), np.full(queries, width)
-
-
-@pytest.mark.parametrize("queries", [1, 64])
-def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, graph, queries):
-    """Join, measure, fuse, expand, spread, weigh and order."""
-    lists = kernels.Lists(*best(generator, queries, 80), *best(generator, queries, 80))
-    measured = kernels.Codes(
-        vectors[:queries], np.ones(queries, np.float32), np.arange(ROWS), np.ones(ROWS, np.int32), *codes
-    )
-    records = kernels.Records(
-        np.arange(ROWS),
-        np.zeros(ROWS, np.int64),
-        np.full(ROWS, 0.5, np.float32),
-        np.zeros(ROWS, np.int64),
-        np.full(ROWS, kernels.NEVER),
-        np.zeros(ROWS, np.uint8),
-        np.full((ROWS, 2), -1, np.int32),
-    )
-    parameters = kernels.RankParameters(
-        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expansion_depth=20, neighbor_weight=0.4, source_weight=0.5,
-        near=1.0, far=0.7, lone_share=0.8, clock=0, half_life_days=90.0, decay_floor=0.5, exponential=0,
-        importance_weight=0.0,
-    )  # fmt: skip
-    postings = repeated(query, queries)
-    benchmark(kernels.rank_candidates, lists, measured, postings, graph, records, parameters)
 
 
 def test_reciprocal_rank_fusion(benchmark, backend, generator):

@@ -58,17 +58,6 @@ class Tokens(NamedTuple):
     width: int
 
 
-class Sketches(NamedTuple):
-    """Sketches by place in blocks, uint64 (blocks, words, 16), and those of the queries (q, words).
-
-    limits int64 (steps + 1,): the greatest Hamming distance at which a cosine may still reach i / steps.
-    """
-
-    queries: U64
-    sketches: U64
-    limits: I64
-
-
 class Postings(NamedTuple):
     """Postings in shared buffers, and the slices of them that each query reads: see `recallite_kernels.lexical`."""
 
@@ -215,16 +204,3 @@ class Asked(NamedTuple):
 
 RESIDUAL_STEPS = 254
 """Steps of a residual within one step of a code."""
-NO_VECTORS = Codes(
-    np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
-    np.empty((0, 0), np.int8), np.empty(0, np.float32),
-)  # fmt: skip
-NO_TOKENS = Tokens(
-    np.empty((0, 0), np.uint64), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64),
-    np.empty(0, np.uint64), 1,
-)  # fmt: skip
-NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0, 16), np.uint64), np.empty(0, np.int64))
-NO_MENTIONS = Mentions(
-    np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
-    np.empty(0, np.int64),
-)  # fmt: skip

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
         order_changes,
         rank_by_forest,
         rank_candidates,
+        rows_within_reach,
         scan,
-        score_bound_rows,
         sort_rows,
         sources_of,
     )  # fmt: skip
 
 DONE, ROOM, NARROW = 0, -1, -2
-"""What `recall` returns besides a fault: it has answered; `Workspace.needed` says how many neighbours or rows within
-reach of a score there must be room for; the parts of a few records fill the shortlist."""
+"""What `recall` returns besides a fault: it has answered; `Workspace.needed` says for how many neighbours, or rows
+within reach of a score, there must be room; the parts of a few records fill the shortlist."""
 FAULTS = {
     -3: "queries or sketches: not finite", -4: "postings: a score is not finite",
     -5: "codes: a cosine is not finite", -6: "graph, tokens or places: out of range",
@@ -59,6 +59,8 @@ SCOPE_FACTOR, FRAME_BITS = 0x9E3779B1, 0xFFFFFFFF
 SHARE = 4
 # At most this share of the limit gives way to standing records.
 BY_TOKENS, BY_VECTORS, BY_MEANING, BY_WORDS = 0, 1, 2, 3
+SLACK = 1e-6
+# More than the rounding of a cosine in float32.
 
 
 def recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
@@ -201,36 +203,32 @@ def gather(view: Any, plan: Any, asking: Any, query: Any, slices: Any, work: Any
         work.near_rows, work.near_cosines, work.pairs[4, :1], work.word_rows, work.word_scores, work.pairs[4, 1:]
     )
     weigh_tokens(asking, query, work, hits)
-    if plan.bounded == 0:
+    if plan.exhaustive == 0:
         return rank(view, plan, asking, query, slices, lists, plan.parameters, work)
     m = rank(view, plan, asking, query, slices, lists, varied(plan.parameters, 0.0, 0.0), work)
     if m < 0:
         return m
-    ceiling = 0.0
-    if listed >= plan.wanted and listed > 0:
-        ceiling = np.float64(work.word_scores[0, listed - 1]) / np.float64(work.word_scores[0, 0])
-    return rank_within_reach(view, plan, asking, query, slices, m, ceiling, work)
+    best_bm25 = np.float64(work.word_scores[0, 0]) if listed > 0 else 0.0
+    return rank_every_row(view, plan, asking, query, slices, m, best_bm25, work)
 
 
-def rank_within_reach(
-    view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, ceiling: Any, work: Any
+def rank_every_row(
+    view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, best_bm25: Any, work: Any
 ) -> Any:
-    """Rank the candidates with every other row whose weighted sum may reach that of the last of the best."""
+    """Rank the candidates with every other row whose weighted sum reaches that of the last of the best."""
     floor = last_score(view, plan, m, work)
     if plan.least_of == SIGNALS.score:
         floor = max(floor, plan.least - 1e-9)
-    more = score_bound_rows(view, plan, asking, query, m, floor, ceiling, work)
-    if more < 0:
-        return AT_RANK
-    if m + more > work.known_rows.shape[1]:
-        work.needed[0] = m + more
-        return ROOM
     for i in range(m):
         work.known_rows[0, i] = work.rows[i]
         work.known_cosines[0, i] = np.float32(work.table[SIGNALS.cosine, i])
         work.known_bm25[0, i] = np.float32(work.table[SIGNALS.bm25, i])
+    more = rows_within_reach(view, plan, asking, query, slices, m, floor, best_bm25, work)
+    if m + more > work.known_rows.shape[1]:
+        work.needed[0] = m + more
+        return ROOM
     for i in range(more):
-        work.known_rows[0, m + i], work.known_cosines[0, m + i] = work.bound[i], np.float32(np.nan)
+        work.known_cosines[0, m + i] = np.float32(np.nan)
     work.pairs[4, 0], work.pairs[4, 1] = m + more, m
     lists = Lists(
         work.known_rows, work.known_cosines, work.pairs[4, :1], work.known_rows, work.known_bm25, work.pairs[4, 1:]

@@ -33,7 +33,7 @@ _IN_PYTHON = "kernels run in Python, which takes longer: %s"
 # What a recall calls.
 _OF_RECALL = ("recall",)
 
-# And what the engine calls besides; the others, of which a recall is composed, are there for users.
+# And what the engine calls besides; the others are there for users.
 _OF_ENGINE = (
     *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
     "pool_tokens", "maximal_marginal_relevance", "distinct_chunks", "find_strings", "count_words",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from recallite_kernels.arguments import Codes, Forest, Lists, Records, Sketches, Statements, Tokens, Weighed
+from recallite_kernels.arguments import Forest, Records
 from recallite_kernels.contract import KernelError, array, as_float, output, whole
 from recallite_kernels.view import Asking, Hits, Plan, Stated, Terms, Vectors, Workspace
 
@@ -15,14 +15,8 @@ Group = TypeVar("Group", bound=tuple[Any, ...])
 
 # Arrays have one dimension but for these.
 _DIMENSIONS: dict[type, dict[str, int]] = {
-    Lists: {"vector_rows": 2, "cosines": 2, "keyword_rows": 2, "bm25": 2},
-    Codes: {"queries": 2, "codes": 2, "residuals": 2},
-    Tokens: {"queries": 2},
-    Sketches: {"queries": 2, "sketches": 3},
     Records: {"speakers": 2},
     Forest: {"nodes": 2, "thresholds": 2, "leaves": 2},
-    Weighed: {"signals": 2},
-    Statements: {"frames": 2, "values": 2},
     Vectors: {"sketches": 3, "codes": 2, "residuals": 2},
     Stated: {"frames": 3, "chains": 2},
     Plan: {"weights": 2},
@@ -34,7 +28,7 @@ _DIMENSIONS: dict[type, dict[str, int]] = {
     Workspace: {
         "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2, "pairs": 2, "word_rows": 2,
         "word_scores": 2, "near_rows": 2, "near_cosines": 2, "known_rows": 2, "known_cosines": 2, "known_bm25": 2,
-        "bound_blocks": 2, "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
+        "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
         "features": 2, "stated": 2, "values": 2, "changed": 2, "weighed": 2, "evidence": 2, "other_held": 2,
         "other_ranked": 2, "other_table": 2, "pool": 3, "pool_rows": 2, "pool_ranks": 2,
     },

@@ -16,11 +16,9 @@ BM25 (Robertson and Zaragoza, 2009): a slice adds idf * tf * (k1 + 1) / (tf + k1
 
 from __future__ import annotations
 
-import numpy as np
-
 from recallite_kernels import contract, dispatch
 from recallite_kernels.arguments import Postings
-from recallite_kernels.contract import F32, F64, I32, I64, U8, KernelError, Mask, array
+from recallite_kernels.contract import F32, I32, I64, U8, KernelError, Mask, array
 from recallite_kernels.groups import check_group
 
 MOST = 1e30
@@ -37,7 +35,7 @@ def bm25_top_k(
     of them count, int64 (q,).
     """
     if not checked:
-        postings = check_postings(postings, in_order=True)  # the kernel checks the order as it reads
+        postings = _check_postings(postings)  # the kernel checks the order of rows as it reads them
         if contract.output("scratch", scratch, contract.f32, postings.lengths.shape[0]).any():
             raise KernelError("scratch: not zero; wanted zeros, as each call leaves them")
         k = contract.whole("k", k, 1)
@@ -49,49 +47,6 @@ def bm25_top_k(
             raise _disorder(n)
         raise KernelError("lengths: a score is not finite; wanted finite lengths of 0 or more")
     return found
-
-
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
-    """BM25 of given documents only, each looked up in each slice, written where `scores` is NaN.
-
-    Query i asks for candidates[offsets[i]:offsets[i + 1]], int64 (m,); scores float32 (m,).
-    """
-    postings = check_postings(postings)
-    contract.indices("candidates", candidates, postings.lengths.shape[0])
-    contract.offsets("offsets", offsets, candidates.shape[0], postings.slice_offsets.shape[0] - 1)
-    contract.output("scores", scores, contract.f32, candidates.shape[0])
-    dispatch.active.bm25_for_rows(postings, offsets, candidates, scores)
-    contract.finite_scores(scores, "lengths")
-
-
-def word_coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:  # fmt: skip
-    """The sum of the IDF of the query's words that each candidate contains, and which words any of them contains.
-
-    words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
-    offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
-    """
-    check_slices(rows, starts, ends)
-    contract.offsets("slice_offsets", slice_offsets, starts.shape[0])
-    refuse_disorder(rows, starts, ends, 2**31)
-    contract.finite("idf", array("idf", idf, contract.f32, None))
-    contract.indices("words", words, idf.shape[0], starts.shape[0])
-    contract.indices("candidates", candidates, 2**31)
-    contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
-    return dispatch.active.word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
-
-
-def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
-    """How many rows of each slice have a mask byte that is not 0: mask (n,) -> int64 (s,)."""
-    if not isinstance(mask, np.ndarray) or mask.ndim != 1:
-        raise KernelError("mask: wanted a numpy array of uint8 with one dimension")
-    checked = contract.mask(mask, len(mask))
-    check_slices(rows, starts, ends)
-    allowed = dispatch.active.allowed_in_slices(rows, starts, ends, checked)
-    if allowed is None:
-        raise _disorder(len(checked))
-    return allowed
 
 
 def invert(
@@ -117,15 +72,12 @@ def invert(
     return dispatch.active.invert(term_ids, counts, offsets, first_row, out)
 
 
-def check_postings(postings: Postings, *, in_order: bool = False) -> Postings:
-    """Refuse postings that a kernel cannot read; the order of rows is not checked where they are known to be in it."""
+def _check_postings(postings: Postings) -> Postings:
     postings = check_group(postings, Postings)
-    rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b = postings
+    rows, counts, starts, ends, idf, slice_offsets, _, average_length, k1, b = postings
     check_slices(rows, starts, ends, slice_offsets)
     array("counts", counts, contract.u8, rows.shape[0])
     array("idf", idf, contract.f32, starts.shape[0])
-    if not in_order:
-        refuse_disorder(rows, starts, ends, lengths.shape[0])
     contract.finite("idf", idf)
     if idf.size and float(idf.min()) < 0:
         raise KernelError(f"idf: holds {float(idf.min())}; wanted 0 or more")

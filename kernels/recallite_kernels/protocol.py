@@ -11,40 +11,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from recallite_kernels.arguments import (
-    Asked,
-    Codes,
-    Forest,
-    Graph,
-    Lists,
-    Mentions,
-    Postings,
-    Records,
-    Sketches,
-    Statements,
-    Tokens,
-    Weighed,
-    WordSlices,
-)  # fmt: skip
+from recallite_kernels.arguments import Forest, Postings
 from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
-from recallite_kernels.signals import RankParameters
 from recallite_kernels.view import Asking, Hits, Plan, View, Workspace
 
-_MODULES = (
-    "stages",  # whose other names are stages of a recall
-    "vectors",
-    "hamming",
-    "lexical",
-    "pooling",
-    "rank",
-    "score_bounds",
-    "ranking",
-    "forest",
-    "evidence",
-    "changes",
-    "words",
-    "ascending",
-)
+_MODULES = "stages", "vectors", "hamming", "lexical", "pooling", "ranking", "forest", "words", "ascending"
 
 
 class Backend(Protocol):
@@ -62,24 +33,9 @@ class Backend(Protocol):
     def bm25_top_k(
         self, postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool
     ) -> tuple[I64, F32, I64] | None: ...
-    def bm25_for_rows(self, postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None: ...
-    def word_coverage(
-        self, rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64,
-        candidates: I64,
-    ) -> tuple[F64, U8]: ...  # fmt: skip
-    def allowed_in_slices(self, rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None: ...
     def invert(
         self, term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
     ) -> tuple[I32, I64, I32, U8]: ...
-
-    def rank_candidates(
-        self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records,
-        parameters: RankParameters, rerank: F64, mentions: Mentions, tokens: Tokens,
-    ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
-    def score_bound_candidates(
-        self, offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches,
-        mask: U8, records: Records, parameters: RankParameters,
-    ) -> tuple[I64, I64] | None: ...  # fmt: skip
 
     def reciprocal_rank_fusion(self, ranks: I64, weights: F64, k: float) -> F64: ...
     def decay(self, ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64: ...
@@ -87,21 +43,12 @@ class Backend(Protocol):
         self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
     ) -> I64: ...
     def forest_scores(self, features: F64, forest: Forest) -> F64: ...
-    def rank_by_forest(
-        self, signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
-        parameters: RankParameters, depth: int,
-    ) -> tuple[F64, F64, I64, F64]: ...  # fmt: skip
-    def assess(
-        self, signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
-        parameters: RankParameters,
-    ) -> tuple[F64, F64, I64, U8]: ...  # fmt: skip
     def distinct_chunks(self, texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]: ...
     def find_strings(self, texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64: ...
     def count_words(
         self, entries: I32, offsets: I64, words: I32, word_offsets: I64, flags: U8, vocabulary: int
     ) -> tuple[I32, U8, I64]: ...
     def unpack_ascending(self, packed: U16, offsets: I64) -> I32 | None: ...
-    def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
     def recall(self, view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits) -> int: ...
 
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from recallite_kernels import contract
-from recallite_kernels.contract import LANES, KernelError, array, indices, offsets, real, whole
+from recallite_kernels.arguments import Graph, Records
+from recallite_kernels.contract import I32, I64, LANES, KernelError, array, indices, offsets, real, whole
 from recallite_kernels.forest import check_forest
 from recallite_kernels.groups import check_group
 from recallite_kernels.lexical import check_bm25, check_slices, refuse_disorder
-from recallite_kernels.rank import check_graph, check_parameters, check_places, check_records, check_token_starts
-from recallite_kernels.score_bounds import check_limits
+from recallite_kernels.parameters import check_parameters
 from recallite_kernels.signals import EVIDENCE, FEATURES, SIGNALS
 from recallite_kernels.view import SCAN_ALL, Asking, Hits, Plan, Stated, Terms, Vectors, View, Workspace
 from recallite_kernels.view import hits as hits_of
 from recallite_kernels.view import workspace as workspace_of
 
-_FLAGS = "by_vector", "by_words", "exact", "bounded", "marked", "omit", "grouped", "ranked", "shared"
+_FLAGS = "by_vector", "by_words", "exact", "exhaustive", "marked", "omit", "grouped", "ranked", "shared"
 # Memory is made for the most of them, whether there are so many candidates or not.
 _COUNTS = {
     "wanted": 1, "shortlist": 1, "measured": 0, "top": 0, "depth": 0, "changes": 0, "limit": 1, "final": 0,
@@ -37,8 +37,8 @@ def check_recall(
     n = view.terms.lengths.shape[0]
     _check_terms(view.terms, n)
     _check_vectors(view.vectors, n)
-    check_graph(view.graph, n)
-    check_records(view.records, n)
+    _check_graph(view.graph, n)
+    _check_records(view.records, n)
     _check_stated(view.stated, n)
     indices("standing", view.standing, n)
     _refuse_descent("standing", view.standing)
@@ -91,11 +91,49 @@ def _check_vectors(vectors: Vectors, n: int) -> None:
     listed = n if vectors.parts.shape[0] else 0
     array("first_place", vectors.first_place, contract.i64, listed)
     array("parts", vectors.parts, contract.i32, listed)
-    check_places(vectors.first_place, vectors.parts, places)
-    if vectors.limits.shape[0]:
-        check_limits(vectors.limits)
+    _check_places(vectors.first_place, vectors.parts, places)
     array("token_starts", vectors.token_starts, contract.i64, places + 1 if vectors.token_starts.shape[0] else 0)
-    check_token_starts(vectors.token_starts, vectors.token_codes.shape[0])
+    _check_token_starts(vectors.token_starts, vectors.token_codes.shape[0])
+
+
+def _check_records(records: Records, n: int) -> None:
+    """Refuse records that are not n."""
+    array("keys", records.keys, contract.i64, n)
+    array("created_at", records.created_at, contract.i64, n)
+    array("importance", records.importance, contract.f32, n)
+    array("moments", records.moments, contract.i64, n)
+    array("moments_until", records.moments_until, contract.i64, n)
+    array("resolved", records.resolved, contract.u8, n)
+    array("speakers", records.speakers, contract.i32, n if records.speakers.shape[0] else 0, 2)
+
+
+def _check_places(first_place: I64, parts: I32, places: int) -> None:
+    """Refuse records whose vectors are at places that are not there."""
+    outside = (first_place < 0) | (first_place > places - parts.astype(np.int64))
+    if ((parts < 0) | (outside & (parts != 0))).any():
+        raise KernelError("first_place, parts: name a place that is not there")
+
+
+def _check_token_starts(starts: I64, total: int) -> None:
+    """Refuse codes of tokens that are not there."""
+    if starts.size and (starts.item(0) < 0 or starts.item(-1) > total or (starts[1:] < starts[:-1]).any()):
+        raise KernelError(f"tokens: name codes that are not there; wanted starts ascending within 0 to {total}")
+
+
+def _check_graph(graph: Graph, n: int) -> None:
+    """Refuse a graph of other records, or that leads to others; lists of links are checked as they are read."""
+    array("previous", graph.previous, contract.i32, n)
+    array("following", graph.following, contract.i32, n)
+    array("sources", graph.sources, contract.i32, n)
+    array("heads", graph.heads, contract.i32, n if graph.heads.shape[0] else 0)
+    array("nexts", graph.nexts, contract.i32, None)
+    array("targets", graph.targets, contract.i32, graph.nexts.shape[0])
+    array("strengths", graph.strengths, contract.f32, graph.targets.shape[0])
+    contract.mask(graph.mask, n if graph.mask.shape[0] else 0)
+    for name in ("previous", "following", "targets"):
+        rows = getattr(graph, name)
+        if rows.size and not -1 <= int(rows.min()) <= int(rows.max()) < n:
+            raise KernelError(f"{name}: name a row of {n} or more, or below -1; wanted one, or -1 for none")
 
 
 def _check_stated(stated: Stated, n: int) -> None:
@@ -119,8 +157,8 @@ def _check_plan(plan: Plan) -> Plan:
     check_forest(plan.forest, len(FEATURES))
     contract.finite("weights", array("weights", plan.weights, contract.f64, 4, len(EVIDENCE) + 1))
     parameters = check_parameters(plan.parameters)
-    if plan.bounded and (parameters.rrf_k >= 0 or not parameters.weighted_sum):
-        raise KernelError("bounded: with ranks or a product; wanted a sum of weighted signals")
+    if plan.exhaustive and (parameters.rrf_k >= 0 or not parameters.weighted_sum or not plan.exact):
+        raise KernelError("exhaustive: with ranks, a product or rough cosines; wanted a sum of exact signals")
     return plan._replace(parameters=parameters)
 
 
@@ -160,11 +198,7 @@ def _check_memory(view: View, plan: Plan, asking: Asking, work: Workspace, hits:
     if held < longest or known < asking.numbers.shape[0]:
         raise KernelError(f"held, idf: for {held} words of a question and {known} in all; the questions have more")
     room = work.beside.shape[1]
-    least = workspace_of(view, plan, questions, words, tokens, room, 0)
-    bound = work.rows.shape[0] - least.rows.shape[0]
-    if bound < 0:
-        raise KernelError(f"rows: {work.rows.shape[0]}; wanted room for at least {least.rows.shape[0]} candidates")
-    _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room, bound))
+    _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room))
     _refuse_other_shapes(hits, hits_of(plan, work, questions, known, held))
     if np.delete(work.pairs[:, 0], _COUNTED).any():
         raise KernelError("pairs: not those of `workspace`; wanted zeros, as each call leaves them")

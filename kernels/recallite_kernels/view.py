@@ -55,7 +55,7 @@ class Vectors(NamedTuple):
     sketches uint64 (blocks, words, 16); masks uint16 (blocks,) has the visible lanes of each block; places int64 lists
     the visible ones where they are few. first_place and parts: see `Codes`; owners int64 (places,) is the row of each
     vector, empty where vector i belongs to row i. Component j of vector p is (codes[p, j] + residuals[p, j] / 254) *
-    scales[p]. limits: see `Sketches`, empty where all are measured. The codes of a vector's tokens are
+    scales[p]. The codes of a vector's tokens are
     token_codes[token_starts[p]:token_starts[p + 1]], both empty without.
     """
 
@@ -69,7 +69,6 @@ class Vectors(NamedTuple):
     codes: I8
     scales: F32
     residuals: I8
-    limits: I64
     token_starts: I64
     token_codes: U64
 
@@ -109,7 +108,7 @@ class Plan(NamedTuple):
     - by_vector, by_words: whether candidates come from vectors, and from words
     - wanted: candidates by each; shortlist: sketches whose codes are measured
     - measured: how many of the nearest are measured exactly, which no other may then exceed; exact: measure all so
-    - bounded: find the best `top` of all rows by a weighted sum, of one source each where `grouped`
+    - exhaustive: measure every visible row, to find the best `top` by a weighted sum, of one source each if `grouped`
     - depth: the best that the forest puts in order, 0 for none; changes: the best among which what holds goes first, 0
       for none; marked: superseded rows are among them
     - omit: leave out what another replaced; grouped: one hit a source
@@ -126,7 +125,7 @@ class Plan(NamedTuple):
     shortlist: int
     measured: int
     exact: int
-    bounded: int
+    exhaustive: int
     top: int
     depth: int
     changes: int
@@ -259,10 +258,6 @@ class Workspace(NamedTuple):
     known_rows: I64
     known_cosines: F32
     known_bm25: F32
-    bound_blocks: I64
-    bound_rests: F64
-    bound_decays: F64
-    bound: I64
     token_weights: F32
     rerank: F64
     whole: I64
@@ -314,10 +309,10 @@ class Workspace(NamedTuple):
     needed: I64
 
 
-def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, room: int, bound: int) -> Workspace:
+def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, room: int) -> Workspace:
     """Memory for so many questions of at most so many words and tokens each.
 
-    `room` is for the neighbours of the best of one, `bound` for rows that may reach a score.
+    `room` is for the candidates of one that are in no list: neighbours of the best, and rows within reach of a score.
     """
     n, visible = len(view.terms.lengths), view.vectors.visible if plan.by_vector else 0
     size = visible if visible <= SCAN_ALL else min(plan.shortlist, visible)
@@ -325,7 +320,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
     words, tokens = max(words, 1), max(tokens, 1)
     sketch_words, slices = view.vectors.sketches.shape[1], max(1, words * segments)
     wanted = min(plan.wanted, n)
-    listed = (2 * wanted + room) * (questions if plan.shared else 1) + bound
+    listed = (2 * wanted + room) * (questions if plan.shared else 1)
     table = 1 << (2 * listed).bit_length()
     k = min(plan.limit, listed)
     some = NEAREST + plan.standing
@@ -333,7 +328,6 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
     weighed = listed if plan.least_confidence > 0 else best
     frames = view.stated.frames.shape[1] + 1
     pool = (questions, len(SIGNALS), listed) if plan.shared else (0, len(SIGNALS), 0)
-    blocks = plan.bounded * 1024
     e = np.empty
     whole, single = np.int64, np.float32
     return Workspace(
@@ -346,8 +340,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         word_scores=e((1, wanted), single), cosines=e(size, single), bins=e(size, whole), sorted=e(size, whole),
         bin_counts=e(BINS, whole), near_rows=e((1, max(wanted, 1)), whole), near_cosines=e((1, max(wanted, 1)), single),
         ceilings=e(1, single), known_rows=e((1, listed), whole), known_cosines=e((1, listed), single),
-        known_bm25=e((1, listed), single), bound_blocks=e((2, blocks), whole), bound_rests=e(blocks),
-        bound_decays=e(2 * blocks), bound=e(n if blocks else 0, whole), token_weights=e(tokens, single),
+        known_bm25=e((1, listed), single), token_weights=e(tokens, single),
         rerank=e(listed), whole=e((5, listed), whole), single=e((4, listed), single), double=e((8, listed)),
         slots=e(table, whole), best_three=e((table, 3)), slot_marks=e(2 * table, np.uint8), beside=e((2, room), whole),
         bytes=e(256, whole), offsets=e(2, whole), rows=e(listed, whole), order=e(listed, whole),

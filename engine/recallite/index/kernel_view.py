@@ -22,7 +22,7 @@ _NO_VECTORS = kernels.Vectors(
     sketches=np.empty((0, 0, kernels.LANES), dtype=np.uint64), masks=np.empty(0, dtype=np.uint16), places=_NO_PLACES,
     visible=0, first_place=_NO_PLACES, parts=np.empty(0, dtype=np.int32), owners=_NO_PLACES,
     codes=np.empty((0, 0), dtype=np.int8), scales=np.empty(0, dtype=np.float32),
-    residuals=np.empty((0, 0), dtype=np.int8), limits=_NO_PLACES, token_starts=_NO_PLACES,
+    residuals=np.empty((0, 0), dtype=np.int8), token_starts=_NO_PLACES,
     token_codes=np.empty(0, dtype=np.uint64),
 )  # fmt: skip
 
@@ -74,5 +74,5 @@ def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
         masks = np.packbits(lanes, bitorder="little").view(np.uint16)
     return kernels.Vectors(
         vectors.sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,
-        vectors.scales, vectors.residuals, vectors.sketch_limits, index.tokens.starts, index.tokens.codes,
+        vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip

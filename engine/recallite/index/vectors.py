@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _DEVIATIONS = 5.0
 # Components so close to 0 that two nearly equal vectors may differ in their sign.
 _SIGNS_OF_NOTHING = 4
-# Steps of the table of distance limits, for cosines from 0 to 1.
-_STEPS = 100
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
 
@@ -44,11 +42,6 @@ def shortlist_size(vectors: int, wanted: int) -> int:
     On 100,000 real MiniLM vectors recall@10 is 0.995 with 400 and 0.998 with 800; it falls slowly with n.
     """
     return max(4 * wanted, 800, int(800 * (vectors / ALIKE) ** 0.5))
-
-
-@lru_cache(maxsize=4)
-def _sketch_limits(dimension: int) -> NDArray[np.int64]:
-    return np.array([farthest_sketch(dimension, step / _STEPS) for step in range(_STEPS + 1)], dtype=np.int64)
 
 
 def farthest_sketch(dimension: int, cosine: float) -> float:
@@ -298,8 +291,3 @@ class VectorIndex(IndexPart):
     def places_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """By record row the place of its first part and the number of parts; empty while row r has vector r, if any."""
         return self._first_place.array, self._parts.array
-
-    @property
-    def sketch_limits(self) -> NDArray[np.int64]:
-        """What lets a search by score bounds skip codes: see `kernels.Sketches`; empty where it would not pay."""
-        return _sketch_limits(self.dimension) if len(self) > kernels.SCAN_ALL else np.empty(0, dtype=np.int64)

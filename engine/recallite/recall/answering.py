@@ -34,6 +34,8 @@ _DATE = SHOWN.index("date")
 _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 _WIDER = (1, 4, 16, 64)
 _KEPT = 4
+# With room for fewer rows that a weighted sum brings, all would be measured twice.
+_REACHED = 4096
 _held = threading.local()
 
 
@@ -115,15 +117,15 @@ def _answer(
 
 def call(view: kernels.View, plan: kernels.Plan, asked: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
     """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
-    asking, room, bound, wider = asked.asking, _room(view, plan), 0, 0
+    asking, room, wider = asked.asking, _room(view, plan), 0
     questions, words = len(asking.said), len(asking.shares)
     while True:
-        work, hits = _memory(view, plan, questions, words, asked, room, bound)
+        work, hits = _memory(view, plan, questions, words, asked, room)
         status = kernels.recall(view, plan, asking, work, hits, checked=True)
         if status == kernels.DONE:
             return hits, work
         if status == kernels.ROOM:
-            room, bound = max(room, int(work.needed[0])), int(work.needed[0]) if plan.bounded else 0
+            room = max(room, int(work.needed[0]))
         else:
             wider += 1
             size = shortlist_size(view.vectors.visible, plan.wanted * 4**wider)
@@ -131,13 +133,15 @@ def call(view: kernels.View, plan: kernels.Plan, asked: AskedQuestions) -> tuple
 
 
 def _room(view: kernels.View, plan: kernels.Plan) -> int:
-    """Room for the neighbours of the best: every link is in the lists of both its ends."""
+    """Room for rows within reach of a score, or for the neighbours of the best: a link is in the lists of both ends."""
+    if plan.exhaustive:
+        return _REACHED
     links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
     return (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
 
 
 def _memory(
-    view: kernels.View, plan: kernels.Plan, questions: int, words: int, asked: AskedQuestions, room: int, bound: int
+    view: kernels.View, plan: kernels.Plan, questions: int, words: int, asked: AskedQuestions, room: int
 ) -> tuple[kernels.Workspace, kernels.Hits]:
     """The memory of this thread, made again where it does not fit."""
     longest, tokens, words = -(-asked.longest // 16) * 16, -(-asked.tokens // 64) * 64, -(-words // 16) * 16
@@ -145,9 +149,9 @@ def _memory(
     if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
         visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
     key = (
-        questions, longest, tokens, words, room, bound, min(rows, plan.wanted), len(view.terms.segments),
+        questions, longest, tokens, words, room, min(rows, plan.wanted), len(view.terms.segments),
         view.vectors.sketches.shape[1], visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
-        plan.shortlist, plan.bounded, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
+        plan.shortlist, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
         plan.limit, plan.standing, view.stated.frames.shape[1],
     )  # fmt: skip
     held: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_held, "memory", None)
@@ -157,11 +161,10 @@ def _memory(
     if found is None:
         while len(held) >= _KEPT:
             del held[next(iter(held))]
-        work = kernels.workspace(view, plan, questions, longest, tokens, room, bound)
+        work = kernels.workspace(view, plan, questions, longest, tokens, room)
         found = held[key] = work, kernels.hits(plan, work, questions, words, longest)
-    elif len(found[0].scratch) != rows:  # records were added: two arrays have a place for each, the other eighty stay
-        scratch, bounds = np.zeros(rows, dtype=np.float32), np.empty(rows if plan.bounded else 0, dtype=np.int64)
-        found = held[key] = found[0]._replace(scratch=scratch, bound=bounds), found[1]
+    elif len(found[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
+        found = held[key] = found[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), found[1]
     return found
 
 

@@ -75,7 +75,7 @@ def plan_of(profile: Profile, wanted: Wanted) -> kernels.Plan:
     ranking = ranking_for(profile, wanted.embedder if wanted.by_tokens else None)
     calibration = load_calibration()
     weights = np.array([calibration.weights(wanted.embedder, name) for name in SIGNAL_SETS])
-    bounded = profile.composition == "weighted_sum" and profile.fusion == "weighted"
+    exhaustive = profile.composition == "weighted_sum" and profile.fusion == "weighted"
     least = profile.min_score if profile.min_score > 0 else -np.inf
     diverse = profile.mmr_lambda is not None and not wanted.diversify_by
     pool = wanted.mmr_pool if diverse else wanted.limit
@@ -84,7 +84,7 @@ def plan_of(profile: Profile, wanted: Wanted) -> kernels.Plan:
     return kernels.Plan(
         by_vector=int(wanted.by_vector), by_words=int(by_words), wanted=wanted.wanted,
         shortlist=shortlist_size(wanted.visible, wanted.wanted * wanted.factor), measured=profile.rescore_depth,
-        exact=int(bounded or profile.exact_rescore), bounded=int(bounded), top=top,
+        exact=int(exhaustive or profile.exact_rescore), exhaustive=int(exhaustive), top=top,
         depth=0 if ranking is None else DEPTH, changes=0 if profile.superseded == "as_ranked" else DEPTH,
         marked=int(wanted.marked), omit=int(profile.superseded == "omit" and not wanted.about_past),
         grouped=int(wanted.grouped and not diverse), least=least,

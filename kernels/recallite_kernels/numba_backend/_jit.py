@@ -14,25 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from recallite_kernels import contract, native
-from recallite_kernels.arguments import (
-    Asked,
-    Codes,
-    Forest,
-    Graph,
-    Lists,
-    Mentions,
-    Postings,
-    Records,
-    Sketches,
-    Statements,
-    Tokens,
-    Weighed,
-    WordSlices,
-)  # fmt: skip
+from recallite_kernels.arguments import Forest, Postings
 from recallite_kernels.cache import Cache
 from recallite_kernels.compiler_process import compiles
 from recallite_kernels.groups import fields_of
-from recallite_kernels.signals import RankParameters
 
 _numba: Any = importlib.import_module("recallite_kernels.numba_backend._numba") if compiles() else None
 
@@ -70,17 +55,13 @@ F32_1, F32_2 = reads("float32", 1), reads("float32", 2)
 F64_1, F64_2 = reads("float64", 1), reads("float64", 2)
 I64_1, I64_2 = reads("int64", 1), reads("int64", 2)
 U64_1, U64_2, U64_3 = reads("uint64", 1), reads("uint64", 2), reads("uint64", 3)
-U32_2 = reads("uint32", 2)
-I8_2, I32_1, I32_2, U8_1, U8_2, U16_1, U16_2 = (
-    reads("int8", 2), reads("int32", 1), reads("int32", 2), reads("uint8", 1), reads("uint8", 2), reads("uint16", 1),
-    reads("uint16", 2),
-)  # fmt: skip
+I8_2, I32_1, U8_1 = reads("int8", 2), reads("int32", 1), reads("uint8", 1)
+U16_1, U16_2 = reads("uint16", 1), reads("uint16", 2)
 OUT_F32, OUT_F32_2 = writes("float32", 1), writes("float32", 2)
-OUT_F64, OUT_F64_2 = writes("float64", 1), writes("float64", 2)
+OUT_F64 = writes("float64", 1)
 OUT_I64, OUT_I64_2 = writes("int64", 1), writes("int64", 2)
 OUT_U64, OUT_U64_2 = writes("uint64", 1), writes("uint64", 2)
 OUT_I8_2, OUT_I32, OUT_U8 = writes("int8", 2), writes("int32", 1), writes("uint8", 1)
-OUT_U8_2, OUT_U32_2 = writes("uint8", 2), writes("uint32", 2)
 OUT_U16, OUT_U16_2 = writes("uint16", 1), writes("uint16", 2)
 
 
@@ -94,15 +75,7 @@ def type_of(group: Any) -> Any:
     return Group(group, tuple(fields))
 
 
-LISTS, CODES, SKETCHES, TOKENS, POSTINGS, GRAPH, RECORDS, MENTIONS, FOREST, WEIGHED, WORD_SLICES = map(
-    type_of, (Lists, Codes, Sketches, Tokens, Postings, Graph, Records, Mentions, Forest, Weighed, WordSlices)
-)
-STATEMENTS, ASKED, PARAMETERS = type_of(Statements), type_of(Asked), type_of(RankParameters)
-
-
-def named(group: type, *each: Any) -> Group:
-    """The type of a group of arrays that no caller passes."""
-    return Group(group, each)
+POSTINGS, FOREST = type_of(Postings), type_of(Forest)
 
 
 class Kernel:

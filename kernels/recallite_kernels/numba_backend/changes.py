@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from recallite_kernels.arguments import Asked, Statements
-from recallite_kernels.contract import I64
-from recallite_kernels.numba_backend import _jit
-from recallite_kernels.numba_backend._jit import exact, kernel
+from recallite_kernels.numba_backend._jit import exact
 
 AHEAD = 2  # of a candidate that is not placed: it goes before the one at hand
-
-
-def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
-    candidates = len(statements.moments)
-    order, leads = np.empty(candidates, np.int64), np.empty(candidates, np.int64)
-    _order_changes.call(statements, asked, np.zeros(candidates, np.uint8), order, leads)
-    return order, leads
 
 
 @exact
@@ -81,8 +69,8 @@ def goes_first(statements: Any, leads: Any, moment: Any, former: Any, i: Any, j:
     return later(statements, i, j) if due else later(statements, j, i)
 
 
-@kernel(_jit.STATEMENTS, _jit.ASKED, _jit.OUT_U8, _jit.OUT_I64, _jit.OUT_I64)
-def _order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: Any) -> None:
+@exact
+def order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: Any) -> None:
     offsets, frames = statements.offsets, statements.frames
     for query in range(offsets.shape[0] - 1):
         start, stop = offsets[query], offsets[query + 1]

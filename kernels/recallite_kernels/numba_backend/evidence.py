@@ -6,36 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from recallite_kernels.arguments import Weighed, WordSlices
-from recallite_kernels.contract import F32, F64, I32, I64, U8
-from recallite_kernels.numba_backend import _jit
-from recallite_kernels.numba_backend._jit import exact, kernel
+from recallite_kernels.numba_backend._jit import exact
 from recallite_kernels.numba_backend.lexical import find_row
-from recallite_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits
+from recallite_kernels.signals import COMPARED, SIGNALS, evidence_of, reason_bits
 
 COSINE, BM25, SIMILARITY, SPEAKER = COMPARED
-
-
-def assess(
-    signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
-    parameters: RankParameters,
-) -> tuple[F64, F64, I64, U8]:  # fmt: skip
-    m = len(weighed.rows)
-    evidence, confidence = np.empty((len(EVIDENCE), m)), np.empty(m)
-    reasons, held = np.empty(m, np.int64), np.zeros((m, len(slices.idf)), np.uint8)
-    _assess.call(
-        signals, offsets, weighed, slices, weights, word_weights, parameters, evidence, confidence, reasons, held
-    )
-    return evidence, confidence, reasons, held
-
-
-def word_coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:
-    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
-    slices = WordSlices(rows, starts, ends, words, slice_offsets, idf, offsets)
-    _word_coverage.call(slices, offsets, candidates, met, covered)
-    return covered, met
 
 
 @exact
@@ -80,18 +55,8 @@ def covered_by(row: Any, query: Any, slices: Any, met: Any) -> Any:
     return covered
 
 
-@kernel(_jit.WORD_SLICES, _jit.I64_1, _jit.I64_1, _jit.OUT_U8, _jit.OUT_F64)
-def _word_coverage(slices: Any, offsets: Any, candidates: Any, met: Any, covered: Any) -> None:
-    for query in range(offsets.shape[0] - 1):
-        for i in range(offsets[query], offsets[query + 1]):
-            covered[i] = covered_by(candidates[i], query, slices, met)
-
-
-@kernel(
-    _jit.F64_2, _jit.I64_1, _jit.WEIGHED, _jit.WORD_SLICES, _jit.F64_2, _jit.F64_1, _jit.PARAMETERS,
-    _jit.OUT_F64_2, _jit.OUT_F64, _jit.OUT_I64, _jit.OUT_U8_2,
-)  # fmt: skip
-def _assess(
+@exact
+def assess(
     signals: Any, offsets: Any, weighed: Any, slices: Any, weights: Any, word_weights: Any, parameters: Any,
     evidence: Any, confidence: Any, reasons: Any, held: Any,
 ) -> None:  # fmt: skip

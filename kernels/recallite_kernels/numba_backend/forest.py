@@ -10,28 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from recallite_kernels.arguments import Forest, WordSlices
-from recallite_kernels.contract import F64, I64
+from recallite_kernels.arguments import Forest
+from recallite_kernels.contract import F64
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
 from recallite_kernels.numba_backend.evidence import covered_by
-from recallite_kernels.python_backend.forest import COMPLETE, asked_for
-from recallite_kernels.signals import FEATURES, SIGNALS, RankParameters, features_of, unseen
+from recallite_kernels.python_backend.forest import COMPLETE
+from recallite_kernels.signals import FEATURES, SIGNALS, features_of, unseen
 
 COVERAGE = FEATURES.coverage
-
-
-def rank_by_forest(
-    signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
-    parameters: RankParameters, depth: int,
-) -> tuple[F64, F64, I64, F64]:  # fmt: skip
-    count = asked_for(offsets, depth)
-    features, outputs, again = np.empty((len(FEATURES), count)), np.zeros(count), order.copy()
-    scores, met = signals[SIGNALS.score].copy(), np.empty(len(slices.idf), np.uint8)
-    _rank_by_forest.call(
-        signals, offsets, rows, order, slices, unknown, forest, parameters, depth, met, features, outputs, again, scores
-    )
-    return features, outputs, again, scores
 
 
 def forest_scores(features: F64, forest: Forest) -> F64:
@@ -91,11 +78,8 @@ def order_outputs(features: Any, outputs: Any, again: Any) -> None:
         again[at] = rank
 
 
-@kernel(
-    _jit.F64_2, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.WORD_SLICES, _jit.F64_1, _jit.FOREST, _jit.PARAMETERS,
-    _jit.I64, _jit.OUT_U8, _jit.OUT_F64_2, _jit.OUT_F64, _jit.OUT_I64, _jit.OUT_F64,
-)  # fmt: skip
-def _rank_by_forest(
+@exact
+def rank_by_forest(
     signals: Any, offsets: Any, rows: Any, order: Any, slices: Any, unknown: Any, forest: Any, parameters: Any,
     depth: Any, met: Any, features: Any, outputs: Any, again: Any, scores: Any,
 ) -> None:  # fmt: skip

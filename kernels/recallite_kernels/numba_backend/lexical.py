@@ -25,15 +25,6 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
     return (found, scores, sizes) if good else None
 
 
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
-    _bm25_for_rows.call(postings, offsets, candidates, np.empty(len(candidates), np.int64), scores)
-
-
-def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
-    out = np.empty(len(starts), np.int64)
-    return out if _allowed_in_slices.call(rows, starts, ends, mask, out) else None
-
-
 def invert(
     term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
 ) -> tuple[I32, I64, I32, U8]:
@@ -200,26 +191,6 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
             count = counts[np.uintp(at)]
             if rows[np.uintp(at)] == row and count:
                 scores[candidate] += impact(count, weight, lengths[np.uintp(row)], constant, slope)
-
-
-@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_I64, _jit.OUT_F32, fast=True)
-def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, unknown: Any, scores: Any) -> None:
-    for query in range(offsets.shape[0] - 1):
-        own = slice(offsets[query], offsets[query + 1])
-        fill_bm25(postings, query, bm25_constants(postings), candidates[own], scores[own], unknown)
-
-
-@kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64, returns=_jit.I64)
-def _allowed_in_slices(rows: Any, starts: Any, ends: Any, mask: Any, out: Any) -> Any:
-    """Returns 0 if the rows of a slice are out of order."""
-    for s in range(starts.shape[0]):
-        if not in_order(rows, starts[s], ends[s], mask.shape[0]):
-            return 0
-        allowed = 0
-        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
-            allowed += mask[np.uintp(rows[p])] != 0
-        out[s] = allowed
-    return 1
 
 
 @kernel(

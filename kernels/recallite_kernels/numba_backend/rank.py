@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recallite_kernels.arguments import NEVER, NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
+from recallite_kernels.arguments import NEVER
 from recallite_kernels.contract import F32, F64, I64, U8
-from recallite_kernels.numba_backend import _jit
-from recallite_kernels.numba_backend._jit import exact, kernel
+from recallite_kernels.numba_backend._jit import exact
 from recallite_kernels.numba_backend._prefetch import prefetch
 from recallite_kernels.numba_backend._sort import order_by_score, sort_whole
 from recallite_kernels.numba_backend.candidates import join, merge, neighbours_of_best
@@ -24,14 +23,11 @@ from recallite_kernels.numba_backend.vectors import fill_cosines, first_of, part
 from recallite_kernels.signals import (
     DAY_US,
     SIGNALS,
-    RankParameters,
     date_signal,
     later_signals,
     rank_fusion,
     weighted_fusion,
 )
-
-ROWS = len(SIGNALS)
 
 
 class Scratch(NamedTuple):
@@ -51,13 +47,6 @@ class Scratch(NamedTuple):
     negated: F32
 
 
-SCRATCH = _jit.named(
-    Scratch,
-    _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_U8, _jit.OUT_I64_2,
-    _jit.OUT_I64, _jit.OUT_F32,
-)  # fmt: skip
-
-
 class Ranked(NamedTuple):
     """Where results go: offsets int64 (q + 1,), rows and order int64 (q c,), signals float64 (q c, signals)."""
 
@@ -65,45 +54,6 @@ class Ranked(NamedTuple):
     rows: I64
     order: I64
     signals: F64
-
-
-RANKED = _jit.named(Ranked, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2)
-
-
-def rank_candidates(
-    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64, mentions: Mentions, tokens: Tokens,
-) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
-    queries, listed = len(lists.vector_counts), lists.vector_rows.shape[1] + lists.keyword_rows.shape[1]
-    # Every link is in the lists of both its ends.
-    room = (4 + 2 * len(graph.targets) // max(len(graph.previous), 1)) * min(parameters.expansion_depth, listed)
-    while True:
-        scratch, found = _scratch(listed + room, room), _ranked(queries, listed + room)
-        needed = _rank_candidates.call(
-            lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found
-        )
-        if needed < 0:
-            return None
-        if needed <= room:
-            m = found.offsets[queries]
-            return found.offsets, found.rows[:m], np.ascontiguousarray(found.signals[:m].T), found.order[:m]
-        room = needed
-
-
-def _scratch(candidates: int, room: int) -> Scratch:
-    table = 1 << (2 * candidates).bit_length()
-    return Scratch(
-        np.empty((5, candidates), np.int64), np.empty((4, candidates), np.float32), np.empty((8, candidates)),
-        np.empty(table, np.int64), np.empty((table, 3)), np.empty(2 * table, np.uint8), np.empty((2, room), np.int64),
-        np.empty(256, np.int64), np.empty(0, np.float32),
-    )  # fmt: skip
-
-
-def _ranked(queries: int, candidates: int) -> Ranked:
-    m = queries * candidates
-    return Ranked(
-        np.empty(queries + 1, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.empty((m, ROWS), np.float64)
-    )
 
 
 @exact
@@ -265,11 +215,8 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, graph: Any, records: An
     return True
 
 
-@kernel(
-    _jit.LISTS, _jit.CODES, _jit.POSTINGS, _jit.GRAPH, _jit.RECORDS, _jit.PARAMETERS, _jit.F64_1,
-    _jit.MENTIONS, _jit.TOKENS, SCRATCH, RANKED, returns=_jit.I64,
-)  # fmt: skip
-def _rank_candidates(
+@exact
+def rank_candidates(
     lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
     tokens: Any, scratch: Any, found: Any,
 ) -> Any:  # fmt: skip

@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 
 from recallite_kernels import composition
-from recallite_kernels.arguments import RESIDUAL_STEPS, Codes, Sketches
-from recallite_kernels.composition import AT_VECTORS, NARROW
-from recallite_kernels.numba_backend import _jit, hamming, lexical
+from recallite_kernels.arguments import RESIDUAL_STEPS
+from recallite_kernels.composition import AT_VECTORS, NARROW, SLACK
+from recallite_kernels.numba_backend import _jit, changes, forest, hamming, lexical
 from recallite_kernels.numba_backend import _sort as sorts
+from recallite_kernels.numba_backend import rank as ranking
 from recallite_kernels.numba_backend._jit import exact, helper, intrinsic, stage
 from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
-from recallite_kernels.numba_backend.changes import _order_changes
-from recallite_kernels.numba_backend.evidence import _assess
-from recallite_kernels.numba_backend.forest import _rank_by_forest
-from recallite_kernels.numba_backend.rank import Ranked, Scratch, _rank_candidates
-from recallite_kernels.numba_backend.score_bounds import _score_bound_candidates
+from recallite_kernels.numba_backend.evidence import assess as assess
 from recallite_kernels.numba_backend.vectors import AHEAD, GREATEST, dot_int8, first_of, parts_of
-from recallite_kernels.signals import SIGNALS
+from recallite_kernels.signals import DAY_US, SIGNALS, decay, weighted_fusion
 from recallite_kernels.view import (
     BINS,
     SCAN_ALL,
@@ -35,8 +32,6 @@ from recallite_kernels.view import (
 )  # fmt: skip
 
 best_of_words, find_row, sketch = lexical.best_of_words, lexical.find_row, stage(hamming._sketch)
-ranked_candidates, forest_ranks = stage(_rank_candidates), stage(_rank_by_forest)
-ordered_changes, assessed, bounded = stage(_order_changes), stage(_assess), stage(_score_bound_candidates)
 referred = intrinsic("referred")
 HALF_BINS = np.float32(BINS / 2 - 1)
 
@@ -207,12 +202,12 @@ def rank_candidates(
     """Write the candidates of the lists, their signals and their order; -1 where a row or a place is out of range, or
     the room for neighbours that it takes.
     """
-    scratch = Scratch(
+    scratch = ranking.Scratch(
         work.whole, work.single, work.double, work.slots, work.best_three, work.slot_marks, work.beside, work.bytes,
         work.scratch[: work.sizes[1]],
     )  # fmt: skip
-    found = Ranked(offsets, rows, order, ranked)
-    needed = ranked_candidates(
+    found = ranking.Ranked(offsets, rows, order, ranked)
+    needed = ranking.rank_candidates(
         lists, codes, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found
     )
     if needed < 0 or needed > work.beside.shape[1]:
@@ -236,7 +231,7 @@ def rank_by_forest(
         again[i], scores[i] = order[i], signals[SIGNALS.score, i]
     for i in range(min(depth, m)):
         outputs[i] = 0.0
-    forest_ranks(
+    forest.rank_by_forest(
         signals, offsets, rows, order, words, unknown, trees, parameters, depth, met, features,
         outputs[: min(depth, m)], again, scores,
     )  # fmt: skip
@@ -249,18 +244,7 @@ def order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: A
     """Write the order of the best, and what replaced each."""
     for i in range(placed.shape[0]):
         placed[i] = 0
-    ordered_changes(statements, asked, placed, order, leads)
-
-
-@exact
-def assess(
-    signals: Any, offsets: Any, weighed: Any, words: Any, weights: Any, word_weights: Any, parameters: Any,
-    evidences: Any, confidence: Any, reasons: Any, held: Any,
-) -> None:  # fmt: skip
-    """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
-    assessed(
-        signals, offsets, weighed, words, weights, word_weights, parameters, evidences, confidence, reasons, held
-    )  # fmt: skip
+    changes.order_changes(statements, asked, placed, order, leads)
 
 
 @helper
@@ -284,22 +268,50 @@ def nearest_standing(own: Any, query: Any, least: Any, work: Any) -> Any:
     return count
 
 
+@helper
+def greatest_cosine(query: Any, vectors: Any, row: Any, error: Any) -> Any:
+    """The greatest cosine that the int8 codes of a row's vectors allow."""
+    first, parts, best = first_of(vectors, row), parts_of(vectors, row), np.float32(-1.0)
+    for place in range(np.uintp(first), np.uintp(first + parts)):
+        best = max(best, (dot_int8(query, vectors.codes, place) + error) * vectors.scales[place])
+    return best
+
+
+# 100,000 vectors of 384 dimensions take 8 ms of one processor, and so a million some 80 ms: each code is read once, and
+# the residual only of what the error of codes leaves open.
 @exact
-def score_bound_rows(
-    own: Any, plan: Any, asking: Any, query: Any, m: Any, floor: Any, ceiling: Any, work: Any
+def rows_within_reach(
+    own: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, floor: Any, best_bm25: Any, work: Any
 ) -> Any:  # fmt: skip
-    """Write the visible rows, other than the candidates, that may score at least `floor`; how many, -1 for a fault."""
-    vectors = own.vectors
-    codes = Codes(
-        asking.vectors[query : query + plan.by_vector], work.ceilings, vectors.first_place, vectors.parts,
-        vectors.codes, vectors.scales, vectors.residuals[:0],
-    )  # fmt: skip
-    sketches = Sketches(work.sketch[query : query + 1], vectors.sketches, vectors.limits)
-    return bounded(
-        0, asking.vectors[query], work.rows[:m], floor, ceiling, codes, sketches, own.graph.mask, own.records,
-        plan.parameters, work.bound_blocks, work.bound_rests, work.bound_decays, work.near_blocks,
-        work.bound,
-    )  # fmt: skip
+    """Write the visible rows beyond the first `m` of `known_rows` whose weighted sum reaches `floor`; how many."""
+    p, records, mask, rows = plan.parameters, own.records, own.graph.mask, work.known_rows[0]
+    asked, clock, least = asking.vectors[query], np.float64(plan.parameters.clock), floor - SLACK
+    error, known, count = np.float32(0.0), 0, 0  # of a dot product, in steps of the codes
+    for j in range(asked.shape[0]):
+        error += np.float32(0.5) * abs(asked[j])
+    for row in range(records.keys.shape[0]):
+        if known < m and rows[known] == row:
+            known += 1
+            continue
+        age = (clock - np.float64(records.created_at[row])) / DAY_US
+        rest = p.recency_weight * decay(age, p.half_life_days, p.decay_floor, p.exponential)
+        rest += p.importance_weight * np.float64(records.importance[row])
+        if (mask.shape[0] > 0 and mask[row] == 0) or not rest + p.semantic_weight >= least:
+            continue
+        parts = parts_of(own.vectors, row) if plan.by_vector == 1 else 0
+        has_vector, cosine = (1.0 if parts > 0 else 0.0), 0.0
+        share = abs(np.float64(work.scratch[row])) / best_bm25 if best_bm25 > 0 else 0.0
+        if parts > 0:
+            similarity = weighted_fusion(np.float64(greatest_cosine(asked, own.vectors, row, error)), share, 1.0, p)
+            if rest + p.semantic_weight * min(max(similarity, 0.0), 1.0) < least:
+                continue
+            cosine = np.float64(exact_cosine(asked, own.vectors, row))
+        similarity = weighted_fusion(cosine, share, has_vector, p)
+        if (parts > 0 or similarity > 0) and rest + p.semantic_weight * min(max(similarity, 0.0), 1.0) >= least:
+            if m + count < rows.shape[0]:
+                rows[m + count] = row
+            count += 1
+    return count
 
 
 @exact

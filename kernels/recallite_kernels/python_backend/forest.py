@@ -8,7 +8,7 @@ import numpy as np
 
 from recallite_kernels.arguments import Forest, WordSlices
 from recallite_kernels.contract import F64, I64
-from recallite_kernels.python_backend.lexical import word_coverage
+from recallite_kernels.python_backend.lexical import coverage
 from recallite_kernels.signals import FEATURES, SIGNALS, RankParameters, features_of, unseen
 
 COMPLETE = 0.999
@@ -34,14 +34,14 @@ def rank_by_forest(
     spans = [*zip(pairwise(offsets.tolist()), pairwise(ends.tolist()), strict=True)]
     for (first, _), (begin, end) in spans:
         places[begin:end] = first + order[first : first + end - begin]
-    covered, _ = word_coverage(*slices[:6], ends, rows[places])
+    covered, _ = coverage(*slices[:6], ends, rows[places])
     own = signals[:, places]
     for query, ((first, stop), (begin, end)) in enumerate(spans):
         words = slice(*slices.word_offsets[query : query + 2])
         mass = sum(slices.idf[words].tolist()) + unknown[query]
-        coverage = covered[begin:end] / mass if mass > 0 else np.zeros(end - begin)
+        share = covered[begin:end] / mass if mass > 0 else np.zeros(end - begin)
         best = signals[:, first:stop].max(axis=1, initial=-np.inf)
-        for row, values in zip(features, features_of(own[:, begin:end], best, coverage), strict=True):
+        for row, values in zip(features, features_of(own[:, begin:end], best, share), strict=True):
             row[begin:end] = values
     outputs = forest_scores(features, forest) + unseen(own, parameters)
     again, scores = order.copy(), signals[SIGNALS.score].copy()

@@ -12,8 +12,6 @@ from recallite_kernels.arguments import Postings
 from recallite_kernels.contract import F32, F64, I32, I64, NO_MASK, U8
 from recallite_kernels.python_backend.vectors import best
 
-BLOCK_ROWS = 8192  # looked up at once in all slices
-
 
 @np.errstate(all="ignore")
 def impacts(counts: U8, idf: F32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
@@ -72,13 +70,6 @@ def _slices_of(postings: Postings, query: int) -> tuple[I64, list[slice]]:
     return own, list(map(slice, postings.starts[own].tolist(), postings.ends[own].tolist()))
 
 
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
-    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        for first in range(start, stop, BLOCK_ROWS):
-            some = slice(first, min(first + BLOCK_ROWS, stop))
-            fill_bm25(postings, query, candidates[some], scores[some])
-
-
 def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> None:
     """BM25 of one query where `scores` is NaN."""
     at = np.flatnonzero(np.isnan(scores))
@@ -95,18 +86,10 @@ def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> N
     scores[at] = _summed(impacts(frequency, idf, lengths, *postings[7:]))
 
 
-def word_coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:
-    covered, held = coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
-    met: U8 = np.asarray(held.any(axis=0)).view(np.uint8)
-    return covered, met
-
-
 def coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
-    """What `word_coverage` sums, and which words each candidate contains, uint8 (m, w)."""
+    """The summed IDF of the words that each candidate contains, and which words these are, uint8 (m, w)."""
     covered, contained = np.zeros(len(candidates)), np.zeros((len(candidates), len(idf)), np.uint8)
     shared = Postings(rows, NO_MASK, starts, ends, idf, slice_offsets, idf, 1.0, 0.0, 0.0)
     for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
@@ -123,13 +106,6 @@ def _summed(values: NDArray[Any]) -> NDArray[Any]:
     """The sum over the first axis, added in order as the JIT adds: np.sum may add in pairs."""
     sums: NDArray[Any] = np.add.accumulate(values, axis=0)[-1]
     return sums
-
-
-def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
-    parts = [rows[start:end] for start, end in zip(starts, ends, strict=True)]
-    if not all(_in_order(part, len(mask)) for part in parts):
-        return None
-    return np.array([np.count_nonzero(mask[part]) for part in parts], np.int64)
 
 
 def _in_order(part: I32, n: int) -> bool:

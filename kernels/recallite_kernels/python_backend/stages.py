@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from recallite_kernels import composition
 from recallite_kernels.arguments import (
-    NO_SKETCHES,
     Asked,
     Codes,
     Forest,
@@ -22,8 +21,8 @@ from recallite_kernels.arguments import (
     WordSlices,
 )  # fmt: skip
 from recallite_kernels.contract import F32, F64, I32, I64, U8
-from recallite_kernels.python_backend import changes, evidence, forest, hamming, lexical, rank, score_bounds, vectors
-from recallite_kernels.signals import SIGNALS, RankParameters
+from recallite_kernels.python_backend import changes, evidence, forest, hamming, lexical, rank, vectors
+from recallite_kernels.signals import DAY_US, SIGNALS, RankParameters, decay, weighted_fusion
 from recallite_kernels.view import SCAN_ALL, Asking, Plan, View, Workspace
 
 
@@ -173,20 +172,34 @@ def nearest_standing(view: View, query: F32, least: float, work: Workspace) -> i
     return len(near)
 
 
-def score_bound_rows(
-    view: View, plan: Plan, asking: Asking, query: int, m: int, floor: float, ceiling: float, work: Workspace
-) -> int:
-    """Write the visible rows, other than the candidates, that may score at least `floor`; how many, -1 for a fault."""
-    codes = composition.codes_of(view, plan, asking, query, work)
-    found = score_bounds.score_bound_candidates(
-        np.array([0, m]), work.rows[:m], np.array([floor]), np.array([ceiling]),
-        codes if len(codes.queries) else None, NO_SKETCHES, view.graph.mask, view.records,
-        plan.parameters,
-    )  # fmt: skip
-    if found is None:
-        return -1
-    work.bound[: len(found[1])] = found[1]
-    return len(found[1])
+def rows_within_reach(
+    view: View, plan: Plan, asking: Asking, query: int, slices: int, m: int, floor: float, best_bm25: float,
+    work: Workspace,
+) -> int:  # fmt: skip
+    """Write the visible rows beyond the first `m` of `known_rows` whose weighted sum reaches `floor`; how many."""
+    p, records, codes = plan.parameters, view.records, composition.codes_of(view, plan, asking, query, work)
+    allowed = np.ones(len(records.keys), np.bool_) if not view.graph.mask.size else view.graph.mask > 0
+    allowed[work.known_rows[0, :m]] = False
+    rows = np.flatnonzero(allowed)
+    ages = (float(p.clock) - records.created_at[rows].astype(np.float64)) / DAY_US
+    rest = p.recency_weight * decay(ages, p.half_life_days, p.decay_floor, p.exponential)
+    rest += p.importance_weight * records.importance[rows].astype(np.float64)
+    rows, rest = (each[rest + p.semantic_weight >= floor - composition.SLACK] for each in (rows, rest))
+    cosines, bm25 = np.full((2, len(rows)), np.nan, np.float32)
+    has_vector, shares = np.zeros((2, len(rows)))
+    if len(codes.queries):
+        vectors.fill_cosines(codes._replace(ceilings=np.full(1, np.inf, np.float32)), 0, rows, cosines)
+        has_vector = (vectors.parts_of(codes, rows) != 0).astype(np.float64)
+    cosines[has_vector == 0] = 0
+    if best_bm25 > 0:
+        lexical.fill_bm25(composition.postings_of(view, plan, slices, work), 0, rows, bm25)
+        shares = bm25.astype(np.float64) / best_bm25
+    similarity = weighted_fusion(cosines.astype(np.float64), shares, has_vector, p)
+    total = rest + p.semantic_weight * np.clip(similarity, 0.0, 1.0)
+    reached = rows[(total >= floor - composition.SLACK) & ((has_vector > 0) | (similarity > 0))]
+    fitting = reached[: work.known_rows.shape[1] - m]
+    work.known_rows[0, m : m + len(fitting)] = fitting
+    return len(reached)
 
 
 def order_by_score(scores: F64, keys: I64, rows: I64, order: I64, spare: I64) -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recallite_kernels as kernels
+from recallite_kernels.arguments import Statements, Weighed, WordSlices
 from tests.limits import examples
 from tests.unit.kernels import oracle
 
@@ -122,11 +123,11 @@ def weighed(generator, candidates, hits, changed=None):
     m, queries = int(own[-1]), len(hits)
     words = generator.integers(0, 5, queries).tolist()
     some = postings(generator, 60, words, slices_per_term=2)
-    slices = kernels.WordSlices(
+    slices = WordSlices(
         some.rows, some.starts, some.ends, np.repeat(np.arange(sum(words)), 2), some.slice_offsets,
         generator.random(sum(words)).astype(np.float32), np.cumsum([0, *words], dtype=np.int64),
     )  # fmt: skip
-    group = kernels.Weighed(
+    group = Weighed(
         own, generator.integers(0, 60, m), mine, generator.integers(0, 100, m).astype(np.float32),
         generator.integers(0, 500, m).astype(np.float64), np.array(words, np.float64),
         generator.integers(0, 3, queries) * 1.5, float(generator.integers(0, 10_000)),
@@ -147,9 +148,7 @@ def statements(generator, sizes, slots, frames):
     stated, values = generator.integers(0, frames + 1, (m, slots)), generator.integers(0, 4, (m, slots))
     moments = generator.integers(0, 6, m)
     return freeze(
-        kernels.Statements(
-            offsets, stated.astype(np.uint32), values.astype(np.uint32), moments, generator.permutation(m)
-        )
+        Statements(offsets, stated.astype(np.uint32), values.astype(np.uint32), moments, generator.permutation(m))
     )
 
 

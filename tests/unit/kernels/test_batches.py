@@ -7,6 +7,7 @@ import pytest
 
 import recallite_kernels as kernels
 from tests.unit.kernels.cases import candidates, holds, mask, postings, rng, seeds, vectors
+from tests.unit.kernels.stages import fill_bm25, word_coverage
 
 pytestmark = pytest.mark.usefixtures("backend")
 QUERIES, N = 4, 120
@@ -52,10 +53,10 @@ def test_words(seed):
     found, scores, counts = kernels.bm25_top_k(query, mask=allowed, scratch=scratch, k=20)
     offsets, some = candidates(generator, N, QUERIES)
     looked_up = np.full(len(some), np.nan, np.float32)
-    kernels.bm25_for_rows(query, offsets=offsets, candidates=some, scores=looked_up)
+    fill_bm25(query, offsets=offsets, candidates=some, scores=looked_up)
     words, idf = np.arange(20) // 2, query.idf[::2].copy()
     slices = query.rows, query.starts, query.ends
-    carried, met = kernels.word_coverage(*slices, words, query.slice_offsets, idf, offsets, some)
+    carried, met = word_coverage(*slices, words, query.slice_offsets, idf, offsets, some)
     for place in range(QUERIES):
         part, own_slices = ends_of(query.slice_offsets, place)
         own, ends = ends_of(offsets, place)
@@ -69,8 +70,8 @@ def test_words(seed):
             [own_found[0, :size], own_scores[0, :size], own_counts],
         )
         filled = np.full(len(some[own]), np.nan, np.float32)
-        kernels.bm25_for_rows(alone, offsets=ends, candidates=some[own], scores=filled)
-        own_carried, own_met = kernels.word_coverage(
+        fill_bm25(alone, offsets=ends, candidates=some[own], scores=filled)
+        own_carried, own_met = word_coverage(
             query.rows, alone.starts, alone.ends, words[part], own_slices, idf, ends, some[own]
         )
         own_words = np.unique(words[part])

@@ -3,15 +3,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
-import recallite_kernels as kernels
-from recallite_kernels import KernelError
+from recallite_kernels.arguments import Asked, Statements
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import holds, rng, seeds, statements
+from tests.unit.kernels.stages import order_changes
 
-pytestmark = pytest.mark.usefixtures("backend")
 NOW = np.iinfo(np.int64).max
 
 
@@ -20,15 +18,15 @@ def stated(*pairs, moments=None):
     m = len(pairs)
     frames, values = np.array(pairs, np.uint32).reshape(m, 1, 2).transpose(2, 0, 1).copy()
     moments = np.arange(m) if moments is None else np.array(moments, np.int64)
-    return kernels.Statements(np.array([0, m]), frames, values, moments, np.arange(m))
+    return Statements(np.array([0, m]), frames, values, moments, np.arange(m))
 
 
 def asked(moment=NOW, former=False):
-    return kernels.Asked(np.array([moment]), np.array([former], np.uint8))
+    return Asked(np.array([moment]), np.array([former], np.uint8))
 
 
 def order_of(some, when):
-    return [each.tolist() for each in kernels.order_changes(some, when)]
+    return [each.tolist() for each in order_changes(some, when)]
 
 
 @holds(
@@ -39,7 +37,7 @@ def test_the_order_is_the_definition(seed, sizes, slots, frames):
     generator = rng(seed)
     some = statements(generator, sizes, slots, frames)
     moments, former = generator.integers(-1, 7, len(sizes)), generator.integers(0, 2, len(sizes)).astype(np.uint8)
-    order, leads = kernels.order_changes(some, kernels.Asked(moments, former))
+    order, leads = order_changes(some, Asked(moments, former))
     assert order.dtype == leads.dtype == np.int64
     for query, (start, stop) in enumerate(pairwise(some.offsets.tolist())):
         own = slice(start, stop)
@@ -82,24 +80,5 @@ def test_what_is_former_goes_before_what_holds_the_latest_first():
 
 def test_what_states_something_else_too_is_not_replaced():
     frames, values = np.array([[7, 8], [7, 0]], np.uint32), np.array([[1, 1], [2, 0]], np.uint32)
-    some = kernels.Statements(np.array([0, 2]), frames, values, np.arange(2), np.arange(2))
+    some = Statements(np.array([0, 2]), frames, values, np.arange(2), np.arange(2))
     assert order_of(some, asked()) == [[1, 0], [-1, -1]]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"frames": np.zeros((3, 1), np.uint32)}, r"frames: shape \(3, 1\); wanted \(2, any\)"),
-        ({"values": np.zeros((2, 1), np.int64)}, "values: dtype int64; wanted uint32"),
-        ({"offsets": np.array([0, 3])}, "offsets: not CSR offsets"),
-        ({"keys": np.zeros(3, np.int64)}, r"keys: shape \(3,\); wanted \(2\)"),
-    ],
-)
-def test_statements_that_do_not_fit_are_refused(changed, message):
-    with pytest.raises(KernelError, match=message):
-        kernels.order_changes(stated((7, 1), (7, 2))._replace(**changed), asked())
-
-
-def test_every_query_has_a_moment():
-    with pytest.raises(KernelError, match=r"asked.moments: shape \(0,\)"):
-        kernels.order_changes(stated((7, 1)), kernels.Asked(np.empty(0, np.int64), np.empty(0, np.uint8)))

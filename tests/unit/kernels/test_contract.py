@@ -11,7 +11,6 @@ import pytest
 import recallite_kernels as kernels
 from recallite_kernels import KernelError
 from recallite_kernels.protocol import Backend
-from tests.unit.kernels.cases import weighed
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -57,70 +56,19 @@ def bm25(**changed):
     return kernels.Postings(**{**arguments, **changed})
 
 
-def look_up(candidates=none, offsets=None, scores=None, **changed):
-    scores = unknown(len(candidates)) if scores is None else scores
-    offsets = np.array([0, len(candidates)]) if offsets is None else offsets
-    return kernels.bm25_for_rows(bm25(**changed), offsets=offsets, candidates=candidates, scores=scores)
-
-
-def coverage(**changed):
-    arguments = {name: getattr(bm25(), name) for name in ("rows", "starts", "ends", "slice_offsets", "idf")}
-    return kernels.word_coverage(
-        **{**arguments, "words": np.array([0]), "offsets": ends, "candidates": np.arange(3), **changed}
-    )
-
-
 def rescored(**changed):
     arguments = {"queries": unit, "codes": codes, "scales": scales, "rows": rows, "distances": near, "size": 3, "k": 3}
     return kernels.rescore_shortlist(**{**arguments, **changed})
 
 
-def rank(**changed):
-    """`rank_candidates` with some of its arrays, which have names of their own, in place of good ones."""
-
-    def group(kind, good):
-        return kind(**{name: changed.pop(name, value) for name, value in zip(kind._fields, good, strict=True)})
-
-    cosine_values = unit[:, :3].copy()
-    lists = group(kernels.Lists, (rows, cosine_values, np.array([3]), rows, cosine_values, np.array([0])))
-    places = np.arange(3), np.ones(3, np.int32)
-    vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), *places, codes, scales, codes[:0]))
-    when = np.zeros(3, np.int64)
-    named, resolved = np.full((3, 2), -1, np.int32), np.zeros(3, np.uint8)
-    records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, when + 1, resolved, named))
-    graph = group(kernels.Graph, (chain, chain, chain, chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
-    rerank, tokens = changed.pop("rerank", None), None
-    if any(name.startswith("token_") for name in changed):
-        tokens = kernels.Tokens(bits, scales, np.array([0, 3]), np.array([0, 1, 2, 3]), bits.ravel(), 64)
-        given = [name for name in changed if name.startswith("token_")]
-        tokens = tokens._replace(**{name.removeprefix("token_"): changed.pop(name) for name in given})
+def checked(**changed):
     chosen = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
-    postings = changed.pop("postings", bm25())
-    day, one = np.array([5]), np.array([0, 1])
-    mentions = group(kernels.Mentions, (np.array([7], np.int32), one, day, day + 1, day, one))
-    return kernels.rank_candidates(
-        lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, mentions, tokens
-    )
+    return kernels.check_parameters(chosen._replace(**changed))
 
 
 def full_forest(leaf):
     """Two trees of one node, whose leaves are all the same."""
     return kernels.Forest(np.zeros((2, 1), np.uint8), np.zeros((2, 1)), np.full((2, 2), leaf))
-
-
-def evidence(bm25):
-    """That of one record with this BM25."""
-    signals, offsets, group, *others = weighed(np.random.default_rng(1), [1], [1])
-    own = np.zeros_like(signals)
-    own[kernels.SIGNALS.bm25] = bm25
-    return kernels.assess(signals, offsets, group._replace(signals=own, words=np.ones(1)), *others)
-
-
-def changes(keys):
-    """Two candidates of one query with these keys."""
-    frames = np.ones((2, 1), np.uint32)
-    some = kernels.Statements(np.array([0, 2]), frames, frames, np.zeros(2, np.int64), keys)
-    return kernels.order_changes(some, kernels.Asked(np.zeros(1, np.int64), np.zeros(1, np.uint8)))
 
 
 def top(**changed):
@@ -172,52 +120,24 @@ REFUSED = [
     ("size: 0; wanted at least 1", lambda: rescored(size=0)),
     ("k: 0; wanted at least 1", lambda: rescored(k=0)),
     ("starts, ends: a slice is out of order or of range", lambda: top(ends=np.array([3]))),
-    ("starts, ends: a slice is out of order or of range", lambda: look_up(starts=np.array([-1]))),
+    ("starts, ends: a slice is out of order or of range", lambda: top(starts=np.array([-1]))),
     ("starts, ends: a slice is out of order or of range", lambda: top(starts=np.array([2]), ends=np.array([1]))),
-    (OUT_OF_ORDER, lambda: look_up(rows=np.array([0, 3], np.int32))),
-    (OUT_OF_ORDER, lambda: look_up(rows=np.array([2, 2], np.int32))),
+    (OUT_OF_ORDER, lambda: top(rows=np.array([0, 3], np.int32))),
+    (OUT_OF_ORDER, lambda: top(rows=np.array([2, 2], np.int32))),
     (OUT_OF_ORDER, lambda: top(rows=np.array([-1, 2], np.int32))),
     (OUT_OF_ORDER, lambda: top(rows=np.array([2, 0], np.int32))),
     (OUT_OF_ORDER, lambda: top(rows=np.array([0, 2**31 - 1, 2], np.int32), counts=np.ones(3, np.uint8), ends=ends[1:])),
-    (OUT_OF_ORDER, lambda: rank(postings=bm25(rows=np.array([2, 0], np.int32)))),
-    ("rows: a slice is out of order", lambda: coverage(rows=np.array([2, 0], np.int32))),
     ("slice_offsets: not CSR offsets; wanted ascending int64 from 0 to 1", lambda: top(slice_offsets=np.array([0, 2]))),
     ("slice_offsets: not CSR offsets", lambda: top(slice_offsets=none)),
-    ("candidates: holds 3", lambda: look_up(np.array([3]))),
-    ("candidates: holds -1", lambda: look_up(np.array([-1]))),
-    ("offsets: shape (3,); wanted (2)", lambda: look_up(np.array([0]), np.array([0, 0, 1]))),
-    ("offsets: not CSR offsets", lambda: look_up(np.array([0]), np.array([0, 2]))),
-    ("scores: read-only", lambda: look_up(np.array([0]), scores=read_only(1))),
-    ("scores: shape (2,); wanted (1)", lambda: look_up(np.array([0]), scores=unknown(2))),
-    ("idf: holds -1.0; wanted 0 or more", lambda: look_up(idf=-np.ones(1, np.float32))),
+    ("idf: holds -1.0; wanted 0 or more", lambda: top(idf=-np.ones(1, np.float32))),
     ("idf: nan at 0", lambda: top(idf=np.full(1, np.nan, np.float32))),
     ("idf: shape (2,); wanted (1)", lambda: top(idf=np.ones(2, np.float32))),
     ("counts: shape (1,); wanted (2)", lambda: top(counts=np.ones(1, np.uint8))),
-    ("average_length: 0.0; wanted finite, above 0", lambda: look_up(average_length=0.0)),
-    ("k1: nan; wanted finite", lambda: look_up(k1=float("nan"))),
-    ("b: 1.5; wanted finite, at least 0, at most 1", lambda: look_up(b=1.5)),
+    ("average_length: 0.0; wanted finite, above 0", lambda: top(average_length=0.0)),
+    ("k1: nan; wanted finite", lambda: top(k1=float("nan"))),
+    ("b: 1.5; wanted finite, at least 0, at most 1", lambda: top(b=1.5)),
     ("scratch: shape (2,); wanted (3)", lambda: top(scratch=np.zeros(2, np.float32))),
     ("scratch: read-only", lambda: top(scratch=read_only())),
-    ("words: holds 1; wanted 0 to 0", lambda: coverage(words=np.array([1]))),
-    ("words: shape (2,); wanted (1)", lambda: coverage(words=np.array([0, 0]))),
-    ("idf: inf at 0", lambda: coverage(idf=np.full(1, np.inf, np.float32))),
-    ("offsets: not CSR offsets", lambda: coverage(offsets=np.array([1, 3]))),
-    ("candidates: dtype int32; wanted int64", lambda: coverage(candidates=np.arange(3, dtype=np.int32))),
-    (
-        "mask: dtype float32; wanted uint8",
-        lambda: kernels.allowed_in_slices(chain, np.array([0]), np.array([0]), scales),
-    ),
-    (
-        OUT_OF_ORDER,
-        lambda: kernels.allowed_in_slices(
-            np.array([0, -5, 2], np.int32), np.array([0]), np.array([3]), np.ones(3, np.uint8)
-        ),
-    ),
-    ("mask: wanted a numpy array", lambda: kernels.allowed_in_slices(chain, ends[:1], ends[:1], None)),
-    (
-        OUT_OF_ORDER,
-        lambda: kernels.allowed_in_slices(chain, np.array([0]), np.array([3]), np.ones(3, np.uint8)),
-    ),
     (
         "offsets: not CSR offsets",
         lambda: kernels.invert(np.zeros(2, np.int32), np.ones(2, np.uint8), np.array([0, 2, 1, 2]), 0),
@@ -252,55 +172,28 @@ REFUSED = [
     ("k: 1.5; wanted a whole number", lambda: kernels.cosine_top_k(unit, matrix, 1.5)),
     ("mask: dtype int64; wanted uint8", lambda: kernels.cosine_top_k(unit, matrix, 1, np.ones(3, np.int64))),
     ("weights: [0.0]; wanted none negative", lambda: kernels.reciprocal_rank_fusion(np.array([[1]]), np.zeros(1))),
-    ("vector_counts: spans 4 to 4; wanted 0 to 3", lambda: rank(vector_counts=np.array([4]))),
-    ("keyword_counts: spans -1 to -1; wanted 0 to 3", lambda: rank(keyword_counts=np.array([-1]))),
-    ("vector values: shape (1, 2); wanted (1, 3)", lambda: rank(cosines=unit[:, :2].copy())),
-    ("keyword_rows: dtype int32; wanted int64", lambda: rank(keyword_rows=rows.astype(np.int32))),
-    ("keyword_rows: shape (2, 3); wanted (1, any)", lambda: rank(keyword_rows=np.zeros((2, 3), np.int64))),
-    ("lists, graph, codes, tokens: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, 3]]))),
-    ("lists, graph, codes, tokens: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, -1]]))),
-    ("queries: inf at (0, 0)", lambda: rank(queries=np.array([[np.inf, 0, 0, 0]], np.float32))),
-    ("ceilings: shape (2,); wanted (1)", lambda: rank(ceilings=np.ones(2, np.float32))),
-    ("parts: dtype int64; wanted int32", lambda: rank(parts=np.ones(3, np.int64))),
-    ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
-    ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32))),
-    ("following: shape (2,); wanted (3)", lambda: rank(following=chain[:2])),
-    ("heads: shape (2,); wanted (3)", lambda: rank(heads=chain[:2])),
-    ("first_place: shape (3,); wanted (0)", lambda: rank(parts=chain[:0])),
-    ("targets: shape (3,); wanted (0)", lambda: rank(targets=chain)),
-    ("mask: shape (2,); wanted (3)", lambda: rank(mask=np.ones(2, np.uint8))),
-    ("sources: dtype int64; wanted int32", lambda: rank(sources=rows[0])),
-    ("strengths: shape (3,); wanted (0)", lambda: rank(strengths=scales)),
-    ("keys: shape (2,); wanted (3)", lambda: rank(keys=np.arange(2))),
-    ("postings: of other queries or records", lambda: rank(postings=bm25(lengths=np.ones(2, np.float32)))),
-    ("tokens.queries: dtype int64", lambda: rank(token_queries=bits.astype(np.int64))),
-    ("width: 65; wanted from 1 to 64", lambda: rank(token_width=65)),
-    ("weights: shape (1,); wanted (3)", lambda: rank(token_weights=np.ones(1, np.float32))),
-    ("weights: nan at 0", lambda: rank(token_weights=np.full(3, np.nan, np.float32))),
-    ("offsets: not CSR offsets", lambda: rank(token_offsets=np.array([0, 2]))),
-    ("starts: shape (3,); wanted (4)", lambda: rank(token_starts=np.array([0, 1, 2]))),
-    ("tokens.codes: shape (3, 1); wanted (any)", lambda: rank(token_codes=bits)),
-    ("parameters.rerank_depth: -1; wanted from 0 to", lambda: rank(rerank_depth=-1)),
-    ("parameters.rerank_weight: inf; wanted finite", lambda: rank(rerank_weight=np.inf)),
-    ("parameters.expansion_depth: 1.5; wanted a whole number", lambda: rank(expansion_depth=1.5)),
-    ("parameters.expansion_depth: 100", lambda: rank(expansion_depth=10**30)),
-    ("parameters.clock: '1'; wanted a whole number", lambda: rank(clock="1")),
-    ("parameters.clock: 9223372036854775808; wanted from", lambda: rank(clock=2**63)),
-    ("parameters.near: None; wanted a number", lambda: rank(near=None)),
-    ("parameters.near: '1'; wanted a number", lambda: rank(near="1")),
-    ("parameters.far: [1]; wanted a number", lambda: rank(far=[1])),
-    ("parameters.far: nan; wanted finite", lambda: rank(far=float("nan"))),
-    ("parameters.lone_share: 1000", lambda: rank(lone_share=10**400)),
-    ("parameters.vector_weight: 1e+308; wanted finite, at least 0, at most 1e+100", lambda: rank(vector_weight=1e308)),
-    ("parameters.importance_weight: -0.1; wanted", lambda: rank(importance_weight=-0.1)),
-    ("parameters.half_life_days: 0.0; wanted finite, at least 1e-09", lambda: rank(half_life_days=0.0)),
-    ("parameters.decay_floor: 1.5; wanted finite, at least 0, at most 1", lambda: rank(decay_floor=1.5)),
-    ("parameters.rrf_k: inf; wanted finite", lambda: rank(rrf_k=np.inf)),
-    ("parameters.exponential: 2; wanted from 0 to 1", lambda: rank(exponential=2)),
-    ("parameters: vector_weight and keyword_weight are 0", lambda: rank(vector_weight=0, keyword_weight=0.0)),
-    ("parameters: the weights of the sum are 0", lambda: rank(weighted_sum=1, importance_weight=0.0)),
-    ("signals: inf at (0, 0)", lambda: rank(cosines=np.full((1, 3), np.inf, np.float32))),
-    ("signals: -inf at (0, 1)", lambda: rank(cosines=np.array([[0, -np.inf, 0]], np.float32), rrf_k=60.0)),
+    ("parameters.rerank_depth: -1; wanted from 0 to", lambda: checked(rerank_depth=-1)),
+    ("parameters.rerank_weight: inf; wanted finite", lambda: checked(rerank_weight=np.inf)),
+    ("parameters.expansion_depth: 1.5; wanted a whole number", lambda: checked(expansion_depth=1.5)),
+    ("parameters.expansion_depth: 100", lambda: checked(expansion_depth=10**30)),
+    ("parameters.clock: '1'; wanted a whole number", lambda: checked(clock="1")),
+    ("parameters.clock: 9223372036854775808; wanted from", lambda: checked(clock=2**63)),
+    ("parameters.near: None; wanted a number", lambda: checked(near=None)),
+    ("parameters.near: '1'; wanted a number", lambda: checked(near="1")),
+    ("parameters.far: [1]; wanted a number", lambda: checked(far=[1])),
+    ("parameters.far: nan; wanted finite", lambda: checked(far=float("nan"))),
+    ("parameters.lone_share: 1000", lambda: checked(lone_share=10**400)),
+    (
+        "parameters.vector_weight: 1e+308; wanted finite, at least 0, at most 1e+100",
+        lambda: checked(vector_weight=1e308),
+    ),
+    ("parameters.importance_weight: -0.1; wanted", lambda: checked(importance_weight=-0.1)),
+    ("parameters.half_life_days: 0.0; wanted finite, at least 1e-09", lambda: checked(half_life_days=0.0)),
+    ("parameters.decay_floor: 1.5; wanted finite, at least 0, at most 1", lambda: checked(decay_floor=1.5)),
+    ("parameters.rrf_k: inf; wanted finite", lambda: checked(rrf_k=np.inf)),
+    ("parameters.exponential: 2; wanted from 0 to 1", lambda: checked(exponential=2)),
+    ("parameters: vector_weight and keyword_weight are 0", lambda: checked(vector_weight=0, keyword_weight=0.0)),
+    ("parameters: the weights of the sum are 0", lambda: checked(weighted_sum=1, importance_weight=0.0)),
     (
         "weights: [1e+308, 1e+308]; wanted none negative and a finite sum",
         lambda: kernels.reciprocal_rank_fusion(np.ones((2, 1), np.int64), np.full(2, 1e308), 0.0),
@@ -308,20 +201,7 @@ REFUSED = [
     ("k1: 1e+308; wanted finite, at least 0", lambda: top(k1=1e308)),
     ("k1 * b / average_length: inf; wanted finite", lambda: top(average_length=5e-324)),
     ("leaves: holds NaN or infinity", lambda: kernels.forest_scores(np.zeros((1, 1)), full_forest(1e308))),
-    ("evidence: nan at (3, 0)", lambda: evidence(-2.0)),
-    ("keys: two candidates of a query have the same", lambda: changes(np.array([4, 4]))),
-    ("moments: shape (2,); wanted (3)", lambda: rank(moments=np.arange(2))),
-    ("moments_until: dtype int32; wanted int64", lambda: rank(moments_until=np.zeros(3, np.int32))),
-    ("resolved: dtype bool; wanted uint8", lambda: rank(resolved=np.zeros(3, np.bool_))),
-    ("speakers: shape (3, 1); wanted (3, 2)", lambda: rank(speakers=np.zeros((3, 1), np.int32))),
-    ("names: dtype int64; wanted int32", lambda: rank(names=np.array([7]))),
-    ("names: holds -1; wanted 0 or more", lambda: rank(names=np.array([-1], np.int32))),
-    ("name_offsets: not CSR offsets", lambda: rank(name_offsets=np.array([0, 2]))),
-    ("span_offsets: not CSR offsets", lambda: rank(span_offsets=np.array([0, 2]))),
-    ("ends: shape (2,); wanted (1)", lambda: rank(ends=np.array([5, 6]))),
-    ("fades: dtype int32; wanted int64", lambda: rank(fades=np.array([5], np.int32))),
-    ("parameters.date_weight: -0.1; wanted finite, at least 0", lambda: rank(date_weight=-0.1)),
-    ("rerank: nan at 1", lambda: rank(rerank=np.array([1, np.nan, 1]))),
+    ("parameters.date_weight: -0.1; wanted finite, at least 0", lambda: checked(date_weight=-0.1)),
 ]
 
 

@@ -3,15 +3,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
-import recallite_kernels as kernels
-from recallite_kernels import EVIDENCE, REASONS, SIGNALS, KernelError
+from recallite_kernels import EVIDENCE, REASONS, SIGNALS
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import holds, rng, seeds, weighed
+from tests.unit.kernels.stages import assess
 
-pytestmark = pytest.mark.usefixtures("backend")
 COMPARED = ("cosine", "bm25", "similarity", "speaker")
 PARAMETERS = (
     {},
@@ -29,7 +27,7 @@ PARAMETERS = (
 def test_a_record_is_weighed_by_its_words_and_beside_the_best_other_candidate(seed, sizes, changed):
     given = weighed(rng(seed), [one for one, _ in sizes], [other for _, other in sizes], changed)
     signals, offsets, group, slices, weights, word_weights, parameters = given
-    found = kernels.assess(*given)
+    found = assess(*given)
     queries, met, wanted = [], set(), []
     for query, (first, stop) in enumerate(pairwise(offsets.tolist())):
         words = range(*slices.word_offsets[query : query + 2])
@@ -90,36 +88,5 @@ def test_the_best_is_weighed_beside_the_second_best_and_twins_beside_each_other(
         given = weighed(rng(3), [len(cosines)], [len(cosines)])
         signals = np.zeros((len(SIGNALS), len(cosines)))
         signals[SIGNALS.cosine] = cosines
-        found = kernels.assess(signals, given[1], given[2]._replace(signals=signals), *given[3:])
+        found = assess(signals, given[1], given[2]._replace(signals=signals), *given[3:])
         assert found.evidence[EVIDENCE.other_cosine].tolist() == others
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"offsets": np.array([0, 3])}, "weighed.offsets: not CSR offsets"),
-        ({"rows": np.array([0, -1])}, "weighed.rows: holds -1"),
-        ({"lengths": np.zeros(3, np.float32)}, r"weighed.lengths: shape \(3,\); wanted \(2\)"),
-        ({"words": np.array([np.nan])}, "weighed.words: nan"),
-        ({"unknown": np.array([np.inf])}, "weighed.unknown: inf"),
-        ({"signals": np.zeros((2, 2))}, "weighed.signals: shape"),
-    ],
-)
-def test_what_cannot_be_weighed_is_refused(changed, message):
-    signals, offsets, group, *others = weighed(rng(1), [4], [2])
-    with pytest.raises(KernelError, match=message):
-        kernels.assess(signals, offsets, group._replace(**changed), *others)
-    with pytest.raises(KernelError, match="signals: nan"):
-        kernels.assess(np.full_like(signals, np.nan), offsets, group, *others)
-
-
-def test_slices_and_weights_that_do_not_fit_are_refused():
-    signals, offsets, group, slices, weights, word_weights, parameters = weighed(rng(5), [4, 3], [2, 2])
-    for others, message in (
-        ((slices._replace(words=slices.words + 90), weights, word_weights), "slices.words: holds"),
-        ((slices._replace(ends=slices.ends + 2**40), weights, word_weights), "starts, ends: a slice is out of order"),
-        ((slices, weights[:1].copy(), word_weights), r"weights: shape \(1, 15\); wanted \(2, 15\)"),
-        ((slices, weights, word_weights * np.nan), "word_weights: nan"),
-    ):
-        with pytest.raises(KernelError, match=message):
-            kernels.assess(signals, offsets, group, *others, parameters)

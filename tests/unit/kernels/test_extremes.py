@@ -4,7 +4,6 @@ which is finite and that of the definition, or both raise KernelError.
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 
@@ -16,9 +15,10 @@ from hypothesis import strategies as st
 import recallite_kernels as kernels
 from recallite_kernels import KernelError
 from tests.unit.kernels import oracle
-from tests.unit.kernels.cases import forest, holds, postings, rng, seeds, statements, weighed
+from tests.unit.kernels.cases import forest, holds, postings, rng, seeds
 from tests.unit.kernels.test_backends_agree import both
-from tests.unit.kernels.test_rank import case, mentions_of, parameters
+from tests.unit.kernels.test_rank import parameters
+from tests.unit.kernels.test_recall import make_asking, make_plan, make_view, recall, told
 
 WIDE = [0.0, -0.0, 1.0, -1.0, 0.5, 5e-324, 1e-308, 1e-30, 1e30, 1e100, 1e200, 1e308, -1e308, np.inf, -np.inf, np.nan]
 FINITE = [value for value in WIDE if math.isfinite(value)]
@@ -54,12 +54,11 @@ def assert_same_signals(one, other):
     assert_alike(one / scale, other / scale, rtol=0, atol=1e-5)
 
 
-def assume_no_near_ties(offsets, signals):
-    """Pass over queries whose BM25 or cosines differ by less than float32 holds: their ranks may differ."""
-    for start, stop in itertools.pairwise(offsets):
-        for values in signals[:2, start:stop]:
-            gaps = np.diff(np.sort(values)) / max(1.0, np.abs(values).max(initial=0))
-            assume(not ((gaps > 0) & (gaps < 1e-6)).any())
+def assume_no_near_ties(signals):
+    """Pass over questions whose BM25 or cosines differ by less than float32 holds: their ranks may differ."""
+    for values in signals[:, :2].T:
+        gaps = np.diff(np.sort(values)) / max(1.0, np.abs(values).max(initial=0))
+        assume(not ((gaps > 0) & (gaps < 1e-6)).any())
 
 
 @holds(seed=seeds, signals=st.integers(0, 3), k=wide, share=st.sampled_from([0.0, 0.3, 1.0]))
@@ -149,14 +148,6 @@ def spoil_rows(generator, query, n):
 def test_rows_of_slices(jit, seed, n, slices):
     generator = rng(seed)
     query, good = spoil_rows(generator, postings(generator, n, [3, 0, 2], slices), n)
-    allowed, words = np.ones(n, np.uint8), np.repeat(np.arange(5), slices)
-    offsets, candidates = np.arange(4), generator.integers(0, n, 3)
-    parts = query.rows, query.starts, query.ends
-
-    def looked_up():
-        scores = np.full(3, np.nan, np.float32)
-        kernels.bm25_for_rows(query, offsets, candidates, scores)
-        return scores
 
     def top():
         scratch = np.zeros(n, np.float32)
@@ -166,19 +157,10 @@ def test_rows_of_slices(jit, seed, n, slices):
             assert not scratch.any()
         return np.concatenate([scores[q, : counts[q]] for q in range(3)])
 
-    idf = query.idf[::slices].copy()
-    for call in (top, looked_up, lambda: kernels.allowed_in_slices(*parts, allowed)):
-        found = answers(jit, call)
-        assert (found is not None) == good
-        if found is not None:
-            assert_alike(*found, rtol=1e-5, atol=1e-6)
-    # This one knows no number of records.
-    covered = answers(
-        jit, lambda: kernels.word_coverage(*parts, words, query.slice_offsets, idf, offsets, candidates)[0]
-    )
-    assert covered is not None or not good
-    if covered is not None:
-        assert covered[0].tolist() == covered[1].tolist()
+    found = answers(jit, top)
+    assert (found is not None) == good
+    if found is not None:
+        assert_alike(*found, rtol=1e-5, atol=1e-6)
 
 
 @holds(
@@ -191,19 +173,13 @@ def test_parameters_of_bm25(jit, seed, k1, b, average, share):
         spoilt = generator.random(len(values)) < share
         values[spoilt] = generator.choice(NARROW, int(spoilt.sum()))
 
-    def looked_up():
-        scores = np.full(30, np.nan, np.float32)
-        kernels.bm25_for_rows(query, np.array([0, 30]), np.arange(30), scores)
-        return scores
-
     def top():
         scores, counts = kernels.bm25_top_k(query, None, np.zeros(30, np.float32), 30)[1:]
         return scores[0, : counts[0]]
 
-    for call in (looked_up, top):
-        found = answers(jit, call)
-        if found is not None:
-            assert_alike(*found, rtol=1e-4, atol=1e-6)
+    found = answers(jit, top)
+    if found is not None:
+        assert_alike(*found, rtol=1e-4, atol=1e-6)
 
 
 @holds(seed=seeds, name=st.sampled_from(kernels.RankParameters._fields), value=wide, summed=st.booleans())
@@ -211,43 +187,55 @@ def test_parameters_of_a_ranking(jit, seed, name, value, summed):
     whole = name in ("clock", "expansion_depth", "exponential", "keyword_fallback", "weighted_sum", "rerank_depth")
     value = int(rng(seed).choice(WHOLE)) if whole else value
     chosen = parameters(weighted_sum=int(summed), semantic_weight=0.5)._replace(**{name: value})
-    arguments = *case(seed, 2, 20), chosen
-    found = answers(jit, lambda: kernels.rank_candidates(*arguments, mentions=mentions_of(seed, 2)))
+    # Of whole numbers of any size those are left out for which a plan has no room.
+    assume(name not in ("expansion_depth", "rerank_depth") or value <= 10**6)
+    found = answers(jit, lambda: recalled(make_view(seed, 20), make_asking(seed), parameters=chosen))
     if found is not None:
-        (_, rows, signals, order), (_, other_rows, other_signals, _) = found
-        assert rows.tolist() == other_rows.tolist()
-        assume_no_near_ties(found[0][0], signals)
-        assume_no_near_ties(found[0][0], other_signals)
-        assert_same_signals(signals, other_signals)
-        assert len(order) == len(rows)
+        assert_same_hits(*found)
     if name in ("near", "far", "lone_share", "neighbor_weight", "date_weight"):
         assert (found is not None) == (0.0 <= value <= 1e100)
 
 
 @pytest.mark.parametrize(
     "spoilt",
-    ["cosines", "bm25", "strengths", "importance", "created_at", "moments", "moments_until", "previous", "following",
-     "heads", "nexts", "targets", "sources", "first_place", "parts", "vector_rows", "starts", "ends"],
+    ["strengths", "importance", "created_at", "moments", "moments_until", "previous", "following", "heads", "nexts",
+     "targets", "sources", "first_place", "parts", "scales", "lengths"],
 )  # fmt: skip
-@holds(seed=seeds, profile=st.sampled_from([{}, {"rrf_k": 60.0}, {"weighted_sum": 1, "semantic_weight": 1.0}]))
-def test_values_of_a_ranking(jit, spoilt, seed, profile):
+@holds(
+    seed=seeds, checked=st.booleans(),
+    profile=st.sampled_from([{}, {"rrf_k": 60.0}, {"weighted_sum": 1, "semantic_weight": 1.0}]),
+)  # fmt: skip
+def test_values_of_an_index(jit, spoilt, seed, checked, profile):
+    """Refused by the checks, or by the kernel as it reads them; places are known to be there if nothing is checked."""
     generator = rng(seed)
-    groups = list(case(seed, 2, 20))
-    for place, group in enumerate(groups):
-        if spoilt in group._fields:
+    view = make_view(seed, 20)
+    assume(not checked or spoilt not in ("first_place", "parts"))
+    for place, group in view._asdict().items():
+        if spoilt in getattr(group, "_fields", ()):
             values = getattr(group, spoilt).copy()
             some = generator.random(values.shape) < 0.15
             ends = NARROW.astype(values.dtype) if values.dtype.kind == "f" else WHOLE
             ends = np.append(ends, [-5, 19, 20]) if values.dtype.kind == "i" else ends
             values[some] = generator.choice(ends, int(some.sum())).astype(values.dtype)
-            groups[place] = group._replace(**{spoilt: values})
-    mentions = mentions_of(seed, 2)
-    found = answers(jit, lambda: kernels.rank_candidates(*groups, parameters(**profile), mentions=mentions))
+            view = view._replace(**{place: group._replace(**{spoilt: values})})
+    found = answers(jit, lambda: recalled(view, make_asking(seed), checked, parameters=parameters(**profile)))
     if found is not None:
-        assert found[0][1].tolist() == found[1][1].tolist()
-        assume_no_near_ties(found[0][0], found[0][2])
-        assume_no_near_ties(found[1][0], found[1][2])
-        assert_same_signals(found[0][2], found[1][2])
+        assert_same_hits(*found)
+
+
+def recalled(view, asking, checked=False, **chosen):
+    """The hits of each question: all candidates."""
+    hits = recall(view, make_plan(limit=200, final=200, **chosen), asking, checked=checked)
+    return [told(hits, query) for query in range(len(asking.said))]
+
+
+def assert_same_hits(one, other):
+    for mine, its in zip(one, other, strict=True):
+        assert sorted(mine.rows) == sorted(its.rows)
+        assume_no_near_ties(mine.signals)
+        assume_no_near_ties(its.signals)
+        places, others = np.argsort(mine.rows), np.argsort(its.rows)
+        assert_same_signals(mine.signals[places].T, its.signals[others].T)
 
 
 @holds(seed=seeds, share=st.sampled_from([0.1, 0.5]))
@@ -264,41 +252,3 @@ def test_forests(jit, seed, share):
         assert_alike(*found, rtol=0)
         wanted = oracle.forest_scores(features.T.tolist(), some.nodes.tolist(), thresholds.tolist(), leaves.tolist())
         assert_alike(found[0], wanted, rtol=1e-12)
-
-
-@holds(seed=seeds, field=st.sampled_from(["signals", "lengths", "ranks", "words", "unknown", "records"]))
-def test_evidence(jit, seed, field):
-    generator = rng(seed)
-    signals, offsets, group, *others = weighed(generator, [3, 0, 5], [2, 1, 3])
-    if field == "records":
-        group = group._replace(records=float(generator.choice(np.array(WIDE))))
-    else:
-        values = getattr(group, field).copy()
-        spoilt = generator.random(values.shape) < 0.2
-        values[spoilt] = generator.choice(np.array(WIDE), int(spoilt.sum()))
-        group = group._replace(**{field: values})
-    found = answers(jit, lambda: kernels.assess(signals, offsets, group, *others))
-    if found is not None:
-        assert_alike(*(each.evidence for each in found), rtol=1e-12)
-        assert_alike(*(each.confidence for each in found), rtol=1e-9)
-
-
-@holds(seed=seeds, sizes=st.lists(st.integers(0, 9), max_size=3), share=st.sampled_from([0.0, 0.05]))
-def test_moments_and_keys_of_changes(jit, seed, sizes, share):
-    generator = rng(seed)
-    some = statements(generator, sizes, 2, 3)
-    m = len(some.keys)
-    keys = np.where(generator.random(m) < share, generator.choice(WHOLE, m), some.keys)
-    some = some._replace(moments=generator.choice(WHOLE, m), keys=keys)
-    asked = kernels.Asked(generator.choice(WHOLE, len(sizes)), generator.integers(0, 256, len(sizes)).astype(np.uint8))
-    found = answers(jit, lambda: kernels.order_changes(some, asked))
-    own = [range(start, stop) for start, stop in zip(some.offsets[:-1], some.offsets[1:], strict=True)]
-    assert (found is None) == any(len({keys[i] for i in each}) < len(each) for each in own)
-    if found is None:
-        return
-    for query, places in enumerate(own):
-        pairs = [list(zip(some.frames[i].tolist(), some.values[i].tolist(), strict=True)) for i in places]
-        began = [(int(some.moments[i]), int(keys[i])) for i in places]
-        wanted = oracle.order_changes(pairs, began, int(asked.moments[query]), bool(asked.former[query]))
-        for order, leads in found:
-            assert (order[places].tolist(), leads[places].tolist()) == wanted

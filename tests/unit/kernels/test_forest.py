@@ -10,6 +10,7 @@ import recallite_kernels as kernels
 from recallite_kernels import FEATURES, SIGNALS, KernelError
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import forest, frozen, holds, plain, rng, seeds, weighed
+from tests.unit.kernels.stages import rank_by_forest
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -62,7 +63,7 @@ def test_the_best_of_each_query_are_ranked_by_what_the_forest_says_of_their_feat
 ):
     given = ranked(rng(seed), sizes, trees, changed)
     signals, offsets, rows, order, slices, unknown, some, parameters = given
-    found = kernels.rank_by_forest(*given, depth)
+    found = rank_by_forest(*given, depth)
     covered, _ = oracle.word_coverage(*plain(slices)[:6], offsets, rows.tolist())
     every = [dict(zip(SIGNALS._fields, each, strict=True)) for each in signals.T.tolist()]
     features, outputs, orders, scores = [], [], [], signals[SIGNALS.score].copy()
@@ -100,28 +101,9 @@ def test_what_alone_has_all_words_stays_first():
         idf=slices.idf[:1] + 1, word_offsets=np.array([0, 1]),
     )  # fmt: skip
     for missing, stays in ((0.0, True), (1.0, False)):
-        found = kernels.rank_by_forest(signals, offsets, rows, order, one, np.array([missing]), *others, 8)
+        found = rank_by_forest(signals, offsets, rows, order, one, np.array([missing]), *others, 8)
         most = found.outputs[0] == found.outputs.max()
         assert (found.order[0] == order[0]) == (stays or most)
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        (0, np.full((12, 3), np.nan), "signals: nan at"),
-        (1, np.array([0, 2]), "offsets: not CSR offsets"),
-        (2, np.array([0, -1, 2]), "rows: holds -1"),
-        (3, np.array([0, 1, 1]), "order: wanted each place from 0 to 2"),
-        (5, np.array([np.inf]), "unknown: inf at 0"),
-        (6, forest(rng(1), 2, 2, features=17)._replace(nodes=np.full((2, 3), 16, np.uint8)), "nodes: name feature 16"),
-        (8, -1, "depth: -1; wanted at least 0"),
-    ],
-)
-def test_candidates_that_cannot_be_ranked_are_refused(place, value, message):
-    given = [*ranked(rng(1), [3], 2, {}), 5]
-    given[place] = value
-    with pytest.raises(KernelError, match=message):
-        kernels.rank_by_forest(*given)
 
 
 def ranked(generator, sizes, trees, changed):

@@ -19,6 +19,7 @@ from tests.unit.kernels.cases import (
     rng,
     seeds,
 )
+from tests.unit.kernels.stages import fill_bm25, word_coverage
 
 pytestmark = pytest.mark.usefixtures("backend")
 documents = st.sampled_from([0, 1, 2, 40, 150])
@@ -73,7 +74,7 @@ def test_bm25_top_k_of_many_documents(kind, k):
     rows, scores, counts = kernels.bm25_top_k(freeze(query), mask=allowed, scratch=scratch, k=k)
     assert not scratch.any()
     everyone, all_scores = np.tile(np.arange(n), 2), np.full(2 * n, np.nan, np.float32)
-    kernels.bm25_for_rows(query, offsets=np.array([0, n, 2 * n]), candidates=everyone, scores=all_scores)
+    fill_bm25(query, offsets=np.array([0, n, 2 * n]), candidates=everyone, scores=all_scores)
     for one, truth in enumerate(np.split(all_scores, 2)):
         if allowed is not None:
             truth[allowed == 0] = 0
@@ -152,13 +153,13 @@ def test_segments_in_any_order_never_break_a_tie(seed):
 
 
 @holds(seed=seeds, n=documents, asked=queries, slices=st.sampled_from([1, 3]), known=st.sampled_from([0.0, 0.5, 1.0]))
-def test_bm25_for_rows_looks_up_what_is_not_known(seed, n, asked, slices, known):
+def test_bm25_of_given_rows_fills_in_what_is_not_known(seed, n, asked, slices, known):
     generator = rng(seed)
     query = freeze(postings(generator, n, asked, slices))
     offsets, rows = candidates(generator, n, len(asked))
     before = np.where(generator.random(len(rows)) < known, -generator.random(len(rows)), np.nan).astype(np.float32)
     scores = before.copy()
-    kernels.bm25_for_rows(query, offsets=frozen(offsets), candidates=frozen(rows), scores=scores)
+    fill_bm25(query, offsets=frozen(offsets), candidates=frozen(rows), scores=scores)
     truth = oracle.bm25(*query)
     owners = np.repeat(np.arange(len(asked)), np.diff(offsets))
     wanted = [truth[owner][row] for owner, row in zip(owners, rows, strict=True)]
@@ -175,23 +176,9 @@ def test_word_coverage_is_the_idf_of_the_words_carried(seed, n, asked, slices):
         query.rows, query.starts, query.ends, words, query.slice_offsets, query.idf[::slices].copy(),
         offsets, rows,
     )  # fmt: skip
-    carried, met = kernels.word_coverage(*arguments)
+    carried, met = word_coverage(*arguments)
     assert (carried.dtype, met.dtype) == (np.float64, np.uint8)
     assert (carried.tolist(), met.tolist()) == oracle.word_coverage(*arguments)
-
-
-@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3, 9]), kind=masks)
-def test_allowed_in_slices_counts_what_the_mask_allows(seed, n, t, slices, kind):
-    generator = rng(seed)
-    query = postings(generator, n, [t], slices)
-    chosen = mask(generator, n, kind)
-    allowed = np.ones(n, np.uint8) if chosen is None else chosen * np.uint8(7)
-    got = kernels.allowed_in_slices(*frozen(query.rows, query.starts, query.ends, allowed))
-    assert got.dtype == np.int64
-    assert got.tolist() == [
-        sum(1 for row in query.rows[start:end] if allowed[row])
-        for start, end in zip(query.starts, query.ends, strict=True)
-    ]
 
 
 @holds(seed=seeds, n=st.sampled_from([0, 1, 2, 40]), vocabulary=st.sampled_from([1, 20, 500]), first=st.integers(0, 9))
@@ -226,7 +213,7 @@ def test_inverted_documents_are_found_by_their_words():
     query = kernels.Postings(rows, inverted, starts[at], starts[at + 1], idf, np.array([0, 3]), lengths, 9.0, 1.2, 0.75)
     found = kernels.bm25_top_k(query, None, np.zeros(60, np.float32), 60)
     everyone, ends = np.arange(60), np.array([0, 60])
-    carried, _ = kernels.word_coverage(rows, starts[at], starts[at + 1], words, np.array([0, 3]), idf, ends, everyone)
+    carried, _ = word_coverage(rows, starts[at], starts[at + 1], words, np.array([0, 3]), idf, ends, everyone)
     for document in range(60):
         held = set(term_ids[offsets[document] : offsets[document + 1]].tolist())
         assert carried[document] == sum(idf[i] for i in range(3) if int(terms[at[i]]) in held)
@@ -258,7 +245,7 @@ def test_worked_examples_of_bm25(tf, length, k1, b, wanted):
     )
     _, scores, _ = kernels.bm25_top_k(query, mask=None, scratch=np.zeros(1, np.float32), k=1)
     looked_up = np.full(1, np.nan, np.float32)
-    kernels.bm25_for_rows(query, offsets=np.array([0, 1]), candidates=np.array([0]), scores=looked_up)
+    fill_bm25(query, offsets=np.array([0, 1]), candidates=np.array([0]), scores=looked_up)
     assert scores[0, 0] == pytest.approx(wanted, rel=1e-6)
     assert looked_up[0] == pytest.approx(wanted, rel=1e-6)
 
@@ -277,10 +264,3 @@ def test_a_length_that_is_not_finite_is_refused_with_the_scratch_clear(allowed):
     with pytest.raises(kernels.KernelError, match="lengths"):
         kernels.bm25_top_k(query, mask=allowed, scratch=scratch, k=5)
     assert not scratch.any()
-    with pytest.raises(kernels.KernelError, match="lengths"):
-        kernels.bm25_for_rows(
-            query,
-            offsets=np.array([0, 1, 2, 3]),
-            candidates=np.array([7, 7, 7]),
-            scores=np.full(3, np.nan, np.float32),
-        )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import recallite_kernels as kernels
 from recallite_kernels import dispatch, python_backend
+from recallite_kernels.arguments import NEVER, Lists, Mentions
 from recallite_kernels.signals import REASONS
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import forest, forward, graph, holds, mask, masks, plain, rng, seeds, vectors
@@ -55,14 +56,14 @@ def make_view(seed, n=60, kind="none", parts=False, tokens=False):
     own_tokens = kernels.Vectors(
         kernels.sketch_blocks(kernels.sketch(held)), np.empty(0, np.uint16), admitted, len(admitted),
         np.where(counts > 0, np.cumsum(counts) - counts, -1), counts, owners if parts else np.empty(0, np.int64),
-        codes, scales, np.clip(left, -127, 127).astype(np.int8), np.empty(0, np.int64),
+        codes, scales, np.clip(left, -127, 127).astype(np.int8),
         np.concatenate([[0], np.cumsum(2 * token_counts)]) if tokens else np.empty(0, np.int64),
         generator.integers(0, 2**63, int(2 * token_counts.sum())).astype(np.uint64),
     )  # fmt: skip
     created = generator.integers(0, 400 * DAY_US, n)
     records = kernels.Records(
         generator.permutation(n).astype(np.int64), created, generator.random(n).astype(np.float32), created.copy(),
-        np.full(n, kernels.NEVER), generator.integers(0, 2, n).astype(np.uint8),
+        np.full(n, NEVER), generator.integers(0, 2, n).astype(np.uint8),
         generator.integers(-1, VOCABULARY, (n, 2)).astype(np.int32),
     )  # fmt: skip
     chains = np.sort(generator.integers(0, max(n, 1), (2, 5 if n else 0)), axis=1)
@@ -81,7 +82,7 @@ def make_view(seed, n=60, kind="none", parts=False, tokens=False):
 def make_plan(seed=0, **changed):
     kinds = len(kernels.EVIDENCE) + 1
     plan = kernels.Plan(
-        by_vector=1, by_words=1, wanted=12, shortlist=40, measured=4, exact=0, bounded=0, top=5, depth=0, changes=0,
+        by_vector=1, by_words=1, wanted=12, shortlist=40, measured=4, exact=0, exhaustive=0, top=5, depth=0, changes=0,
         marked=0, omit=0, grouped=0, least=-np.inf, least_of=AT.score, least_confidence=0.0, ranked=0, shared=0,
         limit=8, final=8, standing=0, k1=K1, b=B, parameters=parameters(), forest=NO_TREES,
         weights=rng(seed).standard_normal((4, kinds)),
@@ -134,15 +135,14 @@ def only(asking, query):
 
 def recall(view, plan, asking, room=400, checked=False):
     questions, longest = len(asking.said), int(np.diff(asking.word_offsets).max(initial=0))
-    bound = 0
     while True:
-        work = kernels.workspace(view, plan, questions, longest, len(asking.token_codes), room, bound)
+        work = kernels.workspace(view, plan, questions, longest, len(asking.token_codes), room)
         hits = kernels.hits(plan, work, questions, len(asking.numbers), longest)
         status = kernels.recall(view, plan, asking, work, hits, checked=checked)
         if status == kernels.DONE:
             return hits
         assert status == kernels.ROOM
-        room = bound = int(work.needed[0])
+        room = int(work.needed[0])
 
 
 def told(hits, query=0):
@@ -199,7 +199,7 @@ def lists_by_hand(view, plan, asking, bm25):
         cosines[plan.measured :] = [min(each, ceiling) for each in cosines[plan.measured :]]
     best = [row for row in range(len(bm25)) if bm25[row] > 0 and (not len(visible) or visible[row])]
     best = sorted(best, key=lambda row: (-bm25[row], row))[: plan.wanted]
-    return kernels.Lists(
+    return Lists(
         [nearest], [cosines], [len(nearest)], [best], [[bm25[row] for row in best]], [len(best)]
     ), ceiling  # fmt: skip
 
@@ -237,9 +237,7 @@ def by_hand(view, plan, asking):
     rows = list(signals)
     cosine, words = map(list, zip(*signals.values(), strict=True))
     mentions = plain(
-        kernels.Mentions(
-            asking.numbers, asking.word_offsets, asking.begins, asking.ends, asking.fades, asking.span_offsets
-        )
+        Mentions(asking.numbers, asking.word_offsets, asking.begins, asking.ends, asking.fades, asking.span_offsets)
     )
     zeros = [0.0] * len(rows)
     later, order = oracle.score(0, rows, cosine, words, zeros, zeros, own.parts, beside, records, mentions, p)
@@ -330,8 +328,10 @@ VARIANTS = [
     {"by_vector": 0, "shared": 1, "standing": 2},
     {"parameters": parameters(rrf_k=60.0), "ranked": 1, "least_of": AT.spread, "least": 0.1},
     {"parameters": parameters(rerank_weight=1.0, rerank_depth=9), "changes": 8, "standing": 2},
+    {"parameters": parameters(rrf_k=0.5, ranked_share=0.5, vector_weight=0.0)},
+    {"parameters": parameters(exponential=1, half_life_days=10.0, decay_floor=0.0, keyword_fallback=1)},
     {
-        "exact": 1, "bounded": 1, "top": 8,
+        "exact": 1, "exhaustive": 1, "top": 8,
         "parameters": parameters(
             weighted_sum=1, semantic_weight=0.5, recency_weight=0.3, neighbor_weight=0.0, source_weight=0.0,
             expansion_depth=0,
@@ -351,7 +351,10 @@ def variant(seed, chosen):
 @holds(seed=seeds, kind=masks, parts=st.booleans())
 def test_both_backends_find_the_same(jit, chosen, seed, kind, parts):
     view, plan = make_view(seed, kind=kind, parts=parts, tokens=True), variant(seed, chosen)
-    asking = make_asking(seed, by_vector=plan.by_vector == 1, tokens=True)
+    assert_both_find_the_same(jit, view, plan, make_asking(seed, by_vector=plan.by_vector == 1, tokens=True))
+
+
+def assert_both_find_the_same(jit, view, plan, asking):
     found = []
     for backend in (python_backend, jit):
         before, dispatch.active = dispatch.active, backend
@@ -361,14 +364,79 @@ def test_both_backends_find_the_same(jit, chosen, seed, kind, parts):
             dispatch.active = before
         found.append([told(hits, query) for query in range(1 if plan.shared else len(asking.said))])
     for one, other in zip(*found, strict=True):
-        exactly = slice(0, 2 if plan.bounded else None)  # rows that may reach a score are bounded, not the same
-        assert one.figures[exactly] == other.figures[exactly]
+        assert one.figures == other.figures
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-5, atol=1e-5)
         if (np.abs(np.diff(one.scores)) > 1e-4).all():  # no near ties
             assert one.rows == other.rows
             np.testing.assert_allclose(one.confidence, other.confidence, rtol=1e-4, atol=1e-5)
             assert one.successors == other.successors
             assert one.held == other.held
+
+
+def odd_graph(kind, n):
+    """A graph of itself, of one row with hundreds of links, or of sources whose numbers share their low bits."""
+    none, rows = np.full(n, -1, np.int32), np.arange(n, dtype=np.int32)
+    links = np.arange(900, dtype=np.int32)
+    previous, following, sources, heads, nexts, targets = none, none, none, none, links[:0], links[:0]
+    if kind == "itself":
+        previous, following, sources, heads, nexts, targets = rows, rows, rows, rows, none, rows
+    elif kind == "links":
+        heads, nexts, targets = np.where(rows % 7 == 0, len(links) - 1, -1).astype(np.int32), links - 1, links % n
+    else:
+        previous, following = np.where(rows % 2, rows - 1, -1), np.where(rows % 2, -1, rows + 1)
+        sources = rows // 2 * int(kind)
+    chains = (each.astype(np.int32) for each in (previous, following, sources, heads, nexts, targets))
+    return kernels.Graph(*chains, np.full(len(targets), 0.5, np.float32), np.empty(0, np.uint8))
+
+
+@pytest.mark.parametrize("kind", ["itself", "links", "2048", "65536", "4194304"])
+def test_both_backends_find_the_same_by_an_odd_graph(jit, kind):
+    for seed in range(5):
+        view = make_view(seed, n=400)
+        plan = make_plan(wanted=100, limit=200, final=200, parameters=parameters(expansion_depth=20))
+        assert_both_find_the_same(jit, view._replace(graph=odd_graph(kind, 400)), plan, make_asking(seed))
+
+
+SUM = parameters(
+    weighted_sum=1, semantic_weight=0.5, recency_weight=0.3, neighbor_weight=0.0, source_weight=0.0, expansion_depth=0,
+    decay_floor=0.0, half_life_days=30.0, speaker_weight=0.0, date_weight=0.0,
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("backend")
+@holds(
+    seed=seeds, kind=masks, parts=st.booleans(), wanted=st.sampled_from([1, 3]), grouped=st.integers(0, 1),
+    changed=st.sampled_from(
+        [{}, {"keyword_weight": 0.0, "keyword_fallback": 1}, {"keyword_fallback": 1}, {"exponential": 1},
+         {"semantic_weight": 5.0}, {"recency_weight": 0.0}, {"half_life_days": math.inf}, {"semantic_weight": 0.0}]
+    ),
+)  # fmt: skip
+def test_the_best_by_a_weighted_sum_are_those_of_all_visible_rows(seed, kind, parts, wanted, grouped, changed):
+    view, asking, p = make_view(seed, kind=kind, parts=parts), make_asking(seed), SUM._replace(**changed)
+    plan = make_plan(exact=1, exhaustive=1, top=4, limit=4, final=4, wanted=wanted, grouped=grouped, parameters=p)
+    hits, records, visible = recall(view, plan, asking), plain(view.records), view.graph.mask
+    for query in range(len(asking.said)):
+        one = only(asking, query)
+        _, bm25 = words_by_hand(view, one)
+        every = [row for row in range(len(bm25)) if not len(visible) or visible[row]]
+        lists, _ = lists_by_hand(view, plan._replace(wanted=len(bm25)), one, bm25)
+        cosines = dict(zip(lists.vector_rows[0], lists.cosines[0], strict=True))
+        own = [bm25[row] for row in every]
+        fused = oracle.fuse(every, [cosines.get(row, 0.0) for row in every], own, view.vectors.parts, records.keys, p)
+        best = {}
+        for row, similarity in zip(every, fused, strict=True):
+            age, form = (p.clock - records.created_at[row]) / DAY_US, "exp" if p.exponential else "half_life"
+            recency = oracle.decay(age, p.half_life_days, p.decay_floor, form)
+            weights = p.semantic_weight, p.recency_weight, p.importance_weight
+            total = oracle.weighted_sum(similarity, recency, records.importance[row], *weights)
+            source = view.graph.sources[row].item()
+            group = source if grouped and source >= 0 else f"row {row}"
+            if row in cosines or similarity > 0:
+                best[group] = max(best.get(group, 0.0), total)
+        count = hits.figures[query, FIGURE.hits]
+        wanted_scores = sorted(best.values(), reverse=True)[:4]
+        assert count == len(wanted_scores)
+        np.testing.assert_allclose(hits.scores[query, :count], wanted_scores, atol=2e-5)
 
 
 @pytest.mark.usefixtures("backend")

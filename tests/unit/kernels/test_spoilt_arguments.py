@@ -15,8 +15,8 @@ import recallite_kernels as kernels
 from recallite_kernels import KernelError
 from recallite_kernels.protocol import NAMES
 from tests.limits import examples
-from tests.unit.kernels import test_rank, test_recall, test_score_bounds
-from tests.unit.kernels.cases import forest, forward, mask, postings, rng, statements, tokens, vectors, weighed
+from tests.unit.kernels import test_rank, test_recall
+from tests.unit.kernels.cases import forest, forward, mask, postings, rng, tokens, vectors
 from tests.unit.kernels.test_backends_agree import both
 
 SEEDS = examples(5)
@@ -33,57 +33,6 @@ def unit(generator, n, d):
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def slices(generator):
-    """Two queries of three words, of which each has two slices."""
-    some = postings(generator, N, [3, 3], 2)
-    return some.rows, some.starts, some.ends, np.repeat(np.arange(6), 2), some.slice_offsets, some.idf[::2].copy()
-
-
-def candidates(generator):
-    return np.array([0, 5, 9]), np.sort(generator.integers(0, N, 9))
-
-
-def ranking(generator):
-    lists, codes, words, beside, records = test_rank.case(int(generator.integers(2**31)), 2, N, "half")
-    chosen = test_rank.parameters(rerank_weight=0.5, rerank_depth=5)
-    compared = test_rank.tokens(1, codes, asked=(3, 2))
-    codes = codes._replace(residuals=np.zeros_like(codes.codes))
-    return {
-        "lists": lists, "codes": codes, "postings": words, "graph": beside, "records": records, "parameters": chosen,
-        "mentions": test_rank.mentions_of(1, 2), "tokens": compared,
-    }  # fmt: skip
-
-
-def bounded(generator):
-    offsets, rows, codes, exact, records, allowed = test_score_bounds.case(
-        int(generator.integers(2**31)), 2, N, "half", True
-    )
-    sketches = kernels.Sketches(
-        kernels.sketch(codes.queries), kernels.sketch_blocks(kernels.sketch(exact)), np.linspace(12, 4, 9).astype(int)
-    )
-    # Without age, of which the JIT has a table.
-    chosen = test_score_bounds.parameters(recency_weight=0.0, keyword_weight=0.5)
-    return {
-        "offsets": offsets, "rows": rows, "floors": np.array([0.5, 0.6]), "word_ceilings": np.array([0.0, 0.3]),
-        "codes": codes, "sketches": sketches, "mask": allowed, "records": records, "parameters": chosen,
-    }  # fmt: skip
-
-
-def by_forest(generator):
-    signals, offsets, group, words, _, _, parameters = weighed(generator, [6, 3], [6, 3])
-    some = forest(generator, 5, 3, features=len(kernels.FEATURES))
-    order = np.concatenate([generator.permutation(6), generator.permutation(3)])
-    return {
-        "signals": signals, "offsets": offsets, "rows": group.rows, "order": order, "slices": words,
-        "unknown": group.unknown, "forest": some, "parameters": parameters, "depth": 4,
-    }  # fmt: skip
-
-
-def assessed(generator):
-    names = "signals", "offsets", "weighed", "slices", "weights", "word_weights", "parameters"
-    return dict(zip(names, weighed(generator, [6, 3], [4, 2]), strict=True))
-
-
 def recalled(generator):
     seed = int(generator.integers(2**31))
     view = test_recall.make_view(seed, N, "half", parts=True, tokens=True)
@@ -91,12 +40,12 @@ def recalled(generator):
         weighted_sum=1, semantic_weight=1.0, recency_weight=0.0, rerank_weight=0.5, rerank_depth=5, clock=0
     )
     plan = test_recall.make_plan(
-        seed, depth=4, changes=4, standing=2, bounded=1, marked=1, forest=forest(generator, 3, 2, 16),
+        seed, depth=4, changes=4, standing=2, exact=1, exhaustive=1, marked=1, forest=forest(generator, 3, 2, 16),
         parameters=parameters,
     )  # fmt: skip
     asking = test_recall.make_asking(seed, 3, tokens=True)
     longest = int(np.diff(asking.word_offsets).max())
-    work = kernels.workspace(view, plan, 3, longest, len(asking.token_codes), 400, 400)
+    work = kernels.workspace(view, plan, 3, longest, len(asking.token_codes), 400)
     hits = kernels.hits(plan, work, 3, len(asking.numbers), longest)
     for each in (*work, *hits):
         each.fill(0)  # np.empty may hold anything
@@ -125,18 +74,6 @@ def pooled(generator):
     return dict(zip(("codes", "scales", "token_ids", "offsets"), tokens(generator, 5, 20, 16, 6), strict=True))
 
 
-def covering(generator):
-    names = "rows", "starts", "ends", "words", "slice_offsets", "idf"
-    offsets, rows = candidates(generator)
-    return {**dict(zip(names, slices(generator), strict=True)), "offsets": offsets, "candidates": rows}
-
-
-def looked_up(generator):
-    offsets, rows = candidates(generator)
-    scores = np.full(len(rows), np.nan, np.float32)
-    return {"postings": postings(generator, N, [3, 3], 2), "offsets": offsets, "candidates": rows, "scores": scores}
-
-
 def inverted(generator):
     term_ids, counts, offsets = forward(generator, 9, 20, 6)
     out = np.zeros(len(term_ids), np.int32), np.zeros(len(term_ids), np.uint8)
@@ -150,11 +87,6 @@ def diverse(generator):
         "relevance": generator.random(8), "token_ids": np.concatenate(sets).astype(np.int32), "offsets": offsets,
         "mmr_lambda": 0.6, "k": 5,
     }  # fmt: skip
-
-
-def changing(generator):
-    asked = kernels.Asked(np.array([3, 1]), np.array([0, 1], np.uint8))
-    return {"statements": statements(generator, [6, 3], 2, 4), "asked": asked}
 
 
 def some_texts(generator):
@@ -206,14 +138,7 @@ CASES: dict[str, Any] = {
         "postings": postings(generator, N, [3, 3], 2), "mask": mask(generator, N, "half"),
         "scratch": np.zeros(N, np.float32), "k": 5,
     },
-    "bm25_for_rows": looked_up,
-    "word_coverage": covering,
-    "allowed_in_slices": lambda generator: {
-        **dict(zip(("rows", "starts", "ends"), slices(generator), strict=False)), "mask": mask(generator, N, "half"),
-    },
     "invert": inverted,
-    "rank_candidates": ranking,
-    "score_bound_candidates": bounded,
     "reciprocal_rank_fusion": lambda generator: {
         "ranks": generator.integers(0, 9, (2, 6)), "weights": generator.random(2), "k": 60.0,
     },
@@ -224,9 +149,6 @@ CASES: dict[str, Any] = {
     "forest_scores": lambda generator: {
         "features": generator.standard_normal((6, 5)), "forest": forest(generator, 5, 3, features=6),
     },
-    "rank_by_forest": by_forest,
-    "assess": assessed,
-    "order_changes": changing,
     "distinct_chunks": lambda generator: {
         **dict(zip(("texts", "offsets"), some_texts(generator), strict=True)),
         "folds": np.frombuffer(bytes(range(256)).lower(), np.uint8).copy(),
@@ -344,8 +266,6 @@ def told(name, found, arguments):
         rows, scores, counts = found
         read = np.arange(rows.shape[1]) < counts[:, None]
         return [rows[read], scores[read], counts]
-    if name == "bm25_for_rows":
-        return [arguments["scores"]]
     if name == "recall":
         every = [test_recall.told(arguments["hits"], query) for query in range(3)] if found == kernels.DONE else []
         return [found, *(column for each in every for column in columns(each))]
