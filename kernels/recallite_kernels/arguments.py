@@ -1,4 +1,4 @@
-"""What the kernels take, in groups that belong together."""
+"""Groups of arguments that belong together."""
 
 from __future__ import annotations
 
@@ -10,30 +10,25 @@ from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U32, U64
 
 
 class Lists(NamedTuple):
-    """The best rows of each query by vector and by keyword: rows int64 (q, k), values float32 (q, k).
-
-    Of query i only the first counts[i], int64 (q,), are read; a list names each row once.
-    """
+    """The best rows of a question by vector and by keyword, int64 (k,), each once, with their values, float32 (k,)."""
 
     vector_rows: I64
     cosines: F32
-    vector_counts: I64
     keyword_rows: I64
     bm25: F32
-    keyword_counts: I64
 
 
 class Codes(NamedTuple):
-    """Queries float32 (q, d) of unit length, and the int8 vectors of all records.
+    """A question's vector, float32 (d,) of unit length, empty without one, and the int8 vectors of all records.
 
-    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on, or, where both are empty, vector
-    r if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,); or with
-    residuals, int8 (places, d) and else empty, (codes[p] + residuals[p] / 254) * scales[p]. A measured cosine of query
-    i never exceeds ceilings[i], float32 (q,).
+    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on, or, if both are empty, vector r
+    if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,); or with
+    residuals, int8 (places, d) and else empty, (codes[p] + residuals[p] / 254) * scales[p]. A measured cosine never
+    exceeds the ceiling.
     """
 
-    queries: F32
-    ceilings: F32
+    query: F32
+    ceiling: float
     first_place: I64
     parts: I32
     codes: I8
@@ -42,17 +37,15 @@ class Codes(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """1-bit codes, as `sketch` makes them, of the tokens of queries and of vectors: what reranking compares.
+    """1-bit codes, as `sketch` makes them, of the tokens of a question and of vectors, which reranking compares.
 
-    Query i has the tokens queries[offsets[i]:offsets[i + 1]], uint64 (t, w), with the shares weights float32 (t,); the
-    offsets are int64 (q + 1,). Vector p has codes[starts[p]:starts[p + 1]], w words a token: starts int64
-    (places + 1,), codes uint64 (all words,). Two codes that differ in h of `width` bits have the similarity
-    1 - 2 h / width.
+    The question has the tokens queries, uint64 (t, w), with the shares weights float32 (t,). Vector p has
+    codes[starts[p]:starts[p + 1]], w words a token: starts int64 (places + 1,), codes uint64 (all words,). Two codes
+    that differ in h of `width` bits have the similarity 1 - 2 h / width.
     """
 
     queries: U64
     weights: F32
-    offsets: I64
     starts: I64
     codes: U64
     width: int
@@ -97,7 +90,7 @@ NEVER = 2**63 - 1
 
 
 class Records(NamedTuple):
-    """By row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32.
+    """Columns by row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32.
 
     moments, moments_until int64 (n,): when what the record tells happened, from and until before, in microseconds;
     NEVER for a moment or an open end. resolved uint8 (n,): 1 where that was found in the text; such a record is of the
@@ -115,19 +108,15 @@ class Records(NamedTuple):
 
 
 class Mentions(NamedTuple):
-    """What the queries name of records; with empty offsets nothing.
+    """Words, int32, that a question names, and times from begins to ends, int64 in microseconds.
 
-    Query i names the words names[name_offsets[i]:name_offsets[i + 1]], int32, and the times from begins to ends, int64
-    in microseconds, of span_offsets[i]:span_offsets[i + 1]. fades int64: how long after its end a time still counts,
-    less and less.
+    fades int64: how long after its end a time still counts, less and less.
     """
 
     names: I32
-    name_offsets: I64
     begins: I64
     ends: I64
     fades: I64
-    span_offsets: I64
 
 
 class Forest(NamedTuple):
@@ -143,63 +132,45 @@ class Forest(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """The records that are weighed as answers: of query i those from offsets[i] to offsets[i + 1].
+    """Records that are weighed as answers to a question.
 
-    By record: rows int64 (m,), signals float64 (signals, m), lengths float32 (m,) in words, and ranks float64 (m,), how
-    many candidates score more. By query: words float64 (q,), how many count, and unknown float64 (q,), the summed IDF
-    of those that no record contains. `records` is how many the store has.
+    By record: rows int64 (m,), signals float64 (signals, m), lengths float32 (m,) in words, and ranks float64 (m,), the
+    number of candidates that score more. `words` of the question count, and the store has `records`.
     """
 
-    offsets: I64
     rows: I64
     signals: F64
     lengths: F32
     ranks: F64
-    words: F64
-    unknown: F64
+    words: float
     records: float
 
 
 class WordSlices(NamedTuple):
-    """The postings of the words of some queries.
+    """The postings of the words of a question.
 
-    Query i has the words from word_offsets[i] to word_offsets[i + 1], int64 (q + 1,), idf float32 (w,) by word, and the
-    slices rows[starts[s]:ends[s]], rows int32 ascending in each, from slice_offsets[i] to slice_offsets[i + 1];
-    words[s], int64, is the word of slice s.
+    idf float32 (w,) is by word; the slices are rows[starts[s]:ends[s]], rows int32 ascending in each, and words[s],
+    int64, is the word of slice s.
     """
 
     rows: I32
     starts: I64
     ends: I64
     words: I64
-    slice_offsets: I64
     idf: F32
-    word_offsets: I64
 
 
 class Statements(NamedTuple):
-    """What candidates state: of query i those from offsets[i] to offsets[i + 1], best first; offsets int64 (q + 1,).
+    """Things that candidates give a value, best candidate first.
 
-    frames uint32 (m, s) are hashes of the things that a candidate gives a value, 0 for none, and values uint32 (m, s)
-    those of the values. moments int64 (m,): when it began to hold; keys int64 (m,), no two of
-    a query alike, break ties: the greater is later.
+    frames uint32 (m, s) are hashes of the things, 0 for none, and values uint32 (m, s) those of the values. moments
+    int64 (m,): when a statement began to hold; keys int64 (m,), no two alike, break ties: the greater is later.
     """
 
-    offsets: I64
     frames: U32
     values: U32
     moments: I64
     keys: I64
-
-
-class Asked(NamedTuple):
-    """The time that each query is about: what began latest at or before moments int64 (q,) is asked for.
-
-    Where former uint8 (q,) is 1, what something else has replaced.
-    """
-
-    moments: I64
-    former: U8
 
 
 RESIDUAL_STEPS = 254

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recallite_kernels.arguments import Asked, Codes, Lists, Mentions, Postings, Statements, Tokens, Weighed, WordSlices
+from recallite_kernels.arguments import Codes, Lists, Mentions, Postings, Statements, Tokens, Weighed, WordSlices
 from recallite_kernels.signals import SIGNALS, RankParameters, reason_bits
 from recallite_kernels.view import ABSENT, FIGURES, SCAN_ALL, UNCOUNTED
 
@@ -154,7 +154,7 @@ def find_words(view: Any, asking: Any, query: Any, work: Any, hits: Any) -> Any:
                 work.stops[slices] = terms.starts[place + segment + 1]
                 work.words[slices], work.slice_idf[slices] = word, hits.idf[first + word]
                 slices += 1
-    work.pairs[0, 1], work.pairs[5, 1], work.sizes[1] = slices, stop - first, 0
+    work.slice_offsets[1], work.sizes[1] = slices, 0
     return slices
 
 
@@ -183,7 +183,7 @@ def count_rows(terms: Any, place: Any, segment: Any) -> Any:
 def gather(view: Any, plan: Any, asking: Any, query: Any, slices: Any, work: Any, hits: Any) -> Any:
     """Rank the candidates of one question: the best by words and by vector, and their neighbours; returns how many."""
     listed, near = 0, 0
-    work.ceilings[0] = np.float32(np.inf)
+    work.ceiling[0] = np.float32(np.inf)
     if plan.by_vector == 1:
         if view.vectors.visible <= SCAN_ALL:
             near = best_by_vector(view, plan, asking.vectors[query], view.vectors.places, work)
@@ -198,17 +198,16 @@ def gather(view: Any, plan: Any, asking: Any, query: Any, slices: Any, work: Any
         if listed < 0:
             return AT_WORDS
     hits.figures[query, FIGURES.more] = 1 if near >= plan.wanted or listed >= plan.wanted else 0
-    work.pairs[4, 0], work.pairs[4, 1] = near, listed
     lists = Lists(
-        work.near_rows, work.near_cosines, work.pairs[4, :1], work.word_rows, work.word_scores, work.pairs[4, 1:]
-    )
+        work.near_rows[:near], work.near_cosines[:near], work.word_rows[:listed], work.word_scores[:listed]
+    )  # fmt: skip
     weigh_tokens(asking, query, work, hits)
     if plan.exhaustive == 0:
         return rank(view, plan, asking, query, slices, lists, plan.parameters, work)
     m = rank(view, plan, asking, query, slices, lists, varied(plan.parameters, 0.0, 0.0), work)
     if m < 0:
         return m
-    best_bm25 = np.float64(work.word_scores[0, 0]) if listed > 0 else 0.0
+    best_bm25 = np.float64(work.word_scores[0]) if listed > 0 else 0.0
     return rank_every_row(view, plan, asking, query, slices, m, best_bm25, work)
 
 
@@ -220,19 +219,18 @@ def rank_every_row(
     if plan.least_of == SIGNALS.score:
         floor = max(floor, plan.least - 1e-9)
     for i in range(m):
-        work.known_rows[0, i] = work.rows[i]
-        work.known_cosines[0, i] = np.float32(work.table[SIGNALS.cosine, i])
-        work.known_bm25[0, i] = np.float32(work.table[SIGNALS.bm25, i])
+        work.known_rows[i] = work.rows[i]
+        work.known_cosines[i] = np.float32(work.table[SIGNALS.cosine, i])
+        work.known_bm25[i] = np.float32(work.table[SIGNALS.bm25, i])
     more = rows_within_reach(view, plan, asking, query, slices, m, floor, best_bm25, work)
-    if m + more > work.known_rows.shape[1]:
+    if m + more > work.known_rows.shape[0]:
         work.needed[0] = m + more
         return ROOM
     for i in range(more):
-        work.known_cosines[0, m + i] = np.float32(np.nan)
-    work.pairs[4, 0], work.pairs[4, 1] = m + more, m
+        work.known_cosines[m + i] = np.float32(np.nan)
     lists = Lists(
-        work.known_rows, work.known_cosines, work.pairs[4, :1], work.known_rows, work.known_bm25, work.pairs[4, 1:]
-    )
+        work.known_rows[: m + more], work.known_cosines[: m + more], work.known_rows[:m], work.known_bm25[:m]
+    )  # fmt: skip
     return rank(view, plan, asking, query, slices, lists, plan.parameters, work)
 
 
@@ -252,15 +250,11 @@ def rank(
     view: Any, plan: Any, asking: Any, query: Any, slices: Any, lists: Any, parameters: Any, work: Any
 ) -> Any:  # fmt: skip
     """Measure, fuse, rerank, spread, weigh and order the candidates of some lists; returns how many."""
-    needed = rank_candidates(
+    return rank_candidates(
         lists, codes_of(view, plan, asking, query, work), postings_of(view, plan, slices, work), view.graph,
-        view.records, parameters, work.rerank[:0], mentions_of(asking, query, work),
-        tokens_of(view, asking, query, work), work, work.offsets, work.rows, work.order, work.ranked, work.table,
+        view.records, parameters, work.rerank[:0], mentions_of(asking, query), tokens_of(view, asking, query, work),
+        work, work.rows, work.order, work.ranked, work.table,
     )  # fmt: skip
-    if needed > work.beside.shape[1]:
-        work.needed[0] = needed
-        return ROOM
-    return AT_RANK if needed < 0 else work.offsets[1]
 
 
 def varied(parameters: Any, neighbours: Any, named: Any) -> Any:
@@ -279,8 +273,8 @@ def postings_of(view: Any, plan: Any, slices: Any, work: Any) -> Any:
     """The postings of the question's words."""
     terms = view.terms
     return Postings(
-        terms.rows, terms.counts, work.starts[:slices], work.stops[:slices], work.slice_idf[:slices], work.pairs[0],
-        terms.lengths, terms.average_length, plan.k1, plan.b,
+        terms.rows, terms.counts, work.starts[:slices], work.stops[:slices], work.slice_idf[:slices],
+        work.slice_offsets, terms.lengths, terms.average_length, plan.k1, plan.b,
     )  # fmt: skip
 
 
@@ -288,26 +282,24 @@ def codes_of(view: Any, plan: Any, asking: Any, query: Any, work: Any) -> Any:
     """The question's vector, and what it is compared with."""
     own = view.vectors
     return Codes(
-        asking.vectors[query : query + plan.by_vector], work.ceilings, own.first_place, own.parts, own.codes,
-        own.scales, own.residuals[: plan.exact * own.residuals.shape[0]],
+        asking.vectors[query], work.ceiling[0], own.first_place, own.parts, own.codes, own.scales,
+        own.residuals[: plan.exact * own.residuals.shape[0]],
     )  # fmt: skip
 
 
-def mentions_of(asking: Any, query: Any, work: Any) -> Any:
-    """What the question names of records."""
+def mentions_of(asking: Any, query: Any) -> Any:
+    """The words and times that the question names."""
     first, stop = asking.word_offsets[query], asking.word_offsets[query + 1]
     begin, end = asking.span_offsets[query], asking.span_offsets[query + 1]
-    work.pairs[1, 1], work.pairs[2, 1] = stop - first, end - begin
     return Mentions(
-        asking.numbers[first:stop], work.pairs[1], asking.begins[begin:end], asking.ends[begin:end],
-        asking.fades[begin:end], work.pairs[2],
-    )  # fmt: skip
+        asking.numbers[first:stop], asking.begins[begin:end], asking.ends[begin:end], asking.fades[begin:end]
+    )
 
 
 def weigh_tokens(asking: Any, query: Any, work: Any, hits: Any) -> None:
     """Write the share of each token of a question, of sum 1: the IDF of its rarest word, 0 for words that do not count.
 
-    `pairs` says how many tokens there are, none where no token has a word.
+    The first of `sizes` is the number of tokens, 0 if no token has a word.
     """
     first, begin, end = asking.word_offsets[query], asking.token_offsets[query], asking.token_offsets[query + 1]
     total, weights = 0.0, work.token_weights
@@ -319,24 +311,23 @@ def weigh_tokens(asking: Any, query: Any, work: Any, hits: Any) -> None:
         total += most
     for token in range(end - begin if total > 0 else 0):
         weights[token] = np.float32(weights[token] / total)
-    work.pairs[3, 1] = end - begin if total > 0 else 0
+    work.sizes[0] = end - begin if total > 0 else 0
 
 
 def tokens_of(view: Any, asking: Any, query: Any, work: Any) -> Any:
-    """The codes of the question's tokens, and those that they are compared with; no offsets where there are none."""
-    begin, count = asking.token_offsets[query], work.pairs[3, 1]
-    some = 2 if count > 0 and view.vectors.token_starts.shape[0] > 0 else 0
+    """The codes of the question's tokens, and those that they are compared with; none if vectors have no tokens."""
+    begin, count = asking.token_offsets[query], work.sizes[0] if view.vectors.token_starts.shape[0] > 0 else 0
     return Tokens(
-        asking.token_codes[begin : begin + count], work.token_weights[:count], work.pairs[3][:some],
-        view.vectors.token_starts, view.vectors.token_codes, asking.width,
+        asking.token_codes[begin : begin + count], work.token_weights[:count], view.vectors.token_starts,
+        view.vectors.token_codes, asking.width,
     )  # fmt: skip
 
 
 def slices_of(view: Any, asking: Any, query: Any, slices: Any, work: Any, hits: Any) -> Any:
     """The postings of the question's words, by word."""
     return WordSlices(
-        view.terms.rows, work.starts[:slices], work.stops[:slices], work.words[:slices], work.pairs[0],
-        hits.idf[asking.word_offsets[query] : asking.word_offsets[query + 1]], work.pairs[5],
+        view.terms.rows, work.starts[:slices], work.stops[:slices], work.words[:slices],
+        hits.idf[asking.word_offsets[query] : asking.word_offsets[query + 1]],
     )  # fmt: skip
 
 
@@ -346,8 +337,8 @@ def learn(view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, wo
     if plan.depth > 0 and m > 0:
         words = slices_of(view, asking, query, slices, work, hits)
         rank_by_forest(
-            work.table, work.offsets, work.rows, work.order, words, work.mass, plan.forest, plan.parameters, plan.depth,
-            work.features, work.outputs, work.marks, work.whole[3], work.double[6],
+            work.table, m, work.rows, work.order, words, plan.forest, plan.parameters, plan.depth, work.features,
+            work.outputs, work.marks, work.whole[3], work.double[6],
         )  # fmt: skip
 
 
@@ -475,13 +466,8 @@ def reorder_changes(count: Any, moment: Any, former: Any, work: Any) -> Any:
     raised, leads, again, replaced, before, ranks = (
         work.changed[0], work.changed[1], work.changed[2], work.changed[3], work.changed[4], work.changed[5]
     )  # fmt: skip
-    work.asked_moment[0], work.asked_former[0], work.pairs[6, 1] = moment, former, count
-    statements = Statements(
-        work.pairs[6], work.stated[:count], work.values[:count], work.moments[:count], work.keys[:count]
-    )
-    order_changes(
-        statements, Asked(work.asked_moment, work.asked_former), work.placed[:count], again[:count], replaced[:count]
-    )
+    statements = Statements(work.stated[:count], work.values[:count], work.moments[:count], work.keys[:count])
+    order_changes(statements, moment, former, work.placed[:count], again[:count], replaced[:count])
     for rank in range(count):
         before[rank], work.outputs[rank] = work.order[rank], work.table[SIGNALS.score, work.order[rank]]
         ranks[again[rank]] = rank
@@ -583,16 +569,13 @@ def weigh(
         kind = BY_MEANING
         if asking.word_offsets[query] < asking.word_offsets[query + 1]:
             kind = BY_TOKENS if any_above(signals[SIGNALS.similarity], m) else BY_VECTORS
-    work.offsets[0], work.offsets[1] = 0, m
-    work.pairs[7, 1] = count
     weighed = Weighed(
-        work.pairs[7], work.weighed_rows[:count], work.weighed, work.weighed_lengths[:count],
-        work.weighed_ranks[:count], asking.said[query : query + 1], work.mass, view.terms.records,
+        work.weighed_rows[:count], work.weighed, work.weighed_lengths[:count], work.weighed_ranks[:count],
+        asking.said[query], view.terms.records,
     )  # fmt: skip
     assess(
-        signals, work.offsets, weighed, slices_of(view, asking, query, slices, work, hits),
-        plan.weights[kind : kind + 1], plan.weights[BY_WORDS], plan.parameters, work.evidence, work.confidence,
-        work.reasons, held,
+        signals, m, weighed, slices_of(view, asking, query, slices, work, hits), plan.weights[kind],
+        plan.weights[BY_WORDS], plan.parameters, work.evidence, work.confidence, work.reasons, held,
     )  # fmt: skip
 
 
@@ -698,19 +681,17 @@ def measure_standing(view: Any, plan: Any, asking: Any, query: Any, slices: Any,
         for place in range(near):
             wanted = wanted or work.near_standing[place] == row
         if wanted:
-            work.known_rows[0, count], work.known_cosines[0, count] = row, np.float32(np.nan)
+            work.known_rows[count], work.known_cosines[count] = row, np.float32(np.nan)
             count += 1
     if count == 0:
         return 0
-    work.pairs[4, 0], work.pairs[4, 1], work.pairs[3, 1], work.ceilings[0] = count, 0, 0, np.float32(np.inf)
-    lists = Lists(
-        work.known_rows, work.known_cosines, work.pairs[4, :1], work.known_rows, work.known_bm25, work.pairs[4, 1:]
-    )
+    work.sizes[0], work.ceiling[0] = 0, np.float32(np.inf)
+    lists = Lists(work.known_rows[:count], work.known_cosines[:count], work.known_rows[:0], work.known_bm25[:0])
     fault = rank_candidates(
         lists, codes_of(view, plan, asking, query, work), postings_of(view, plan, slices, work), view.graph,
-        view.records, varied(plan.parameters, 0.0, 1.0), work.rerank[:0], mentions_of(asking, query, work),
-        tokens_of(view, asking, query, work), work, work.other_offsets, work.other_rows, work.other_order,
-        work.other_ranked, work.other_table,
+        view.records, varied(plan.parameters, 0.0, 1.0), work.rerank[:0], mentions_of(asking, query),
+        tokens_of(view, asking, query, work), work, work.other_rows, work.other_order, work.other_ranked,
+        work.other_table,
     )  # fmt: skip
     return 0 if fault < 0 else count
 
@@ -757,7 +738,7 @@ def keep_apart(query: Any, m: Any, work: Any, hits: Any) -> None:
 
 def join_pools(view: Any, asking: Any, work: Any, hits: Any) -> Any:
     """Write the candidates of any question to `known_rows`, ascending; returns how many."""
-    total, m, rows = 0, 0, work.known_rows[0]
+    total, m, rows = 0, 0, work.known_rows
     for query in range(asking.said.shape[0]):
         for i in range(hits.figures[query, FIGURES.candidates]):
             rows[total] = work.pool_rows[query, i]
@@ -776,20 +757,18 @@ def measure_pool(
     """Rank all candidates for one question, with what is known of them; returns how many."""
     own, at = hits.figures[query, FIGURES.candidates], 0
     for i in range(m):
-        held = at < own and work.pool_rows[query, at] == work.known_rows[0, i]
-        work.known_cosines[0, i] = np.float32(work.pool[query, SIGNALS.cosine, at] if held else np.nan)
+        held = at < own and work.pool_rows[query, at] == work.known_rows[i]
+        work.known_cosines[i] = np.float32(work.pool[query, SIGNALS.cosine, at] if held else np.nan)
         work.rerank[i] = work.pool[query, SIGNALS.rerank, at] if held else 0.0
         work.sure[i] = work.pool[query, SIGNALS.similarity, at] if held else 0.0
         at += 1 if held else 0
-    work.pairs[4, 0], work.pairs[4, 1], work.pairs[3, 1], work.ceilings[0] = m, 0, 0, np.float32(np.inf)
-    lists = Lists(
-        work.known_rows, work.known_cosines, work.pairs[4, :1], work.known_rows, work.known_bm25, work.pairs[4, 1:]
-    )
+    work.sizes[0], work.ceiling[0] = 0, np.float32(np.inf)
+    lists = Lists(work.known_rows[:m], work.known_cosines[:m], work.known_rows[:0], work.known_bm25[:0])
     p = plan.parameters
     fault = rank_candidates(
         lists, codes_of(view, plan, asking, query, work), postings_of(view, plan, slices, work), view.graph,
-        view.records, varied(p, 1.0, 1.0), work.rerank[:m], mentions_of(asking, query, work),
-        tokens_of(view, asking, query, work), work, work.offsets, work.rows, work.order, work.ranked, work.table,
+        view.records, varied(p, 1.0, 1.0), work.rerank[:m], mentions_of(asking, query),
+        tokens_of(view, asking, query, work), work, work.rows, work.order, work.ranked, work.table,
     )  # fmt: skip
     copied(work.sure, work.table[SIGNALS.similarity], m)
     return AT_RANK if fault < 0 else m

@@ -26,8 +26,7 @@ _DIMENSIONS: dict[type, dict[str, int]] = {
         "figures": 2,
     },
     Workspace: {
-        "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2, "pairs": 2, "word_rows": 2,
-        "word_scores": 2, "near_rows": 2, "near_cosines": 2, "known_rows": 2, "known_cosines": 2, "known_bm25": 2,
+        "sketch": 2, "held_rows": 2, "held_distances": 2, "word_places": 2,
         "whole": 2, "single": 2, "double": 2, "best_three": 2, "beside": 2, "ranked": 2, "table": 2,
         "features": 2, "stated": 2, "values": 2, "changed": 2, "weighed": 2, "evidence": 2, "other_held": 2,
         "other_ranked": 2, "other_table": 2, "pool": 3, "pool_rows": 2, "pool_ranks": 2,

@@ -25,8 +25,6 @@ _COUNTS = {
     "standing": 0,
 }  # fmt: skip
 _MOST = 2**20
-_COUNTED = 4
-"""The only row of `Workspace.pairs` that holds no offsets, which start with 0."""
 
 
 def check_recall(
@@ -200,8 +198,8 @@ def _check_memory(view: View, plan: Plan, asking: Asking, work: Workspace, hits:
     room = work.beside.shape[1]
     _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room))
     _refuse_other_shapes(hits, hits_of(plan, work, questions, known, held))
-    if np.delete(work.pairs[:, 0], _COUNTED).any():
-        raise KernelError("pairs: not those of `workspace`; wanted zeros, as each call leaves them")
+    if work.slice_offsets[0] != 0:
+        raise KernelError("slice_offsets: not those of `workspace`; wanted 0 as the first")
 
 
 def _refuse_other_shapes(group: Any, like: Any) -> None:

@@ -244,7 +244,7 @@ class Workspace(NamedTuple):
     stops: I64
     words: I64
     slice_idf: F32
-    pairs: I64
+    slice_offsets: I64
     sizes: I64
     word_rows: I64
     word_scores: F32
@@ -254,7 +254,7 @@ class Workspace(NamedTuple):
     bin_counts: I64
     near_rows: I64
     near_cosines: F32
-    ceilings: F32
+    ceiling: F32
     known_rows: I64
     known_cosines: F32
     known_bm25: F32
@@ -268,7 +268,6 @@ class Workspace(NamedTuple):
     slot_marks: U8
     beside: I64
     bytes: I64
-    offsets: I64
     rows: I64
     order: I64
     ranked: F64
@@ -282,8 +281,6 @@ class Workspace(NamedTuple):
     moments: I64
     keys: I64
     placed: U8
-    asked_moment: I64
-    asked_former: U8
     changed: I64
     sure: F64
     chosen: I64
@@ -291,14 +288,12 @@ class Workspace(NamedTuple):
     weighed: F64
     weighed_lengths: F32
     weighed_ranks: F64
-    mass: F64
     evidence: F64
     confidence: F64
     reasons: I64
     near_standing: I64
     near_scores: F32
     other_held: U8
-    other_offsets: I64
     other_rows: I64
     other_order: I64
     other_ranked: F64
@@ -336,24 +331,24 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         limits=e(questions, whole), counts=e(questions, whole), histogram=e(64 * sketch_words + 2, whole),
         near_blocks=e(64, np.uint16), word_places=e((words, max(segments, 1)), whole),
         word_order=e(words, whole), starts=e(slices, whole), stops=e(slices, whole), words=e(slices, whole),
-        slice_idf=e(slices, single), pairs=np.zeros((8, 2), whole), sizes=e(2, whole), word_rows=e((1, wanted), whole),
-        word_scores=e((1, wanted), single), cosines=e(size, single), bins=e(size, whole), sorted=e(size, whole),
-        bin_counts=e(BINS, whole), near_rows=e((1, max(wanted, 1)), whole), near_cosines=e((1, max(wanted, 1)), single),
-        ceilings=e(1, single), known_rows=e((1, listed), whole), known_cosines=e((1, listed), single),
-        known_bm25=e((1, listed), single), token_weights=e(tokens, single),
+        slice_idf=e(slices, single), slice_offsets=np.zeros(2, whole), sizes=e(2, whole), word_rows=e(wanted, whole),
+        word_scores=e(wanted, single), cosines=e(size, single), bins=e(size, whole), sorted=e(size, whole),
+        bin_counts=e(BINS, whole), near_rows=e(max(wanted, 1), whole), near_cosines=e(max(wanted, 1), single),
+        ceiling=e(1, single), known_rows=e(listed, whole), known_cosines=e(listed, single),
+        known_bm25=e(listed, single), token_weights=e(tokens, single),
         rerank=e(listed), whole=e((5, listed), whole), single=e((4, listed), single), double=e((8, listed)),
         slots=e(table, whole), best_three=e((table, 3)), slot_marks=e(2 * table, np.uint8), beside=e((2, room), whole),
-        bytes=e(256, whole), offsets=e(2, whole), rows=e(listed, whole), order=e(listed, whole),
+        bytes=e(256, whole), rows=e(listed, whole), order=e(listed, whole),
         ranked=e((listed, len(SIGNALS))), table=e((len(SIGNALS), listed)), formula=e(listed),
         features=e((len(FEATURES), best)), outputs=e(best), marks=e(words, np.uint8),
         stated=e((best, frames), np.uint32),
         values=e((best, frames), np.uint32), moments=e(best, whole), keys=e(best, whole), placed=e(best, np.uint8),
-        asked_moment=e(1, whole), asked_former=e(1, np.uint8), changed=e((6, best), whole), sure=e(listed),
+        changed=e((6, best), whole), sure=e(listed),
         chosen=e(max(weighed, plan.top), whole), weighed_rows=e(weighed, whole),
         weighed=e((len(SIGNALS), weighed)), weighed_lengths=e(weighed, single), weighed_ranks=e(weighed),
-        mass=np.zeros(1), evidence=e((len(EVIDENCE), weighed)), confidence=e(weighed), reasons=e(weighed, whole),
+        evidence=e((len(EVIDENCE), weighed)), confidence=e(weighed), reasons=e(weighed, whole),
         near_standing=e(NEAREST, whole), near_scores=e(NEAREST, single),
-        other_held=e((some, words), np.uint8), other_offsets=e(2, whole),
+        other_held=e((some, words), np.uint8),
         other_rows=e(some, whole), other_order=e(some, whole),
         other_ranked=e((some, len(SIGNALS))), other_table=e((len(SIGNALS), some)), pool=e(pool),
         pool_rows=e((pool[0], pool[2]), whole), pool_ranks=e((pool[0], pool[2])), needed=np.zeros(1, whole),

@@ -1,4 +1,4 @@
-"""What BM25 needs to know of the records that a handle may see: how many, how long, and how many contain each word."""
+"""The statistics that BM25 needs of the records that a handle may see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERY_ROW = np.empty(0, dtype=np.uint8)
 
 
 class CorpusStatistics:
-    """What BM25 needs to know of a scope: how many records it has, their length, and how many contain each word.
+    """The number of records of a scope, their length, and the number of those that contain each word.
 
     A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
     scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;
@@ -44,7 +44,7 @@ class CorpusStatistics:
         return self.words / self.records if self.records and self.words > 0 else 1.0
 
     def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-        """What the kernel needs to count the records with each term, as the last fields of `kernels.Terms`."""
+        """The last fields of `kernels.Terms`, by which the kernel counts the records with each term."""
         if self._open_mask is None:
             return _NOTHING, _EVERY_ROW, _EVERY_ROW
         if self._counted is None:

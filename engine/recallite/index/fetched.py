@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SERVER_FROM = 3_000_000
-"""From so many records on a server finds the candidates, where the settings leave it open."""
+"""The number of records from which on a server finds the candidates, if the settings leave it open."""
 # The figures of all records are counted again when so large a share of them may have changed: a word that is in 1 %
 # more records has an IDF that is 0.01 less.
 _CHANGED_SHARE = 0.01
@@ -64,7 +64,7 @@ class CountedStatistics(CorpusStatistics):
         self.counted: dict[int, int] = {}
 
     def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-        """As the store counted them: the postings are those of the index alone, and say nothing of it."""
+        """The counts of the store: the postings are those of the index alone, and say nothing of it."""
         counted = [self.counted.get(term, kernels.ABSENT) for term in terms.tolist()]
         nothing = np.empty(0, dtype=np.uint8)
         return np.array(counted, dtype=np.int64), nothing, nothing
@@ -98,17 +98,17 @@ class CorpusFigures:
         """The statistics of these scopes, None for all, with the counts of these words."""
         changes = search.changes()
         with self._lock:
-            kept = self._kept.get(scopes)
-            if kept is None or abs(changes - kept.changes) > _CHANGED_SHARE * kept.statistics.records:
+            entry = self._kept.get(scopes)
+            if entry is None or abs(changes - entry.changes) > _CHANGED_SHARE * entry.statistics.records:
                 counts = search.corpus(scopes)
-                kept = _Kept(changes, CountedStatistics(counts.records, counts.average_length))
+                entry = _Kept(changes, CountedStatistics(counts.records, counts.average_length))
                 self._kept.pop(scopes, None)
                 while len(self._kept) >= _KEPT_SCOPES:
                     del self._kept[next(iter(self._kept))]
-                self._kept[scopes] = kept
-            counted = kept.statistics.counted
+                self._kept[scopes] = entry
+            counted = entry.statistics.counted
             # A word that nothing has may be remembered next: it is asked for again.
             missing = [term for term in terms if counted.get(term, -1) <= 0]
             if missing:
                 counted.update(search.frequencies(scopes, missing))
-        return kept.statistics
+        return entry.statistics

@@ -154,8 +154,8 @@ class RecordGraph(IndexPart):
     def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The rows of all sources in the order of their chains, and the source of each."""
         table = self._table
-        chosen = (table.sources >= 0) & (table.open == 1)
-        members = np.flatnonzero(chosen)
+        current = (table.sources >= 0) & (table.open == 1)
+        members = np.flatnonzero(current)
         sources, positions, ids = table.sources, table.positions.array, table.ids
         if len(members) < len(table):
             sources, positions, ids = sources[members], positions[members], ids[members]
@@ -163,7 +163,7 @@ class RecordGraph(IndexPart):
         return members[order], sources[order]
 
     def _note_begins(self) -> None:
-        """Before the first change: note where chains begin. Kept for all rows, members would take 4 MB a million."""
+        """Note where chains begin, before the first change. Kept for all rows, members would take 4 MB a million."""
         if self._began is None:
             chained = len(self.previous)
             sources, current = self._table.sources[:chained], self._table.open[:chained] == 1

@@ -104,7 +104,7 @@ class Growable(Generic[Scalar]):
         self._size = min(size, self._size)
 
     def keep_in(self, folder: str) -> None:
-        """When a large array next grows, map it from an unlinked file in `folder`, with an eighth to spare.
+        """Map a large array that grows from an unlinked file in `folder`, with an eighth to spare.
 
         The system can then page it out. Where that fails the array stays in memory.
         """
@@ -135,26 +135,27 @@ class IndexPart:
 
     def growables(self) -> dict[str, Growable[Any]]:
         """The growable arrays, by name."""
-        return {name: each for name, each in vars(self).items() if isinstance(each, Growable)}
+        return {name: value for name, value in vars(self).items() if isinstance(value, Growable)}
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(each.nbytes for each in self.growables().values())
+        return sum(array.nbytes for array in self.growables().values())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that `restore` needs."""
-        return {name: each.array for name, each in self.growables().items()}
+        """All arrays that `restore` needs."""
+        return {name: array.array for name, array in self.growables().items()}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave; ValueError where a type or shape differs."""
-        for name, own in self.growables().items():
-            own.adopt(saved[name])
+        for name, array in self.growables().items():
+            array.adopt(saved[name])
 
     def check(self, rows: int, vectors: int) -> None:
-        """ValueError where a restored part does not fit so many records and vectors: a kernel would read past an end.
+        """Raise ValueError if a restored part is not of these numbers of records and vectors.
 
-        Checksums find a damaged file; this finds one that was written wrong. A million records take 30 ms.
+        A kernel would read past an end. Checksums find a damaged file; this finds one that was written wrong. A million
+        records take 30 ms.
         """
         raise NotImplementedError
 

@@ -33,9 +33,9 @@ class KeptValues:
         if self._version != version:
             self._values, self._bytes, self._version = {}, 0, version
         values = self._values
-        held = values.get(key)
-        if held is not None:
-            return held[0]  # type: ignore[no-any-return]
+        entry = values.get(key)
+        if entry is not None:
+            return entry[0]  # type: ignore[no-any-return]
         value = make()
         size = _bytes_of(value)
         with self._lock:  # recalls share the index: another thread may add while the oldest is being found
@@ -56,7 +56,7 @@ class KeptValues:
             self._values, self._bytes, self._version = carried, sum(entry[1] for entry in carried.values()), version
 
 
-def _bytes_of(kept: object) -> int:
+def _bytes_of(value: object) -> int:
     """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
-    arrays = kept if isinstance(kept, tuple) else (kept,)
-    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
+    arrays = value if isinstance(value, tuple) else (value,)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))

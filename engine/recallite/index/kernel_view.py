@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recallite.index.corpus_statistics import CorpusStatistics
     from recallite.index.memory_index import MemoryIndex, Selection
 
-# Of fewer visible vectors than one in so many each sketch is looked at alone.
+# If fewer vectors than one in this number are visible, each sketch is looked at alone.
 _SPARSE = 6
 _NO_PLACES = np.empty(0, dtype=np.int64)
 _NO_MASK = np.empty(0, dtype=np.uint8)

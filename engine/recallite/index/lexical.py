@@ -1,4 +1,4 @@
-"""BM25 postings in memory: segments in shared buffers, of which the last holds the newest records.
+"""BM25 postings in memory: segments in shared buffers; the last holds the newest records.
 
 A record's words arrive as numbers and counts and are appended to the tail, which is inverted again into the last
 segment. A full tail becomes a segment of its own; segments of similar size merge, up to 2 million postings. This bounds
@@ -55,7 +55,7 @@ class LexicalIndex(IndexPart):
         return len(self._lengths)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that `restore` needs."""
+        """All arrays that `restore` needs."""
         return {**super().arrays(), "live_words": np.array([self._live_words])}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
@@ -93,12 +93,12 @@ class LexicalIndex(IndexPart):
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the postings of each word begin, and after each segment where its last ones end, int64 (t + s,)."""
+        """The begin of the postings of each word, and after each segment the end of its last ones, int64 (t + s,)."""
         return self._starts.array
 
     @property
     def segments(self) -> NDArray[np.int64]:
-        """Where the words of each segment begin, and where the last ones end, int64 (s + 1,)."""
+        """The begin of the words of each segment, and the end of the last ones, int64 (s + 1,)."""
         return self._segments.array
 
     @property
@@ -108,7 +108,7 @@ class LexicalIndex(IndexPart):
 
     @property
     def counts(self) -> NDArray[np.uint8]:
-        """How often each posting's row has its word."""
+        """The count of the word in each posting's row."""
         return self._counts.array
 
     def _terms_of(self, segment: int) -> NDArray[np.int32]:
@@ -118,7 +118,7 @@ class LexicalIndex(IndexPart):
         return self.starts[self.segments[segment] + segment : self.segments[segment + 1] + segment + 1]
 
     def _bounds(self, segment: int) -> tuple[int, int]:
-        """Where the postings of a segment begin and end."""
+        """The begin and the end of the postings of a segment."""
         starts = self._starts_of(segment)
         return int(starts[0]), int(starts[-1])
 
@@ -128,7 +128,7 @@ class LexicalIndex(IndexPart):
         self.invert()
 
     def reserve(self, rows: int, postings: int) -> None:
-        """Reserve capacity for so many rows and about so many postings, all of them in the tail."""
+        """Reserve capacity for these rows and about this number of postings, all of them in the tail."""
         self._lengths.reserve(rows)
         self._tail_offsets.reserve(rows + 1)
         self._tail_terms.reserve(postings)

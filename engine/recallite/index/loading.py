@@ -85,11 +85,11 @@ def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: 
     def finish() -> None:
         if parts.vectors is not None:
             parts.vectors.add_rows(len(table))
-        for each in others:
-            each.open()
+        for queue in others:
+            queue.open()
         parts.graph.load()
 
-    return RangeQueue(ranges, lambda own, bounds: own.blocks.within(scope).column_range(bounds), append, finish)
+    return RangeQueue(ranges, lambda source, bounds: source.blocks.within(scope).column_range(bounds), append, finish)
 
 
 def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object], scope: str) -> RangeQueue:
@@ -110,7 +110,7 @@ def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object],
         words.invert()
 
     return RangeQueue(
-        ranges, lambda own, bounds: own.blocks.within(scope).term_range(bounds), append, finish, waits=True
+        ranges, lambda source, bounds: source.blocks.within(scope).term_range(bounds), append, finish, waits=True
     )
 
 
@@ -122,8 +122,8 @@ def _vectors(
     vectors.reserve(_last(ranges))
     ends: list[int] = []
 
-    def read(own: Reader, bounds: Range) -> PackedVectors:
-        return own.blocks.within(scope).vector_range(embedder, bounds)
+    def read(source: Reader, bounds: Range) -> PackedVectors:
+        return source.blocks.within(scope).vector_range(embedder, bounds)
 
     def append(block: PackedVectors, _: int) -> None:
         vectors.extend(block, parts.table.rows_of)
@@ -133,7 +133,9 @@ def _vectors(
         places = np.arange(len(parts.tokens), ends[number])
         parts.tokens.extend(vectors.ids(places), block)
 
-    tokens = RangeQueue(ranges, lambda own, bounds: own.blocks.token_code_range(bounds), append_tokens, waits=True)
+    tokens = RangeQueue(
+        ranges, lambda source, bounds: source.blocks.token_code_range(bounds), append_tokens, waits=True
+    )
     return RangeQueue(ranges, read, append, tokens.open, waits=True), tokens
 
 
@@ -162,8 +164,8 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
         return block
     lengths = np.diff(block.offsets)
     known = np.isin(block.ids, ids)
-    kept = np.repeat(known, lengths)
+    present = np.repeat(known, lengths)
     sizes = np.zeros(len(ids), dtype=np.int64)
     sizes[np.searchsorted(ids, block.ids[known])] = lengths[known]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return TermBlock(ids, block.terms[kept], block.counts[kept], offsets)
+    return TermBlock(ids, block.terms[present], block.counts[present], offsets)

@@ -42,7 +42,7 @@ _OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
 
 
 class Selection(NamedTuple):
-    """What a filter admits: 1 by record row (n,); None admits all."""
+    """The rows that a filter admits: 1 by record row (n,); None admits all."""
 
     mask: NDArray[np.uint8] | None
 
@@ -71,8 +71,8 @@ class MemoryIndex:
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
-        # The first and last row ids of records that wait to be compared, of which the store has no frames; and those of
-        # which a recall has read the frames.
+        # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
+        # records whose frames a recall has read.
         self.waiting: list[tuple[int, int]] = []
         self._frames_read: set[int] = set()
         # Whether a recall has read it since it was last updated.
@@ -109,16 +109,16 @@ class MemoryIndex:
         return self.kept("statistics", scopes, lambda: self._count_corpus(scopes))
 
     def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
-        table, held = self.table, None
+        table, versions_mask = self.table, None
         if not table.all_open:
-            held = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
+            versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
         if scopes is None:
             return CorpusStatistics(
-                table.open_rows, self.words.live_words, None if table.all_open else table.open, held
+                table.open_rows, self.words.live_words, None if table.all_open else table.open, versions_mask
             )
         mask = self._scope_mask(scopes)
         words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
-        return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, held)
+        return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
 
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
         """1 for the current records of these scopes."""
@@ -138,7 +138,7 @@ class MemoryIndex:
         return self.kept("rows", key, read)
 
     def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
-        """What `row_filter` admits, cached until the index changes; `listing` is the key of `row_filter.listed`."""
+        """The rows that a filter admits, cached until the index changes; `listing` is the key of its `listed`."""
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
@@ -167,7 +167,7 @@ class MemoryIndex:
         return Selection(mask)
 
     def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What `make` returns, cached by kind and key until the index changes."""
+        """The value that `make` returns, cached by kind and key until the index changes."""
         return self._kept.get(self.version, (kind, key), make)
 
     def describe(self) -> dict[str, Any]:
@@ -266,7 +266,9 @@ class MemoryIndex:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
-        return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
+        return {
+            f"{part}.{name}": array for part, index_part in self._parts() for name, array in index_part.arrays().items()
+        }
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
         """Replace all parts by those of a snapshot. If they do not fit together it raises, and nothing is loaded."""
@@ -275,8 +277,8 @@ class MemoryIndex:
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
         self.embedder_id = embedder_id
         for name, part in self._parts():
-            own = f"{name}."
-            part.restore({key[len(own) :]: array for key, array in saved.arrays.items() if key.startswith(own)})
+            prefix = f"{name}."
+            part.restore({key[len(prefix) :]: array for key, array in saved.arrays.items() if key.startswith(prefix)})
         for _, part in self._parts():
             part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
         self._keep_in_folder()
@@ -362,14 +364,14 @@ class MemoryIndex:
         return True
 
     def _moved(self, reader: Reader, ids: set[int]) -> tuple[set[int], set[int]]:
-        """Those of some changed records that came into the scope, and those that left it."""
+        """The changed records that came into the scope, and those that left it."""
         if not ids:
             return set(), set()
-        here, held = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
-        return here - held, held - here
+        here, present = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
+        return here - present, present - here
 
     def _held(self, ids: set[int]) -> set[int]:
-        """Those of these records that the index has."""
+        """The records among these that the index has."""
         listed = np.array(sorted(ids), dtype=np.int64)
         rows = self.table.rows_of(listed)
         live = rows >= 0

@@ -11,7 +11,7 @@ from recallite.index.growable import Growable
 from recallite.store.values import NEVER
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
-_GREATEST = {np.dtype(each): int(np.iinfo(each).max) for each in _TYPES}
+_GREATEST = {np.dtype(dtype): int(np.iinfo(dtype).max) for dtype in _TYPES}
 
 
 class NarrowColumn(Growable[Any]):
@@ -25,8 +25,8 @@ class NarrowColumn(Growable[Any]):
 
     def at(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
         """The numbers of some rows, int64."""
-        held = self.array[rows]
-        return np.where(held == self._greatest, NEVER, held.astype(np.int64))
+        numbers = self.array[rows]
+        return np.where(numbers == self._greatest, NEVER, numbers.astype(np.int64))
 
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
@@ -57,9 +57,9 @@ class NarrowColumn(Growable[Any]):
         return values if len(known) == len(values) else np.where(never, self._greatest, values)
 
     def _widen(self, wider: type[np.signedinteger[Any]]) -> None:
-        room, held = len(self._data) // 2, self.array
-        never = np.flatnonzero(held == self._greatest)
+        room, numbers = len(self._data) // 2, self.array
+        never = np.flatnonzero(numbers == self._greatest)
         self._data, self._size, self._written = np.empty(0, dtype=wider), 0, 0
-        self.reserve(max(room, len(held)))
-        super().extend(held)
+        self.reserve(max(room, len(numbers)))
+        super().extend(numbers)
         self._data[never] = self._greatest

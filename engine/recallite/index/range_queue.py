@@ -15,7 +15,7 @@ Range = tuple[int, int]
 
 
 class RangeQueue:
-    """What to read in ranges, and what to do with the blocks.
+    """Ranges to read, and the use of their blocks.
 
     Any thread calls `read`; one at a time calls `append`, with the number of the range, in order, and `finish` at last.
     With `waits` nothing is appended until `open` is called; blocks are read all the same.

@@ -32,8 +32,8 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     @property
     def scoped_only(self) -> bool:
         """True when nothing but scopes, expiry and supersession restricts."""
-        given = self.as_of, self.since, self.until, self.valid_at, self.listed
-        return not self.kinds and all(value is None for value in given)
+        conditions = self.as_of, self.since, self.until, self.valid_at, self.listed
+        return not self.kinds and all(value is None for value in conditions)
 
     @property
     def hides(self) -> bool:

@@ -63,7 +63,7 @@ class _Section(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a snapshot was made from: the commit `commit` of the store that has `token`.
+    """The origin of a snapshot: the commit `commit` of the store that has `token`.
 
     `dimension` is that of the vectors, 0 without vectors.
     """

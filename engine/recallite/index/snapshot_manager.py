@@ -1,4 +1,4 @@
-"""When the index snapshot is read and written."""
+"""The occasions on which the index snapshot is read and written."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ class SnapshotManager:
         if not self._enabled or not expected.token:
             return None
         began = perf_counter()
-        found = snapshot.read(self._path)
-        if found is None:
+        snapshot_read = snapshot.read(self._path)
+        if snapshot_read is None:
             if os.path.exists(self._path):
                 self.refused()
             return None
-        header = found.header
+        header = snapshot_read.header
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
         if made_of != expected[:3] or reader.changes.since(header.commit) is None:
             _log.info("index snapshot is of another state of the store: the index is loaded from the store")
             return None
         _log.info("index snapshot read in %.0f ms", (perf_counter() - began) * 1e3)
-        return found
+        return snapshot_read
 
     def refused(self) -> None:
         """Warn of a snapshot that cannot be used."""
@@ -133,13 +133,13 @@ class SnapshotManager:
     def _save_and_move(self, index: MemoryIndex) -> None:
         """Write the snapshot and map the index from it, which gives its memory back."""
         written = self._save(index)
-        found = None if written is None else snapshot.read(self._path)
-        if written is None or found is None or found.header.token != written.token:
+        snapshot_read = None if written is None else snapshot.read(self._path)
+        if written is None or snapshot_read is None or snapshot_read.header.token != written.token:
             return
         with index.lock.writing():
             if index.version == written.version:
                 try:
-                    index.adopt(found, index.embedder_id)
+                    index.adopt(snapshot_read, index.embedder_id)
                 except UNFIT:
                     self.refused()
 

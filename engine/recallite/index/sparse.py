@@ -46,7 +46,7 @@ class SparseColumn:
         return {"_rows": self._rows, "_values": self._values}
 
     def check(self, rows: int) -> None:
-        """ValueError where these are no values of so many rows."""
+        """Raise ValueError if these are no values of `rows` rows."""
         check_lengths(len(self._rows), self._values.array)
         check_within(self._rows.array, 0, rows)
         if (self._rows.array[1:] <= self._rows.array[:-1]).any():
@@ -54,11 +54,11 @@ class SparseColumn:
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The values of some rows, int64."""
-        found = np.full(len(rows), NEVER, dtype=np.int64)
+        times = np.full(len(rows), NEVER, dtype=np.int64)
         if len(self):
-            places, held = self._find(rows.astype(np.int32))
-            found[held] = self.values[places[held]]
-        return found
+            places, present = self._find(rows.astype(np.int32))
+            times[present] = self.values[places[present]]
+        return times
 
     def append(self, first: int, values: NDArray[np.int64], none: Given = NEVER) -> None:
         """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
@@ -69,28 +69,28 @@ class SparseColumn:
 
     def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: Given = NEVER) -> None:
         """Replace the values of some rows, each named once; what equals `none` is no value."""
-        given = values != none
-        if not len(self) and not given.any():
+        has_value = values != none
+        if not len(self) and not has_value.any():
             return
         order = np.argsort(rows)
-        narrow, values, given = rows[order].astype(np.int32), values[order], given[order]
-        places, held = self._find(narrow)
-        self.values[places[held & given]] = values[held & given]
-        gone, new = places[held & ~given], given & ~held
+        narrow, values, has_value = rows[order].astype(np.int32), values[order], has_value[order]
+        places, present = self._find(narrow)
+        self.values[places[present & has_value]] = values[present & has_value]
+        gone, new = places[present & ~has_value], has_value & ~present
         if len(gone) or new.any():
             kept_rows, kept_values = np.delete(self._rows.array, gone), np.delete(self.values, gone)
             at = np.searchsorted(kept_rows, narrow[new])
-            for column, kept in (
+            for column, remaining in (
                 (self._rows, np.insert(kept_rows, at, narrow[new])),
                 (self._values, np.insert(kept_values, at, values[new])),
             ):
                 column.truncate(0)
-                column.extend(kept)
+                column.extend(remaining)
 
     def _find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The place of each row among those that have a value, and whether it is there."""
-        own = self._rows.array
-        if not len(own):
+        numbers = self._rows.array
+        if not len(numbers):
             return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.bool_)
-        places = np.minimum(np.searchsorted(own, rows), len(own) - 1)
-        return places, own[places] == rows
+        places = np.minimum(np.searchsorted(numbers, rows), len(numbers) - 1)
+        return places, numbers[places] == rows

@@ -18,7 +18,7 @@ from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
 
 PREFERENCE, INSTRUCTION = 1, 2
-"""What `RecordTable.standing` says of a row."""
+"""The values of `RecordTable.standing`."""
 _STANDING: dict[Standing, int] = {"preference": PREFERENCE, "instruction": INSTRUCTION}
 # What a change to a record may change: all but its id.
 _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
@@ -92,7 +92,7 @@ class RecordTable(IndexPart):
 
     @property
     def frames(self) -> NDArray[np.uint32]:
-        """What each row states: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none."""
+        """The statements of each row: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none."""
         return self._frames.array
 
     @property
@@ -107,12 +107,12 @@ class RecordTable(IndexPart):
 
     @property
     def moments(self) -> NDArray[np.int64]:
-        """When what each row tells happened: its valid time, else its creation time, in microseconds."""
+        """The times at which the content of each row happened, in microseconds: its valid time, else its creation."""
         return self._moments.array
 
     @property
     def moments_until(self) -> NDArray[np.int64]:
-        """When what each row tells ended, the end excluded; NEVER for a moment, or an open end."""
+        """The times at which the content of each row ended, the end excluded; NEVER for a moment, or an open end."""
         return self._moments_until.array
 
     @property
@@ -141,7 +141,7 @@ class RecordTable(IndexPart):
         return self.open_rows == len(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that `restore` needs."""
+        """All arrays that `restore` needs."""
         return {
             **super().arrays(),
             "moved": np.array([*self._moved.items()], dtype=np.int64).reshape(-1, 2),
@@ -258,7 +258,7 @@ class RecordTable(IndexPart):
         """The row of each record, -1 where it is not indexed. The row may be deleted."""
         keys = self._keys.array if self._moved else self.ids
         start = int(keys.searchsorted(ids[0])) if len(ids) else 0
-        # A run of all records that are here from one on: a load asks for a million, of which the search takes 50 ms.
+        # A run of all records that are here from one on: a load asks for a million, and the search takes 50 ms.
         run = keys[start : start + len(ids)]
         if not self._moved and len(run) == len(ids) and (run == ids).all():
             return np.arange(start, start + len(ids), dtype=np.int64)
@@ -305,7 +305,7 @@ class RecordTable(IndexPart):
         return mask
 
     def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
-        """Which of some rows are current records of exactly this scope and kind, neither expired nor superseded."""
+        """Whether rows are current records of exactly this scope and kind, neither expired nor superseded."""
         admitted: NDArray[np.bool_] = (
             (self._open.array[rows] == 1)
             & (self._scopes.array[rows] == scope_id)
@@ -361,7 +361,7 @@ class RecordTable(IndexPart):
         return self._lasting
 
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Before the ids are appended: note those that are not in order."""
+        """Note the ids that are not in order, before they are appended."""
         before = self._keys.array if self._moved else self.ids
         last = before[-1] if len(before) else -1
         if not self._moved and (not len(ids) or ids[0] > last):

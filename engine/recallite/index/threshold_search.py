@@ -36,7 +36,10 @@ Likely = dict[int, bool]
 
 
 class ThresholdQuery(NamedTuple):
-    """At most `most` records of exactly this scope and kind, not expired `now`, with a cosine of at least `floor`."""
+    """A search for records of exactly this scope and kind, not expired `now`, with a cosine of at least `floor`.
+
+    It finds at most `most` of them.
+    """
 
     scope_id: int
     kind: str
@@ -64,14 +67,14 @@ class VectorBlock:
 
     def likely(self, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[Likely]:
         """The records that may match each query."""
-        found: list[Likely] = [{} for _ in queries]
+        likely: list[Likely] = [{} for _ in queries]
         places = [
             place
             for place, (scope_id, kind, expires_at, _) in enumerate(self._traits)
             if (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
         ]
         if not places:
-            return found
+            return likely
         every = np.array([traits[3] for traits in self._traits])
         parts, starts = every[places], (np.cumsum(every) - every)[places]
         firsts = np.cumsum(parts) - parts
@@ -82,8 +85,8 @@ class VectorBlock:
             bounds = np.maximum(bounds, np.partition(rough, -wanted.most, axis=1)[:, -wanted.most, None])
         # The rounding of a matrix product depends on the other rows, which may belong to another scope.
         for query, at in np.argwhere(rough >= bounds - _ROUNDING).tolist():
-            found[query][self.ids[places[at]]] = bool(parts[at] == 1)
-        return found
+            likely[query][self.ids[places[at]]] = bool(parts[at] == 1)
+        return likely
 
 
 def likely_in_index(
@@ -97,16 +100,16 @@ def likely_in_index(
     assert vectors is not None
     allowed = _places_admitted(index, wanted) if settled else None
     if allowed is not None and 4 * len(allowed) >= len(vectors):
-        allowed = None  # scanning all in order is faster than scanning so many
+        allowed = None  # scanning all in order is faster
     starts = range(0, len(queries), _GROUP)
     groups = run_tasks(
         [partial(_shortlists, index, queries[start : start + _GROUP], wanted, allowed) for start in starts]
     )
-    found = []
-    for rows, cosines in (each for group in groups for each in group):
+    likely = []
+    for rows, cosines in (shortlist for group in groups for shortlist in group):
         rows = rows[: wanted.most][cosines[: wanted.most] >= wanted.floor - _CODE_ERROR]
-        found.append(dict(zip(index.table.ids[rows].tolist(), (vectors.parts(rows) == 1).tolist(), strict=True)))
-    return found
+        likely.append(dict(zip(index.table.ids[rows].tolist(), (vectors.parts(rows) == 1).tolist(), strict=True)))
+    return likely
 
 
 def _shortlists(
@@ -132,11 +135,11 @@ def _shortlists(
 def _places_within(lists: list[Shortlist], query: int, limit: float, total: int) -> NDArray[np.int64] | None:
     """The places whose sketches are near enough; None where the shortlist may be incomplete."""
     places = []
-    for each in lists:
-        distances = each.distances[query]
-        if len(distances) < total and len(distances) == each.size and distances[-1] <= limit:
+    for shortlist in lists:
+        distances = shortlist.distances[query]
+        if len(distances) < total and len(distances) == shortlist.size and distances[-1] <= limit:
             return None
-        places.append(each.places[query][distances <= limit])
+        places.append(shortlist.places[query][distances <= limit])
     return np.concatenate(places) if places else np.empty(0, dtype=np.int64)
 
 

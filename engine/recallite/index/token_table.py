@@ -23,7 +23,7 @@ class TokenIndex(IndexPart):
     """Codes by the place of their vector. Vectors are appended to both indexes in the same order."""
 
     def __init__(self) -> None:
-        # Empty until a vector has codes; so many vectors have none.
+        # Empty until a vector has codes; until then the number of vectors, which have none.
         self._starts = Growable(np.int64)
         self._codes = Growable(np.uint64)
         self._bare = 0
@@ -33,7 +33,7 @@ class TokenIndex(IndexPart):
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the codes of each vector begin, and where the last ones end, int64 (vectors + 1,), or empty."""
+        """The begin of the codes of each vector, and the end of the last ones, int64 (vectors + 1,), or empty."""
         return self._starts.array
 
     @property
@@ -42,7 +42,7 @@ class TokenIndex(IndexPart):
         return self._codes.array
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that `restore` needs."""
+        """All arrays that `restore` needs."""
         return {**super().arrays(), "bare": np.array([self._bare])}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:

@@ -21,7 +21,7 @@ class Adapted(NamedTuple):
 
 
 def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
-    """What is searched for a query, and as what request; `stories` may be searched by another text.
+    """The text that is searched for a query, and its request; `stories` may be searched by another text.
 
     A question about a whole story is searched by its topic: most of its other words name no memory. On BEAM's ordering
     questions that alone doubled the evidence among 40 hits. A story, and a question about the past, are told with what
@@ -43,8 +43,11 @@ def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> lis
     """The queries by the request that they become; most calls have one group."""
     groups: dict[tuple[str | None, bool, bool], Adapted] = {}
     for place, query in enumerate(queries):
-        text, own = adapt(query, request, stories=stories)
-        group = groups.setdefault((own.diversify_by, own.own_words, own.about_past), Adapted([], [], own))
+        text, query_request = adapt(query, request, stories=stories)
+        group = groups.setdefault(
+            (query_request.diversify_by, query_request.own_words, query_request.about_past),
+            Adapted([], [], query_request),
+        )
         group.places.append(place)
         group.texts.append(text)
     return list(groups.values())

@@ -36,7 +36,7 @@ _WIDER = (1, 4, 16, 64)
 _KEPT = 4
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096
-_held = threading.local()
+_memories = threading.local()
 
 
 class Trace(NamedTuple):
@@ -54,7 +54,7 @@ class Trace(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The hits of a question as columns, best first, of which the last are `brought` as standing ones.
+    """The hits of a question as columns, best first; the last are `brought` as standing ones.
 
     `signals` are those of `SHOWN`; successors are row ids, -1 for none.
     """
@@ -86,7 +86,7 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
     tasks = [
         partial(_answer, opened, group, request, wanted, _asked(opened, group, request, wanted)) for group in groups
     ]
-    return [each for group in run_tasks(tasks) for each in group]
+    return [answer for group in run_tasks(tasks) for answer in group]
 
 
 def _asked(opened: Opened, queries: Queries, request: Request, wanted: Wanted) -> AskedQuestions:
@@ -94,33 +94,33 @@ def _asked(opened: Opened, queries: Queries, request: Request, wanted: Wanted) -
 
 
 def _answer(
-    opened: Opened, queries: Queries, request: Request, wanted: Wanted, asked: AskedQuestions
+    opened: Opened, queries: Queries, request: Request, wanted: Wanted, questions: AskedQuestions
 ) -> list[Answer]:  # fmt: skip
     plan = at(plan_of(request.profile, wanted), request.clock)
-    hits, work = call(opened.view, plan, asked)
+    hits, work = call(opened.view, plan, questions)
     if opened.memory_index.waiting and plan.changes:
         best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
         if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
-            hits, work = call(opened.view, plan, asked)
-    answers = _read(opened, queries.texts, request, plan, asked, hits, work)
+            hits, work = call(opened.view, plan, questions)
+    answers = _read(opened, queries.texts, request, plan, questions, hits, work)
     figures = hits.figures.tolist()
-    if not any(each[_MORE] and each[_AVAILABLE] < request.limit for each in figures[: len(answers)]):
+    if not any(figure[_MORE] and figure[_AVAILABLE] < request.limit for figure in figures[: len(answers)]):
         return answers
-    for place, each in enumerate(figures[: len(answers)]):
-        if each[_MORE] and each[_AVAILABLE] < request.limit:
+    for place, figure in enumerate(figures[: len(answers)]):
+        if figure[_MORE] and figure[_AVAILABLE] < request.limit:
             again = queries if wanted.shared else queries.part(place, place + 1)
             more = wanted._replace(wanted=4 * wanted.wanted)
-            own = asked if wanted.shared else _asked(opened, again, request, more)
-            (answers[place],) = _answer(opened, again, request, more, own)
+            again_asked = questions if wanted.shared else _asked(opened, again, request, more)
+            (answers[place],) = _answer(opened, again, request, more, again_asked)
     return answers
 
 
-def call(view: kernels.View, plan: kernels.Plan, asked: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
+def call(view: kernels.View, plan: kernels.Plan, batch: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
     """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
-    asking, room, wider = asked.asking, _room(view, plan), 0
+    asking, room, wider = batch.asking, _room(view, plan), 0
     questions, words = len(asking.said), len(asking.shares)
     while True:
-        work, hits = _memory(view, plan, questions, words, asked, room)
+        work, hits = _memory(view, plan, questions, words, batch, room)
         status = kernels.recall(view, plan, asking, work, hits, checked=True)
         if status == kernels.DONE:
             return hits, work
@@ -141,10 +141,14 @@ def _room(view: kernels.View, plan: kernels.Plan) -> int:
 
 
 def _memory(
-    view: kernels.View, plan: kernels.Plan, questions: int, words: int, asked: AskedQuestions, room: int
+    view: kernels.View, plan: kernels.Plan, questions: int, words: int, batch: AskedQuestions, room: int
 ) -> tuple[kernels.Workspace, kernels.Hits]:
     """The memory of this thread, made again where it does not fit."""
-    longest, tokens, words = -(-asked.longest // 16) * 16, -(-asked.tokens // 64) * 64, -(-words // 16) * 16
+    longest, tokens, words = (
+        -(-batch.longest // 16) * 16,
+        -(-batch.tokens // 64) * 64,
+        -(-words // 16) * 16,
+    )
     rows, visible = len(view.terms.lengths), view.vectors.visible
     if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
         visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
@@ -154,26 +158,26 @@ def _memory(
         plan.shortlist, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
         plan.limit, plan.standing, view.stated.frames.shape[1],
     )  # fmt: skip
-    held: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_held, "memory", None)
-    if held is None:
-        held = _held.memory = {}
-    found = held.get(key)
-    if found is None:
-        while len(held) >= _KEPT:
-            del held[next(iter(held))]
+    memories: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_memories, "memory", None)
+    if memories is None:
+        memories = _memories.memory = {}
+    memory = memories.get(key)
+    if memory is None:
+        while len(memories) >= _KEPT:
+            del memories[next(iter(memories))]
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
-        found = held[key] = work, kernels.hits(plan, work, questions, words, longest)
-    elif len(found[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
-        found = held[key] = found[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), found[1]
-    return found
+        memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
+    elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
+        memory = memories[key] = memory[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), memory[1]
+    return memory
 
 
 def _read(
-    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, asked: AskedQuestions,
+    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, questions: AskedQuestions,
     hits: kernels.Hits, work: kernels.Workspace,
 ) -> list[Answer]:  # fmt: skip
     """The kernel's arrays as lists."""
-    figures, bounds = hits.figures.tolist(), asked.asking.word_offsets.tolist()
+    figures, bounds = hits.figures.tolist(), questions.asking.word_offsets.tolist()
     columns = (
         hits.keys.tolist(), hits.scores.tolist(), hits.confidence.tolist(), hits.reasons.tolist(),
         hits.signals.take(_SHOWN_COLUMNS, axis=2).tolist(), hits.successors.tolist(),
@@ -182,38 +186,44 @@ def _read(
     gaps: list[tuple[str, ...]] = []
     for place, figure in enumerate(figures[:1] if plan.shared else figures):
         count, brought = figure[_HITS], figure[_BROUGHT]
-        own = [each[place] for each in columns]
-        chosen = None
+        fields = [column[place] for column in columns]
+        picked = None
         if plan.limit != plan.final or request.diversify_by is not None:
-            chosen = choose(opened, request, hits, place, count)
+            picked = choose(opened, request, hits, place, count)
         if plan.shared:
-            own[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
-        kept = min(count if chosen is None else len(chosen), plan.final - brought)
-        if chosen is not None:
-            ranks = [*chosen[:kept], *range(count, count + brought)]
-            own = [[each[rank] for rank in ranks] for each in own]
+            fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
+        shown = min(count if picked is None else len(picked), plan.final - brought)
+        if picked is not None:
+            ranks = [*picked[:shown], *range(count, count + brought)]
+            fields = [[column[rank] for rank in ranks] for column in fields]
         elif brought:
-            own = [[*each[:kept], *each[count : count + brought]] for each in own]
+            fields = [[*column[:shown], *column[count : count + brought]] for column in fields]
         else:
-            own = [each[:kept] for each in own]
-        if request.relevant and own[2]:
-            own = _relevant(own, kept)
+            fields = [column[:shown] for column in fields]
+        if request.relevant and fields[2]:
+            fields = _relevant(fields, shown)
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
-        answers.append(Answer._make((*own, brought, (), trace)))
-        best = -1.0 if plan.shared else max(own[1][:kept], default=0.0)  # sub-questions go by confidence alone
-        any_hit = count > 0 if chosen is None else bool(chosen)
+        answers.append(Answer._make((*fields, brought, (), trace)))
+        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
+        any_hit = count > 0 if picked is None else bool(picked)
         for query in range(len(texts)) if plan.shared else (place,):
-            sure = float(hits.sure[query]) if chosen is None else max(hits.confidence[query, chosen], default=-1.0)
+            sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
             if sure >= request.profile.gap_confidence:
                 gaps.append(())
                 continue
-            words, dated = slice(bounds[query], bounds[query + 1]), any(values[_DATE] > 0 for values in own[4][:kept])
-            state = hits.known[words] if chosen is None else _state(hits, query, words, chosen)
-            missing = Missing(asked.words[query], hits.idf[words].tolist(), state.tolist(), sure, dated, any_hit)
+            words, dated = (
+                slice(bounds[query], bounds[query + 1]),
+                any(values[_DATE] > 0 for values in fields[4][:shown]),
+            )
+            state = hits.known[words] if picked is None else _state(hits, query, words, picked)
+            missing = Missing(questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, dated, any_hit)
             gaps.append(find_gaps(texts[query], missing, best, request, figure[_CANDIDATES] > 0))
     if plan.shared:
         return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))]
-    return [each._replace(gaps=own) if own else each for each, own in zip(answers, gaps, strict=True)]
+    return [
+        answer._replace(gaps=answer_gaps) if answer_gaps else answer
+        for answer, answer_gaps in zip(answers, gaps, strict=True)
+    ]
 
 
 def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:
@@ -221,13 +231,13 @@ def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:
     sure = columns[2]
     least = ANSWER_SHARE * max(sure)
     ranks = [rank for rank in range(len(sure)) if rank >= count or sure[rank] >= least]
-    return [[each[rank] for rank in ranks] for each in columns]
+    return [[column[rank] for rank in ranks] for column in columns]
 
 
-def _state(hits: kernels.Hits, query: int, words: slice, chosen: Sequence[int]) -> NDArray[np.uint8]:
-    """What `Hits.known` says of some hits alone."""
-    held = hits.held[query, chosen, : words.stop - words.start].any(axis=0)
-    return np.minimum(hits.known[words], 1) + held.astype(np.uint8)
+def _state(hits: kernels.Hits, query: int, words: slice, ranks: Sequence[int]) -> NDArray[np.uint8]:
+    """`Hits.known`, of some hits alone."""
+    contained = hits.held[query, ranks, : words.stop - words.start].any(axis=0)
+    return np.minimum(hits.known[words], 1) + contained.astype(np.uint8)
 
 
 def _trace(plan: kernels.Plan, m: int, work: kernels.Workspace, questions: int) -> Trace:

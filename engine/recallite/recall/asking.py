@@ -39,7 +39,7 @@ class Question(NamedTuple):
     terms: list[str]
     words: list[str]
     shares: list[float]
-    said: float
+    counting: float
 
 
 @lru_cache(maxsize=1024)  # a question is often asked again
@@ -63,18 +63,18 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     """Questions as the kernel takes them; `generation` is that of the index, which numbers words."""
     texts, profile = queries.texts, request.profile
     read = [read_question(text) for text in texts]
-    words = [[] if request.mode == "vector" else each.words for each in read]
-    flat = words[0] if len(words) == 1 else [word for each in words for word in each]
+    words = [[] if request.mode == "vector" else question.words for question in read]
+    flat = words[0] if len(words) == 1 else [word for own_words in words for word in own_words]
     numbers = reader.lexicon.recalled(flat, generation)
-    shares = [] if request.mode == "vector" else [share for each in read for share in each.shares]
-    said = [0.0 if request.mode == "vector" else each.said for each in read]
+    shares = [] if request.mode == "vector" else [share for question in read for share in question.shares]
+    word_counts = [0.0 if request.mode == "vector" else question.counting for question in read]
     spans: list[tuple[tuple[int, int, int], ...]] = []
     if profile.date_weight > 0:
-        spans = [spans_of(text, each.terms, request.clock) for text, each in zip(texts, read, strict=True)]
+        spans = [spans_of(text, question.terms, request.clock) for text, question in zip(texts, read, strict=True)]
     begins = ends = fades = _NO_MOMENTS
     span_offsets = _zeros(len(texts) + 1)
     if any(spans):
-        flat_spans = np.array([span for each in spans for span in each], dtype=np.int64)
+        flat_spans = np.array([span for own_spans in spans for span in own_spans], dtype=np.int64)
         begins, ends, fades = np.ascontiguousarray(flat_spans.T)
         span_offsets = _offsets(map(len, spans))
     moments, former, before, before_offsets = _times(reader, generation, texts, request)
@@ -84,7 +84,7 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
-        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), said=np.array(said),
+        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), said=np.array(word_counts),
         begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
         before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
         token_words=token_words, token_word_offsets=token_word_offsets, width=width,
@@ -98,13 +98,13 @@ def _times(
     """The time that each question is about, and the numbers of the words of what it names as having come after."""
     if not request.about_past:
         return _now(len(texts)), _not_former(len(texts)), _NO_WORDS, _zeros(len(texts) + 1)
-    asked = [asked_of(text, request.clock) for text in texts]
-    before = [sorted(each.before) for each in asked]
-    numbers = reader.lexicon.recalled([word for each in before for word in each], generation)
+    times = [asked_of(text, request.clock) for text in texts]
+    before = [sorted(time.before) for time in times]
+    numbers = reader.lexicon.recalled([word for own_words in before for word in own_words], generation)
     return (
-        np.array([each.moment for each in asked], dtype=np.int64),
-        np.array([each.former for each in asked], dtype=np.uint8),
-        np.array([numbers.get(word, _UNKNOWN) for each in before for word in each], dtype=np.int32),
+        np.array([time.moment for time in times], dtype=np.int64),
+        np.array([time.former for time in times], dtype=np.uint8),
+        np.array([numbers.get(word, _UNKNOWN) for own_words in before for word in own_words], dtype=np.int32),
         _offsets(map(len, before)),
     )
 
@@ -116,13 +116,13 @@ def _tokens(
     if tokens is None:
         return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
     codes, counts, places, sizes, width = [], [], [], [], 1
-    for text, each, own in zip(texts, tokens, words, strict=True):
-        counts.append(0 if each is None else len(each.codes))
-        if each is None or not len(each.codes):
+    for text, question_tokens, question_words in zip(texts, tokens, words, strict=True):
+        counts.append(0 if question_tokens is None else len(question_tokens.codes))
+        if question_tokens is None or not len(question_tokens.codes):
             continue
-        codes.append(each.codes)
-        width = each.width
-        for standing_for in words_of_tokens(text, each.places.tolist(), own):
+        codes.append(question_tokens.codes)
+        width = question_tokens.width
+        for standing_for in words_of_tokens(text, question_tokens.places.tolist(), question_words):
             places += standing_for
             sizes.append(len(standing_for))
     if not codes:
@@ -135,8 +135,8 @@ def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> l
     """The places among `words` of those that each token of a text is part of; `begins` are the tokens' characters."""
     placed = placed_terms(text)
     starts, place_of = [begin for begin, _ in placed], {word: place for place, word in enumerate(words)}
-    held = [[place_of[term] for term in terms if term in place_of] for _, terms in placed]
-    return [held[at - 1] if (at := bisect_right(starts, begin)) else [] for begin in begins]
+    places_of = [[place_of[term] for term in terms if term in place_of] for _, terms in placed]
+    return [places_of[at - 1] if (at := bisect_right(starts, begin)) else [] for begin in begins]
 
 
 def _offsets(counts: object) -> NDArray[np.int64]:

@@ -40,11 +40,11 @@ class Calibration(NamedTuple):
     words: NDArray[np.float64]
 
     def weights(self, embedder: str | None, signals: str) -> NDArray[np.float64]:
-        """Those of an embedder, by name, and one of `SIGNAL_SETS`."""
+        """The weights of an embedder, by name, and one of `SIGNAL_SETS`."""
         if signals == "words":
             return self.words
-        own = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
-        return own.get(signals, own["vectors"])
+        by_signals = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
+        return by_signals.get(signals, by_signals["vectors"])
 
 
 class _Fitted(msgspec.Struct):
@@ -64,8 +64,8 @@ def load_calibration() -> Calibration:
 
     return Calibration(
         {
-            name: {signals: in_order(weights) for signals, weights in own.items()}
-            for name, own in fitted.embedders.items()
+            name: {signals: in_order(weights) for signals, weights in by_signals.items()}
+            for name, by_signals in fitted.embedders.items()
         },
         in_order(fitted.words),
     )

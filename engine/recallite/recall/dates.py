@@ -18,7 +18,7 @@ from recallite.text.dates.periods import Time, ranged, years_before
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
 
-# A day or month without a year is of any year: of so many years back, and of the next.
+# A day or month without a year is of any year: up to this number of years back, and of the next.
 _YEARS_BACK = 10
 # What happened on a day, or in a month, is often told within a week.
 _TOLD_WITHIN_DAYS = 7
@@ -45,8 +45,8 @@ def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]
     try:
         today = date.fromordinal(_EPOCH + clock_us // _DAY_US)
         for language in languages:
-            found = language.find(folded, named, today, question=True)
-            if spans := [span for time in _joined(folded, found, language) for span in _spans(time)]:
+            times = language.find(folded, named, today, question=True)
+            if spans := [span for time in _joined(folded, times, language) for span in _spans(time)]:
                 return tuple(dict.fromkeys(spans))
     except (ValueError, OverflowError):  # far from our years
         pass
@@ -58,10 +58,10 @@ def names_time(term: str) -> bool:
     return term in time_terms() or term.isdigit()
 
 
-def _joined(folded: str, found: list[Mention], language: Language) -> list[Time]:
+def _joined(folded: str, times_found: list[Mention], language: Language) -> list[Time]:
     """Each time; "from X to Y" and "between X and Y" are one, and "since X" or "before Y" is open at one end."""
     times, skip = [], False
-    for one, other in pairwise([*found, None]):
+    for one, other in pairwise([*times_found, None]):
         assert one is not None
         if skip:
             skip = False

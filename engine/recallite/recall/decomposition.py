@@ -56,7 +56,7 @@ _SCHEMA = {
 
 
 class SubQueries(NamedTuple):
-    """What a long question is searched by besides itself.
+    """The texts that a long question is searched by besides itself.
 
     `scopes` are those a model chose, as the handle names them; `gap` says why a model's answer was not used.
     """
@@ -139,8 +139,8 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
         paths = reader.scopes.inhabited(request.filter.scopes, _MOST_SCOPES)
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
-    asked = msgspec.json.encode({"question": text, "scopes": known}).decode()
-    messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": asked}]
+    question = msgspec.json.encode({"question": text, "scopes": known}).decode()
+    messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": question}]
     answer = msgspec.json.decode(engine.language_model.complete(messages, schema=_SCHEMA), type=_Answer)
     if foreign := [scope for scope in answer.scopes if scope not in known]:
         raise ValueError(f"it chose the scope {shown(foreign[0])}, which it was not offered")
@@ -153,12 +153,12 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
 def _others(parts: Iterable[str], text: str) -> list[str]:
     """The distinct parts that have words and differ from the text."""
     seen = {_words(text), ()}
-    kept = []
+    others = []
     for part in map(str.strip, parts):
         if _words(part) not in seen:
             seen.add(_words(part))
-            kept.append(part)
-    return kept
+            others.append(part)
+    return others
 
 
 def _words(text: str) -> Sequence[str]:

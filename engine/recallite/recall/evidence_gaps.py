@@ -34,11 +34,10 @@ class Missing(NamedTuple):
     any_hit: bool
 
 
-def find_gaps(text: str, missing: Missing, best_score: float, request: Request, found: bool) -> tuple[str, ...]:
-    """What the hits of a question do not cover: empty unless the best confidence is below the profile's.
+def find_gaps(text: str, missing: Missing, best_score: float, request: Request, candidates: bool) -> tuple[str, ...]:
+    """The gaps of the hits of a question: empty unless the best confidence is below the profile's.
 
-    `found` says that there were candidates. No word of a time is named where a hit is of the time that the question
-    names.
+    `candidates` says that there were some. No word of a time is named if a hit is of the time that the question names.
     """
     profile, time_range = request.profile, request.time_range
     closed = math.inf if profile.gap_score is None else profile.gap_score
@@ -47,9 +46,9 @@ def find_gaps(text: str, missing: Missing, best_score: float, request: Request, 
     if not missing.any_hit:
         minima = (("score", profile.min_score), ("confidence", profile.min_confidence))
         minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
-        nothing = f"no match reaches {minimum}" if minimum and found else "nothing in this scope matches the query"
+        nothing = f"no match reaches {minimum}" if minimum and candidates else "nothing in this scope matches the query"
         return (nothing if time_range is None else f"no hit is {time_range}",) if profile.gap_confidence > 0 else ()
-    dated, known = missing.dated, [each for each, state in zip(missing.idf, missing.state, strict=True) if state]
+    dated, known = missing.dated, [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
     # Words at least as rare as the query's average word are named, and none that only asks.
     weight = sum(known) / max(len(known), 1) - _ROUNDING
     written = _as_written(text)
@@ -72,7 +71,9 @@ def find_gaps(text: str, missing: Missing, best_score: float, request: Request, 
 def join_gaps(texts: Sequence[str], gaps: Sequence[tuple[str, ...]], any_hit: bool) -> tuple[str, ...]:
     """The gaps of a decomposed question: those of its sub-questions, each named."""
     named = (
-        f"{gap}, for {text!r}" if any_hit else gap for text, own in zip(texts[1:], gaps[1:], strict=True) for gap in own
+        f"{gap}, for {text!r}" if any_hit else gap
+        for text, text_gaps in zip(texts[1:], gaps[1:], strict=True)
+        for gap in text_gaps
     )
     return tuple(dict.fromkeys(named))
 

@@ -1,4 +1,7 @@
-"""Why a record is, or is not, among the hits: the same kernel, called once more for every candidate and this record."""
+"""Explanations of why a record is, or is not, among the hits.
+
+The same kernel is called once more for every candidate and this record.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +69,10 @@ def explain(
     """Follow the record with row id `record_id` through the stages of this query."""
     text = check_query(query)
     checked = None if vectors is None else given_vectors(vectors, 1)
-    given = request
-    asked, request = adapt(text, request, stories=vectors is None)
-    sub = decompose(engine, asked, request) if vectors is None else SubQueries(())
-    queries, request = embed_queries(engine, [asked], checked, structs.replace(request, explain=True), sub)
+    plain_request = request
+    searched, request = adapt(text, request, stories=vectors is None)
+    sub = decompose(engine, searched, request) if vectors is None else SubQueries(())
+    queries, request = embed_queries(engine, [searched], checked, structs.replace(request, explain=True), sub)
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             record_id = reader.records.version_at(record_id, request.filter.as_of)
@@ -87,8 +90,10 @@ def explain(
             if watched.trace.best_of is not None and watched.place >= 0:
                 best = queries.texts[watched.trace.best_of[watched.place]]
                 reason += f"; of the sub-queries it answers {best!r} best"
-    if stage != "returned" and vectors is None and has_steps(asked, request):
-        followed = [hit.id for hit in recall_queries(engine, [text], None, structs.replace(given, counted=False))[0]]
+    if stage != "returned" and vectors is None and has_steps(searched, request):
+        followed = [
+            hit.id for hit in recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
+        ]
         if public_id in followed:
             rank = followed.index(public_id) + 1
             stage, reason = "returned", f"it is hit {rank}: it tells of what another hit states"
@@ -122,15 +127,17 @@ def _watch(
     )
     (row,) = opened.memory_index.table.rows_of(np.array([record_id], dtype=np.int64)).tolist()
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
-    asked = ask(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
-    hits, work = call(view, plan, asked)
+    batch = ask(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+    hits, work = call(view, plan, batch)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
     (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)
     assert answer.trace is not None
     (place,) = np.flatnonzero(answer.trace.rows == row)[:1].tolist() or (-1,)
-    own = hits.signals[0, rank]
-    ranks = _ranks(view, plan, asked.asking, work, row)
-    signals = {name: float(own[getattr(SIGNALS, name)]) for name in (SHOWN if place >= 0 else ("cosine", "bm25"))}
+    hit_signals = hits.signals[0, rank]
+    ranks = _ranks(view, plan, batch.asking, work, row)
+    signals = {
+        name: float(hit_signals[getattr(SIGNALS, name)]) for name in (SHOWN if place >= 0 else ("cosine", "bm25"))
+    }
     for name in ("fused", "spread", "score") if place >= 0 else ():
         values = answer.trace.signals[getattr(SIGNALS, name)]
         ranks[name] = int((values > values[place]).sum()) + 1
@@ -147,7 +154,7 @@ def _ranks(
     view: kernels.View, plan: kernels.Plan, asking: kernels.Asking, work: kernels.Workspace, row: int
 ) -> dict[str, int]:
     """The record's ranks by cosine and by BM25 among all visible records."""
-    words = kernels.postings_of(view, plan, int(work.pairs[0, 1]), work)
+    words = kernels.postings_of(view, plan, int(work.slice_offsets[1]), work)
     mask = view.graph.mask if len(view.graph.mask) else None
     scratch = np.zeros(len(view.terms.lengths), dtype=np.float32)
     rows, scores, counts = kernels.bm25_top_k(words, mask, scratch, len(scratch), checked=True)
@@ -156,17 +163,17 @@ def _ranks(
     if plan.by_vector:
         owners = view.vectors.owners if len(view.vectors.owners) else np.arange(len(view.vectors.scales))
         places = np.arange(len(owners)) if mask is None else np.flatnonzero(mask[owners])
-        found, cosines = kernels.rescore_shortlist(
+        nearest, cosines = kernels.rescore_shortlist(
             asking.vectors[:1], view.vectors.codes, view.vectors.scales, places[None],
             np.zeros((1, len(places)), dtype=np.uint16), len(places), len(places), checked=True,
         )  # fmt: skip
-        own = cosines[0, owners[found[0]] == row].max(initial=0.0)
-        ranks["cosine"] = len(np.unique(owners[found[0, cosines[0] > own]])) + 1
+        best_cosine = cosines[0, owners[nearest[0]] == row].max(initial=0.0)
+        ranks["cosine"] = len(np.unique(owners[nearest[0, cosines[0] > best_cosine]])) + 1
     return ranks
 
 
 def _learned(watched: Watched) -> dict[str, float]:
-    """What each match reason did for the record in the learned ranking; empty where that did not place it.
+    """The part of each match reason in the learned ranking of the record; empty if that did not place it.
 
     Its rank without that joins its ranks.
     """
@@ -189,38 +196,38 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, s
     """The stage that hides the record, and the part of the filter or its successors in words."""
     if not reader.records.get(record_id).indexed:
         return "filter", "it is not indexed: it was stored with indexed=False"
-    chosen = request.filter
+    filter_ = request.filter
     reasons = {
         "as_of": "it has expired, or did not exist at as_of",
         "valid_at": "it did not hold at valid_at",
-        "scopes": f"it is outside the scope {' or '.join(chosen.scopes)}",
-        "kinds": f"its kind is not one of {', '.join(chosen.kinds or ())}",
-        "tags": f"it has none of the tags {', '.join(chosen.tags or ())}",
+        "scopes": f"it is outside the scope {' or '.join(filter_.scopes)}",
+        "kinds": f"its kind is not one of {', '.join(filter_.kinds or ())}",
+        "tags": f"it has none of the tags {', '.join(filter_.tags or ())}",
         "since": "it is older than since",
         "until": "it is newer than until",
         "where": "it does not satisfy where",
     }
-    bare = Filter(include_superseded=True).replaced(as_of=chosen.as_of, base=chosen.base)
+    bare = Filter(include_superseded=True).replaced(as_of=filter_.as_of, base=filter_.base)
     for name, reason in reasons.items():
-        part = bare.replaced(**{name: getattr(chosen, name)})
+        part = bare.replaced(**{name: getattr(filter_, name)})
         if not reader.records.admits(part, request.now, record_id):
             return "filter", reason
     if not reader.records.admits(bare.replaced(include_superseded=False), request.now, record_id) and not (
-        chosen.include_superseded or chosen.valid_at is not None
+        filter_.include_superseded or filter_.valid_at is not None
     ):
-        found = reader.supersessions.successors([record_id], chosen.as_of)
-        names = " and ".join(found[record_id][1]) if record_id in found else "another"
+        successors = reader.supersessions.successors([record_id], filter_.as_of)
+        names = " and ".join(successors[record_id][1]) if record_id in successors else "another"
         return "superseded", f"it is superseded by {names}; include_superseded shows it"
     return None
 
 
 def _change(reader: Reader, watched: Watched) -> str:
-    """What states the same thing as the record with another value, in words; "" where nothing among the best does."""
-    said = "; it was put before what states the same thing with another value" if watched.raised else ""
-    found = reader.records.fetch([watched.successor]) if watched.successor >= 0 else {}
-    if not found:
-        return said
-    return f"{said}; {found[watched.successor].public_id} states the same thing with a later value"
+    """Name the statement of the same thing with another value, in words; "" if there is none among the best."""
+    raised = "; it was put before what states the same thing with another value" if watched.raised else ""
+    successors = reader.records.fetch([watched.successor]) if watched.successor >= 0 else {}
+    if not successors:
+        return raised
+    return f"{raised}; {successors[watched.successor].public_id} states the same thing with a later value"
 
 
 def _newer(hits: Sequence[Hit], public_id: str) -> str:
@@ -259,8 +266,8 @@ def _place(
     if request.group_by is not None:
         sources = opened.memory_index.table.sources
         answered = opened.memory_index.table.rows_of(np.array(watched.answer.keys, dtype=np.int64))
-        own = sources[trace.rows[place]]
-        if own >= 0 and (sources[answered] == own).any():
+        source = sources[trace.rows[place]]
+        if source >= 0 and (sources[answered] == source).any():
             return "group", "another record of its source is better and represents it", rank
     if request.diversify_by is not None:
         covered = "periods" if request.diversify_by == "time" else "sources"

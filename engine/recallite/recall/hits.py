@@ -29,7 +29,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 class Replaced(NamedTuple):
-    """What hits supersede and what supersedes them, by row id: `Supersessions.formers` and `.successors`."""
+    """The records that hits supersede, and their successors, by row id: `Supersessions.formers` and `.successors`."""
 
     formers: Mapping[int, Sequence[FormerRow]] = {}
     successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
@@ -45,7 +45,7 @@ class Replaced(NamedTuple):
         return cls(formers, {} if plain else reader.supersessions.successors(keys, known_at))
 
     def fields(self, key: int, other: Found | None) -> dict[str, Any]:
-        """What a hit shows of it; `other` is the record that recall found to have replaced it."""
+        """The fields of a hit that show it; `other` is the record that recall found to have replaced it."""
         if other is None and not self.formers and not self.successors:
             return {}
         held_until, superseded_by = self.successors.get(key, (None, ()))
@@ -53,12 +53,12 @@ class Replaced(NamedTuple):
             superseded_by = (*superseded_by, other.public_id)
         formers = (
             Former(
-                id=each.public_id,
-                text=each.text,
-                held_from=to_datetime(each.held_from),
-                held_until=to_datetime(each.held_until),
+                id=former.public_id,
+                text=former.text,
+                held_from=to_datetime(former.held_from),
+                held_until=to_datetime(former.held_until),
             )
-            for each in self.formers.get(key, ())
+            for former in self.formers.get(key, ())
         )
         return {
             "held_until": optional_datetime(held_until), "superseded_by": superseded_by, "supersedes": tuple(formers),
@@ -66,7 +66,7 @@ class Replaced(NamedTuple):
 
 
 def load_hits(
-    answer: Answer, found: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
+    answer: Answer, records: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
 ) -> list[Hit]:
     """The hits of one query with their records; records that are gone by now are left out.
 
@@ -76,7 +76,7 @@ def load_hits(
     hits, plain = [], not replaced.formers and not replaced.successors
     named, after, epoch = reasons_by_bits(request.profile.importance_weight > 0), timedelta, EPOCH
     for key, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
-        record = found.get(key)
+        record = records.get(key)
         if record is None:
             continue
         valid_from, valid_until = record.valid_from, record.valid_until
@@ -101,7 +101,7 @@ def load_hits(
                 match_reasons=named[reasons, record.importance > 0.5],
                 evidence_gaps=gaps,
                 signals=dict(zip(SHOWN, values, strict=True)),
-                **(_NOTHING if plain and successor < 0 else replaced.fields(key, found.get(successor))),
+                **(_NOTHING if plain and successor < 0 else replaced.fields(key, records.get(successor))),
             )
         )
     return hits
@@ -121,12 +121,12 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
     if not hits:
         return hits, 0
     costs = count([hit.text for hit in hits])
-    kept, used = [hits[0]], costs[0]
+    fitting, used = [hits[0]], costs[0]
     for hit, cost in zip(hits[1:], costs[1:], strict=True):
         if used + cost <= budget_tokens:
-            kept.append(hit)
+            fitting.append(hit)
             used += cost
-    return kept, len(hits) - len(kept)
+    return fitting, len(hits) - len(fitting)
 
 
 def in_time_order(hits: Sequence[Hit]) -> list[Hit]:

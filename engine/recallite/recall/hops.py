@@ -17,11 +17,12 @@ from recallite.text.index_terms import tokenize
 from recallite.text.statements import statement_of
 from recallite.text.steps import several_steps
 
-# Of the hits so many give values, each value brings so many of so many hits, and this share of the limit stays first.
+# Hits that give values, hits that each value brings, hits it is looked for among, and the share of the limit that
+# stays first.
 _SEEDS, _BROUGHT, _LOOKED_AT, _KEPT_SHARE = 4, 2, 12, 0.4
 
 Ask = Callable[[Sequence[str], int], Sequence[Hits]]
-"""Recalls some queries, with so many hits each."""
+"""A function that recalls some queries, with a number of hits each."""
 
 
 def has_steps(question: str, request: Request) -> bool:
@@ -37,13 +38,13 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
     first = ranked[: max(1, int(_KEPT_SHARE * request.limit))]
     seeds = [hit for hit in ranked if not hit.superseded_by][:_SEEDS]
     brought: dict[str, Hit] = {}
-    asked: set[frozenset[str]] = set()
+    asked_values: set[frozenset[str]] = set()
     for _ in range(request.profile.hops):
         values = {value: text for seed in seeds for value, text in _values(seed) if not value <= known}
-        new = [value for value in values if value not in asked]
-        asked.update(new)
+        new = [value for value in values if value not in asked_values]
+        asked_values.update(new)
         answers = ask([f"{values[value]}: {question}" for value in new], _LOOKED_AT) if new else []
-        seeds = [hit for value, found in zip(new, answers, strict=True) for hit in _about(value, found)]
+        seeds = [hit for value, found_hits in zip(new, answers, strict=True) for hit in _about(value, found_hits)]
         brought.update((hit.id, hit) for hit in seeds)
         seeds = seeds[: 2 * _SEEDS]
     for hit in first:
@@ -66,20 +67,20 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
 
 def _values(hit: Hit) -> list[tuple[frozenset[str], str]]:
     """The stems and the text of the value that each clause of a hit gives its subject."""
-    found = []
+    values = []
     for clause in statement_of(hit.text, hit.context, much=True).clauses[:2]:
         if clause.chunks and not clause.negated:
             words = [word for word in clause.chunks[0][1] if word.stem not in clause.nouns]
             if words:
-                found.append((frozenset(word.stem for word in words), " ".join(word.text for word in words)))
-    return found
+                values.append((frozenset(word.stem for word in words), " ".join(word.text for word in words)))
+    return values
 
 
 def _about(value: frozenset[str], hits: Hits) -> list[Hit]:
     """The first hits that have a value as the subject of a clause, and hold."""
-    found = []
+    about = []
     for hit in hits:
         clauses = statement_of(hit.text, hit.context, much=True).clauses
         if not hit.superseded_by and any(value <= clause.subject for clause in clauses):
-            found.append(hit)
-    return found[:_BROUGHT]
+            about.append(hit)
+    return about[:_BROUGHT]

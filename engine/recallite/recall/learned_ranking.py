@@ -55,7 +55,7 @@ FEATURES = {
 
 
 class Manifest(msgspec.Struct):
-    """What is known of a trained ranking: its features in order, and the embedders that it ranks for."""
+    """The description of a trained ranking: its features in order, and the embedders that it ranks for."""
 
     features: list[str]
     embedders: list[str]
@@ -89,7 +89,7 @@ def ranking_for(profile: Profile, embedder: str | None) -> LearnedRanking | None
 
 
 def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each feature adds to each candidate's output, against the mean of these: float64 (features, candidates).
+    """The part of each feature in each candidate's output, against the mean of these: float64 (features, candidates).
 
     A feature has the change of the mean output at every node that asks for it on the candidate's way down (Saabas,
     2014). A candidate's contributions add up to its output less the mean output of these.
@@ -100,10 +100,10 @@ def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDA
     added: NDArray[np.float64] = np.zeros(features.shape)
     at = np.zeros((len(forest.nodes), len(candidates)), dtype=np.int64)
     for _ in range(forest.nodes.shape[1].bit_length()):
-        asked = forest.nodes[of_tree, at]
-        below = 2 * at + 1 + (features[asked, candidates] > forest.thresholds[of_tree, at])
+        features_asked = forest.nodes[of_tree, at]
+        below = 2 * at + 1 + (features[features_asked, candidates] > forest.thresholds[of_tree, at])
         change = values[of_tree, below] - values[of_tree, at]
-        np.add.at(added, (asked, np.broadcast_to(candidates, asked.shape)), change)
+        np.add.at(added, (features_asked, np.broadcast_to(candidates, features_asked.shape)), change)
         at = below
     added -= added.mean(axis=1, keepdims=True)
     return added

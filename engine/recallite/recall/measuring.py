@@ -54,8 +54,8 @@ def _measured(engine: Engine, queries: Sequence[str], request: Request, depth: i
         )
         for place in range(len(queries)):
             one = embedded.part(place, place + 1)
-            asked = ask(reader, opened.memory_index.generation, one, request, wanted.by_vector)
-            hits, work = call(opened.view, plan, asked)
+            batch = ask(reader, opened.memory_index.generation, one, request, wanted.by_vector)
+            hits, work = call(opened.view, plan, batch)
             count = int(hits.figures[0, kernels.FIGURES.hits])
             keys = hits.keys[0, :count].tolist()
             records = reader.records.fetch(keys)

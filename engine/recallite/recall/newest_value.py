@@ -1,7 +1,7 @@
 """Questions about a value that changes: of the hits whose texts give one, the newest goes first.
 
 "What is the test coverage?" is answered by one sentence of a long message in March, "I'm at 65 %", and by one in April,
-"it has improved to 78 %". `order_changes` compares statements that were parsed when they were written, and long texts
+"it has improved to 78 %". A recall's kernel compares statements that were parsed when they were written, and long texts
 have none: here the sentence that has most of the question's words counts, of hits that score about the same.
 """
 
@@ -27,54 +27,54 @@ _LEAST_ANSWERED = 0.4
 _NEAR_SHARE = 0.8
 
 
-def newest_first(question: str, answer: Answer, found: Mapping[int, Found]) -> Answer:
+def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
     """The answer with the hits that give the value that is asked for from new to old, in the places that they have.
 
     Only texts of one scope, kind, context (a speaker, a title) and user are compared. Those of one moment stay in their
     order, but for turns of one transcript, and so do the scores.
     """
-    asked = asked_value(question)
-    if asked is None:
+    value = asked_value(question)
+    if value is None:
         return answer
     keys, ranked = answer.keys, len(answer.keys) - answer.brought
     near = [
         place
         for place, key in enumerate(keys[: min(_DEPTH, ranked)])
-        if key in found
-        and len(found[key].text) > _LEAST_CHARS
+        if key in records
+        and len(records[key].text) > _LEAST_CHARS
         and answer.scores[place] >= _LEAST_SCORE_SHARE * answer.scores[0]
     ]
     if len(near) < 2:
         return answer
-    answered = [(place, asked.answered_by(found[keys[place]].text)) for place in near]
+    answered = [(place, value.answered_by(records[keys[place]].text)) for place in near]
     least = max(_LEAST_ANSWERED, _NEAR_SHARE * max((share for _, share in answered), default=0.0))
     places = [place for place, share in answered if share >= least]
     if not places:
         return answer
-    lead = found[keys[places[0]]]
-    places = [place for place in places if _is_alike(found[keys[place]], lead)]
-    turns = {found[keys[place]].source for place in places} == {lead.source} and lead.source is not None
-    newest = sorted(places, key=lambda place: _told(found[keys[place]], turns=turns), reverse=True)
+    lead = records[keys[places[0]]]
+    places = [place for place in places if _is_alike(records[keys[place]], lead)]
+    turns = {records[keys[place]].source for place in places} == {lead.source} and lead.source is not None
+    newest = sorted(places, key=lambda place: _told(records[keys[place]], turns=turns), reverse=True)
     order = [*range(len(keys))]
-    for place, own in zip(places, newest, strict=True):
-        order[place] = own
-    reasons = [answer.reasons[own] | CHANGE_BIT * (own > place) for place, own in enumerate(order)]
+    for place, newer in zip(places, newest, strict=True):
+        order[place] = newer
+    reasons = [answer.reasons[before] | CHANGE_BIT * (before > place) for place, before in enumerate(order)]
     return answer._replace(
-        keys=[keys[own] for own in order],
-        confidence=[answer.confidence[own] for own in order],
+        keys=[keys[before] for before in order],
+        confidence=[answer.confidence[before] for before in order],
         reasons=reasons,
-        signals=[answer.signals[own] for own in order],
-        successors=[answer.successors[own] for own in order],
+        signals=[answer.signals[before] for before in order],
+        successors=[answer.successors[before] for before in order],
     )
 
 
 def _is_alike(record: Found, other: Found) -> bool:
     """Whether two records may tell of one thing at two times: parts of documents do not."""
-    one, two = ((each.kind, each.scope, each.context, whose(each.metadata)) for each in (record, other))
+    one, two = ((turn.kind, turn.scope, turn.context, whose(turn.metadata)) for turn in (record, other))
     return one == two and record.kind != CHUNK_KIND
 
 
 def _told(record: Found, *, turns: bool) -> tuple[int, int]:
-    """When a record was told; turns of one transcript that have one moment are told by position."""
+    """The time at which a record was told; turns of one transcript that have one moment are told by position."""
     moment = telling(record.created_at, record.valid_from, resolved=record.valid_resolved)
     return moment, record.position if turns and record.position is not None else 0

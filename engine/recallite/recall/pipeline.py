@@ -45,15 +45,15 @@ def recall_queries(
     own.
     """
     texts = [check_query(query) for query in queries]
-    given = None if vectors is None else given_vectors(vectors, len(texts))
+    checked_vectors = None if vectors is None else given_vectors(vectors, len(texts))
     if not texts:
         return []
     with span("recall", queries=len(queries), limit=request.limit, mode=request.mode) as seen:
         try:
-            hits = _recall_adapted(engine, texts, given, request)
+            hits = _recall_adapted(engine, texts, checked_vectors, request)
         except ConnectionLost:
             # Nothing was written: another connection answers as if this one had not ended.
-            hits = _recall_adapted(engine, texts, given, request)
+            hits = _recall_adapted(engine, texts, checked_vectors, request)
         if seen.recording:
             seen.set(hits=sum(map(len, hits)))
             if len(hits) == 1:  # queries that are recalled together share their stages
@@ -68,17 +68,17 @@ def _recall_adapted(
     engine.start_kernels(len(queries))
     if not request.profile.adaptive:
         return _recall_alike(engine, queries, vectors, request)
-    found: dict[int, Hits] = {}
+    hits_by_place: dict[int, Hits] = {}
     for group in adapt_all(queries, request, stories=vectors is None):
-        own = None if vectors is None else [vectors[place] for place in group.places]
-        hits = _recall_alike(engine, group.texts, own, group.request)
-        for text, each in zip(group.texts, hits, strict=True):
-            if own is None and has_steps(text, group.request):
-                _follow(engine, text, each, group.request)
-        found.update(zip(group.places, hits, strict=True))
+        own_vectors = None if vectors is None else [vectors[place] for place in group.places]
+        hits = _recall_alike(engine, group.texts, own_vectors, group.request)
+        for text, text_hits in zip(group.texts, hits, strict=True):
+            if own_vectors is None and has_steps(text, group.request):
+                _follow(engine, text, text_hits, group.request)
+        hits_by_place.update(zip(group.places, hits, strict=True))
     for place, query in enumerate(queries):
-        found[place].query = query
-    return [found[place] for place in range(len(queries))]
+        hits_by_place[place].query = query
+    return [hits_by_place[place] for place in range(len(queries))]
 
 
 def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None:
@@ -111,12 +111,12 @@ def _recall_alike(
         split_ms.append((perf_counter() - started) * 1e3)
     plain = [place for place, sub in enumerate(every) if sub == _WHOLE]
     at_once = _recall(engine, [queries[place] for place in plain], None, request, _WHOLE) if plain else []
-    found = dict(zip(plain, at_once, strict=True))
+    hits_of = dict(zip(plain, at_once, strict=True))
     for place, sub in enumerate(every):
-        if place not in found:
-            (found[place],) = _recall(engine, [queries[place]], None, request, sub)
-            found[place].stages = {"split": split_ms[place], **found[place].stages}
-    return [found[place] for place in range(len(every))]
+        if place not in hits_of:
+            (hits_of[place],) = _recall(engine, [queries[place]], None, request, sub)
+            hits_of[place].stages = {"split": split_ms[place], **hits_of[place].stages}
+    return [hits_of[place] for place in range(len(every))]
 
 
 def _recall(
@@ -136,11 +136,11 @@ def _recall(
         several = reader.candidates is not None and apart(engine, reader, embedded, request, decomposed=decomposed)
         for part in several or (embedded,):
             hits += _answered(engine, reader, part, request, decomposed=decomposed)
-    for each in hits:
-        each.stages = {"embed": embed_ms, **each.stages}
-        each.sub_queries, each.scopes = sub.queries, sub.scopes
+    for query_hits in hits:
+        query_hits.stages = {"embed": embed_ms, **query_hits.stages}
+        query_hits.sub_queries, query_hits.scopes = sub.queries, sub.scopes
     if request.counted:
-        engine.accesses.add([hit.id for each in hits for hit in each])
+        engine.accesses.add([hit.id for query_hits in hits for hit in query_hits])
     return hits
 
 
@@ -157,8 +157,8 @@ def _answered(engine: Engine, reader: Reader, queries: Queries, request: Request
         "search": (answered_at - opened_at) * 1e3,
         "fetch": (perf_counter() - answered_at) * 1e3,
     }
-    for each in hits:
-        each.stages = stages
+    for query_hits in hits:
+        query_hits.stages = stages
     return hits
 
 
@@ -184,15 +184,16 @@ def fetch_hits(
 ) -> list[Hits]:
     """The hits of all answers, with their records, which are fetched at once."""
     reader = opened.reader
-    keys = [key for each in answers for key in (*each.keys, *each.successors) if key >= 0]
-    found = reader.records.fetch(keys) if keys else {}
+    keys = [key for answer in answers for key in (*answer.keys, *answer.successors) if key >= 0]
+    records = reader.records.fetch(keys) if keys else {}
     replaced = Replaced.of(reader, opened.memory_index, keys, request)
     newest_leads = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     fetched = []
-    for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
-        gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
-        answer = newest_first(text, each, found) if newest_leads else each
-        hits = load_hits(answer, found, replaced, gaps, request)
+    for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
+        gaps = answer.gaps if queries.gap is None else (*answer.gaps, queries.gap)
+        if newest_leads:
+            answer = newest_first(text, answer, records)
+        hits = load_hits(answer, records, replaced, gaps, request)
         if answer.trace is not None:
             add_ranks(hits, answer, opened.memory_index.table.ids[answer.trace.rows], answer.trace)
         left_out = 0

@@ -1,4 +1,4 @@
-"""What a request asks of the kernel of a recall: a profile's numbers, its forest and its weights of confidence."""
+"""The plan of a request for the kernel of a recall: a profile's numbers, its forest and its weights of confidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _as_parameters, _as_plan = partial(tuple.__new__, kernels.RankParameters), parti
 
 
 class Wanted(NamedTuple):
-    """What makes a plan besides the profile.
+    """The parts of a plan that are not in the profile.
 
     - by_vector, by_tokens: whether the questions have vectors, and token codes
     - visible: how many vectors the filter admits, `ALIKE` for fewer; factor: how many times as many places as rows are
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
 def wanted_of(
     request: Request, view: kernels.View, embedder: str | None, *, by_vector: bool, by_tokens: bool, shared: bool
 ) -> Wanted:
-    """What a request wants of a view of the index."""
+    """The parts of the plan that a request and a view of the index decide."""
     vectors, places = view.vectors, len(view.vectors.scales)
     # The parts of one record may fill the list.
     factor = 1 if places <= len(view.terms.lengths) else 4

@@ -65,8 +65,8 @@ def prepare_queries(
         engine.queried_embedder = active if has_codes else None
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
-        tokens = [each.tokens for each in embedded] if by_tokens else None
-        return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
+        tokens = [query.tokens for query in embedded] if by_tokens else None
+        return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
     except EmbedderMismatch:
         raise
     except EmbedderError as failure:
@@ -107,11 +107,11 @@ def query_words(text: str) -> list[str]:
 
 
 def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
-    """Checked vectors that the caller gives for so many queries."""
+    """Check the vectors that the caller gives for `count` queries."""
     try:
-        given = list(vectors)
+        listed = list(vectors)
     except TypeError:
         raise InvalidInput(f"vectors is {type(vectors).__name__}: give one vector a query") from None
-    if len(given) != count:
-        raise InvalidInput(f"vectors has {len(given)} entries for {count} queries: give one each")
-    return [check_vector(vector, None) for vector in given]
+    if len(listed) != count:
+        raise InvalidInput(f"vectors has {len(listed)} entries for {count} queries: give one each")
+    return [check_vector(vector, None) for vector in listed]

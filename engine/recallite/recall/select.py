@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recallite.recall.view import Opened
 
 
-# Hits that are spread have at least this share of the best one's relevance, and come from so many periods.
+# Hits that are spread have at least this share of the best one's relevance, and come from this number of periods.
 RELEVANT_SHARE = 0.2
 _PERIODS = 10
 # What the words of others count where the user's own are asked for.
@@ -35,8 +35,8 @@ def choose(opened: Opened, request: Request, hits: kernels.Hits, query: int, cou
             ranks = _one_a_source(opened, hits.rows[query, ranks], ranks)
     else:
         ranks = _spread_out(opened, request, hits, query, ranks)
-    chosen: list[int] = ranks[: request.limit].tolist()
-    return chosen
+    best: list[int] = ranks[: request.limit].tolist()
+    return best
 
 
 def _diversify(
@@ -64,8 +64,8 @@ def _diversify(
 def _one_a_source(opened: Opened, rows: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first of each source; a record without one is by itself."""
     _, firsts = np.unique(_sources(opened, rows), return_index=True)
-    chosen: NDArray[np.int64] = ranks[np.sort(firsts)]
-    return chosen
+    first_ranks: NDArray[np.int64] = ranks[np.sort(firsts)]
+    return first_ranks
 
 
 def _spread_out(
@@ -126,6 +126,6 @@ def _numbers(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _own_words(contexts: Sequence[str | None]) -> NDArray[np.float64]:
-    """What the relevance of each record counts, by its context, where the user's own words are asked for."""
+    """The factor of each record's relevance, by its context, if the user's own words are asked for."""
     others = [context is not None and context.strip().lower() in ANSWERING for context in contexts]
     return np.where(others, _OTHER_WORDS, 1.0)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from recallite.index.fetched import CountedStatistics
 
-# To read a record takes as long as to visit so many in the graph, of which a filter leaves some.
+# Reading a record takes as long as visiting this number in the graph, some of which a filter leaves.
 _READ_COST = 1.0
 _FEW, _MANY = 1_000, 20_000
-# Records that have a word are scored up to so many; more frequent words are looked for together only.
+# Up to this number of records that have a word are scored; more frequent words are looked for together only.
 _POSTINGS = 20_000
 # So many standing instructions and preferences are all looked at, of more those nearest to the query.
 _FEW_STANDING, _STANDING_NEAREST = 500, 16
@@ -72,12 +72,12 @@ def fetched(
     check_comparable(queries, embedder, engine.store.path)
     generation = -1 - int(reader.snapshot.identity().lexicon_epoch or 0)
     words = [_known(reader, generation, text) for text in queries.texts] if request.mode != "vector" else []
-    terms = sorted({number for each in words for number in each.numbers})
+    terms = sorted({number for question_words in words for number in question_words.numbers})
     statistics = engine.figures.of(search, scopes, terms)
     finding = _Finding(engine, search, embedder, statistics, request)
-    found, seeds = finding.candidates(queries, words)
+    listed, seeds = finding.candidates(queries, words)
     standing, instructions = finding.standing(queries)
-    ids = np.unique(np.concatenate([found, standing, np.array([] if watched is None else [watched], dtype=np.int64)]))
+    ids = np.unique(np.concatenate([listed, standing, np.array([] if watched is None else [watched], dtype=np.int64)]))
     chains, links = search.chains(ids), reader.blocks.links(ids.tolist())
     every = np.union1d(ids, _between(chains, ids) if seeds is None else _beside(chains, links, seeds))
     index = index_of(reader, embedder, every.tolist(), chains, links)
@@ -103,7 +103,7 @@ def _known(reader: Reader, generation: int, text: str) -> _Known:
 
 
 class _Finding:
-    """What the store is asked for one view."""
+    """The questions to the store for one view."""
 
     def __init__(
         self,
@@ -141,12 +141,12 @@ class _Finding:
         lists = []
         if queries.vectors is not None and self._embedder is not None:
             lists += [self._nearest(self._filter, vector, request.wanted) for vector in queries.vectors]
-        lists += [self._with_words(each) for each in words]
+        lists += [self._with_words(question_words) for question_words in words]
         depth = request.profile.expansion_depth if request.profile.neighbor_boost > 0 else 0
         empty = np.empty(0, dtype=np.int64)
         return (
             np.unique(np.concatenate([empty, *lists])),
-            np.unique(np.concatenate([empty, *(each[:depth] for each in lists)])),
+            np.unique(np.concatenate([empty, *(ids[:depth] for ids in lists)])),
         )
 
     def _with_words(self, words: _Known) -> NDArray[np.int64]:
@@ -159,9 +159,9 @@ class _Finding:
         rare = [place for place, sum in zip(order, np.cumsum(frequency[order]), strict=True) if sum <= _POSTINGS]
         common = order[len(rare) :]
         scored = _Scored(self._statistics.average_length)
-        found = self._search.with_each(numbers[rare].tolist()) if rare else {}
+        by_term = self._search.with_each(numbers[rare].tolist()) if rare else {}
         for place in rare:
-            scored.add(*found[int(numbers[place])], float(idf[place]))
+            scored.add(*by_term[int(numbers[place])], float(idf[place]))
         best = self._best_admitted(scored, wanted)
         # Frequent words are looked for together: as many of them as bring records.
         for count in range(len(common), 0, -1):
@@ -215,9 +215,9 @@ class _Finding:
             ids = np.unique(np.concatenate([instructions, *near]))
         return ids, instructions
 
-    def _nearest(self, chosen: Filter, vector: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    def _nearest(self, filter_: Filter, vector: NDArray[np.float32], most: int) -> NDArray[np.int64]:
         assert self._embedder is not None
-        return self._search.nearest(chosen, self._now, self._embedder, vector, most)
+        return self._search.nearest(filter_, self._now, self._embedder, vector, most)
 
 
 class _Scored:
@@ -235,9 +235,9 @@ class _Scored:
 
     def best_first(self) -> NDArray[np.int64]:
         """All of them in order; of equal ones the oldest first."""
-        found, owners = np.unique(np.concatenate(self._ids), return_inverse=True)
-        total = np.bincount(owners, weights=np.concatenate(self._scores), minlength=len(found))
-        return found[np.lexsort((found, -total))]
+        ids, owners = np.unique(np.concatenate(self._ids), return_inverse=True)
+        total = np.bincount(owners, weights=np.concatenate(self._scores), minlength=len(ids))
+        return ids[np.lexsort((ids, -total))]
 
 
 def _beside(chains: Chains, links: LinkBlock, seeds: NDArray[np.int64]) -> NDArray[np.int64]:

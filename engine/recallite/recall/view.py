@@ -38,13 +38,13 @@ class Opened(NamedTuple):
     memory_index: MemoryIndex
     view: kernels.View
     embedder_name: str | None
-    held: bool
+    locked: bool
 
     def __enter__(self) -> Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.held:
+        if self.locked:
             self.memory_index.lock.release_reading()
 
 
@@ -64,12 +64,10 @@ def open_view(
     That has the record `watched` too, whether it is a candidate or not.
     """
     if reader.candidates is not None and engine.server_finds(reader, partial(_statistics_scopes, reader, request)):
-        found = fetched(engine, reader, queries, request, _statistics_scopes(reader, request), watched)
-        view = view_of(
-            found.memory_index, found.selection, found.statistics, found.standing, found.instructions, _NO_CHAINS
-        )  # fmt: skip
-        name = None if found.embedder is None else found.embedder.name
-        return Opened(reader, found.memory_index, view, name, held=False)
+        few = fetched(engine, reader, queries, request, _statistics_scopes(reader, request), watched)
+        view = view_of(few.memory_index, few.selection, few.statistics, few.standing, few.instructions, _NO_CHAINS)
+        name = None if few.embedder is None else few.embedder.name
+        return Opened(reader, few.memory_index, view, name, locked=False)
     index = engine.index_within(request.filter.base)
     index.hold(reader)
     try:
@@ -79,17 +77,17 @@ def open_view(
     except BaseException:
         index.lock.release_reading()
         raise
-    return Opened(reader, index, view, None if embedder is None else embedder.name, held=True)
+    return Opened(reader, index, view, None if embedder is None else embedder.name, locked=True)
 
 
 def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels.View:
     """The view of a filter, made once until the index changes or a record expires."""
-    chosen = request.filter
-    moment, table = request.now if chosen.as_of is None else chosen.as_of, index.table
+    filter_ = request.filter
+    moment, table = request.now if filter_.as_of is None else filter_.as_of, index.table
     expired = len(table.expired_rows(moment)) if table.any_expires else 0
     lapsed = _lapsed(index, reader, moment) if table.any_superseded else _NO_ROWS
     grouped = request.group_by is not None or request.diversify_by is not None
-    key = chosen, request.profile.standing_instructions > 0 and not grouped, expired, len(lapsed)
+    key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, len(lapsed)
     return index.kept("view", key, partial(_made, index, reader, request, lapsed))
 
 
@@ -111,7 +109,7 @@ def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
     """Rows and what superseded them, ascending by the first."""
     ids = index.table.ids[index.table.superseded_rows()]
     pairs = np.array(
-        [(each.old_id, each.new_id) for each in reader.supersessions.of_old(ids.tolist())], dtype=np.int64
+        [(pair.old_id, pair.new_id) for pair in reader.supersessions.of_old(ids.tolist())], dtype=np.int64
     ).reshape(-1, 2)
     rows = np.stack([index.table.rows_of(pairs[:, 0]), index.table.rows_of(pairs[:, 1])])
     rows = rows[:, (rows >= 0).all(axis=0)]
@@ -120,21 +118,21 @@ def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
 
 def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> Selection:
     """The rows that the request's filter admits at the index's commit."""
-    chosen = request.filter
-    listed, rest = None, chosen.unindexed
+    filter_ = request.filter
+    listed, rest = None, filter_.unindexed
     if rest is not None:
-        versions: Versions = "open" if chosen.as_of is None else "any"
+        versions: Versions = "open" if filter_.as_of is None else "any"
         key = rest, versions
         listed = index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
     visible = RowFilter(
         now=request.now,
         hidden=_superseded_rows(index, reader, request, lapsed),
-        as_of=chosen.as_of,
-        scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
-        kinds=chosen.kinds or (),
-        since=chosen.since,
-        until=chosen.until,
-        valid_at=chosen.valid_at,
+        as_of=filter_.as_of,
+        scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
+        kinds=filter_.kinds or (),
+        since=filter_.since,
+        until=filter_.until,
+        valid_at=filter_.valid_at,
         listed=listed,
     )
     return index.selection(visible, rest)
@@ -156,9 +154,9 @@ def _superseded_rows(
     index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
     """The rows that the request does not see since they are superseded; None where there are none."""
-    chosen = request.filter
-    known_at, valid_at = chosen.as_of, chosen.valid_at
-    if (chosen.include_superseded and valid_at is None) or (known_at is None and not index.table.any_superseded):
+    filter_ = request.filter
+    known_at, valid_at = filter_.as_of, filter_.valid_at
+    if (filter_.include_superseded and valid_at is None) or (known_at is None and not index.table.any_superseded):
         return None
     rows = index.table.superseded_rows(known_at, valid_at)
     if len(rows) and len(lapsed):

@@ -1,4 +1,4 @@
-"""The candidates of one query, JIT: the two lists joined, and the neighbours of the best added."""
+"""The candidates of a question, JIT: the two lists joined, and the neighbours of the best added."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ ORIGIN_BITS = 24  # of a sort key; the rest, 39 bits, is the row
 
 @exact
 def join(
-    lists: Any, query: Any, n: Any, sorted_keys: Any, spare: Any, counts: Any, rows: Any, cosine: Any, bm25: Any
-) -> Any:
-    """Write the union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row.
+    lists: Any, n: Any, sorted_keys: Any, spare: Any, counts: Any, rows: Any, cosine: Any, bm25: Any
+) -> Any:  # fmt: skip
+    """Write the union of the two lists: rows ascending, cosines and BM25, NaN where a list lacks the row.
 
     Returns how many; -1 where a row is not in 0..n-1. Row and origin are sorted as one number.
     """
-    some, others = lists.vector_counts[query], lists.keyword_counts[query]
-    vector_rows, keyword_rows = lists.vector_rows[query], lists.keyword_rows[query]
-    cosines, scores = lists.cosines[query], lists.bm25[query]
+    vector_rows, keyword_rows, cosines, scores = lists.vector_rows, lists.keyword_rows, lists.cosines, lists.bm25
+    some, others = vector_rows.shape[0], keyword_rows.shape[0]
     keys, in_range = sorted_keys[: some + others], True
     for at in range(some):
         in_range &= 0 <= vector_rows[at] < n

@@ -38,7 +38,7 @@ def later(statements: Any, i: Any, j: Any) -> Any:
 
 
 @exact
-def lead_of(statements: Any, start: Any, stop: Any, i: Any) -> Any:
+def lead_of(statements: Any, i: Any) -> Any:
     """The candidate that replaced all that one states, -1 for none."""
     lead = -1
     for slot in range(statements.frames.shape[1]):
@@ -46,7 +46,7 @@ def lead_of(statements: Any, start: Any, stop: Any, i: Any) -> Any:
         if frame == 0:
             continue
         latest = i
-        for j in range(start, stop):
+        for j in range(statements.moments.shape[0]):
             if states(statements, j, frame) and later(statements, j, latest):
                 latest = j
         if agree(statements, latest, i, frame):
@@ -70,39 +70,33 @@ def goes_first(statements: Any, leads: Any, moment: Any, former: Any, i: Any, j:
 
 
 @exact
-def order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: Any) -> None:
-    offsets, frames = statements.offsets, statements.frames
-    for query in range(offsets.shape[0] - 1):
-        start, stop = offsets[query], offsets[query + 1]
-        moment, former = asked.moments[query], asked.former[query] != 0
-        for i in range(start, stop):
-            leads[i] = lead_of(statements, start, stop, i)
-        at = start
-        for i in range(start, stop):
-            if placed[i]:
-                continue
-            placed[i] = 1
-            for slot in range(frames.shape[1]):
-                frame = frames[i, slot]
-                rival = False
-                for j in range(start, stop):
-                    if frame != 0 and not placed[j] and states(statements, j, frame):
-                        placed[j] = AHEAD if goes_first(statements, leads, moment, former, j, i) else 0
-                        rival |= placed[j] == AHEAD and not agree(statements, i, j, frame)
-                while True:
-                    best = -1
-                    for j in range(start, stop):
-                        if placed[j] == AHEAD and (best < 0 or goes_first(statements, leads, moment, former, j, best)):
-                            best = j
-                    if best < 0:
-                        break
-                    placed[best] = 0
-                    if rival:
-                        placed[best] = 1
-                        order[at] = best - start
-                        at += 1
-            order[at] = i - start
-            at += 1
-        for i in range(start, stop):
-            if leads[i] >= 0:
-                leads[i] -= start
+def order_changes(statements: Any, moment: Any, former: Any, placed: Any, order: Any, leads: Any) -> None:
+    """Write the order of the candidates, and the place of what replaced each."""
+    frames, m, at = statements.frames, statements.moments.shape[0], 0
+    for i in range(m):
+        leads[i], placed[i] = lead_of(statements, i), 0
+    for i in range(m):
+        if placed[i]:
+            continue
+        placed[i] = 1
+        for slot in range(frames.shape[1]):
+            frame = frames[i, slot]
+            rival = False
+            for j in range(m):
+                if frame != 0 and not placed[j] and states(statements, j, frame):
+                    placed[j] = AHEAD if goes_first(statements, leads, moment, former, j, i) else 0
+                    rival |= placed[j] == AHEAD and not agree(statements, i, j, frame)
+            while True:
+                best = -1
+                for j in range(m):
+                    if placed[j] == AHEAD and (best < 0 or goes_first(statements, leads, moment, former, j, best)):
+                        best = j
+                if best < 0:
+                    break
+                placed[best] = 0
+                if rival:
+                    placed[best] = 1
+                    order[at] = best
+                    at += 1
+        order[at] = i
+        at += 1

@@ -14,17 +14,17 @@ COSINE, BM25, SIMILARITY, SPEAKER = COMPARED
 
 
 @exact
-def best_two(values: Any, first: Any, stop: Any) -> Any:
-    """The best and the second best; 0 for one that is missing."""
-    if stop == first:
+def best_two(values: Any, m: Any) -> Any:
+    """The best and the second best of the first values; 0 for one that is missing."""
+    if m == 0:
         return 0.0, 0.0
-    best, second = values[first], -np.inf
-    for i in range(first + 1, stop):
+    best, second = values[0], -np.inf
+    for i in range(1, m):
         if values[i] > best:
             best, second = values[i], best
         elif values[i] > second:
             second = values[i]
-    return best, (second if stop - first > 1 else 0.0)
+    return best, (second if m > 1 else 0.0)
 
 
 @exact
@@ -34,10 +34,10 @@ def other_than(own: Any, two: Any) -> Any:
 
 
 @exact
-def mean_measured(values: Any, first: Any, stop: Any) -> Any:
-    """The mean of those that are not 0."""
+def mean_measured(values: Any, m: Any) -> Any:
+    """The mean of the first values that are not 0."""
     total, count = 0.0, 0
-    for i in range(first, stop):
+    for i in range(m):
         if values[i] != 0.0:
             total += values[i]
             count += 1
@@ -45,10 +45,10 @@ def mean_measured(values: Any, first: Any, stop: Any) -> Any:
 
 
 @exact
-def covered_by(row: Any, query: Any, slices: Any, met: Any) -> Any:
-    """The summed IDF of the query's words that a row contains; marks them."""
+def covered_by(row: Any, slices: Any, met: Any) -> Any:
+    """The summed IDF of the question's words that a row contains; marks them."""
     covered = 0.0
-    for s in range(slices.slice_offsets[query], slices.slice_offsets[query + 1]):
+    for s in range(slices.starts.shape[0]):
         if find_row(slices.rows, slices.starts[s], slices.ends[s], row) < slices.ends[s]:
             covered += np.float64(slices.idf[np.uintp(slices.words[s])])
             met[np.uintp(slices.words[s])] = 1
@@ -56,44 +56,47 @@ def covered_by(row: Any, query: Any, slices: Any, met: Any) -> Any:
 
 
 @exact
+def mass_of(idf: Any) -> Any:
+    """The summed IDF of all words of the question."""
+    mass = 0.0
+    for word in range(idf.shape[0]):
+        mass += np.float64(idf[word])
+    return mass
+
+
+@exact
 def assess(
-    signals: Any, offsets: Any, weighed: Any, slices: Any, weights: Any, word_weights: Any, parameters: Any,
-    evidence: Any, confidence: Any, reasons: Any, held: Any,
+    signals: Any, m: Any, weighed: Any, slices: Any, weights: Any, word_weights: Any, parameters: Any, evidence: Any,
+    confidence: Any, reasons: Any, words: Any,
 ) -> None:  # fmt: skip
-    own, kinds = weighed.signals, evidence.shape[0]
-    for query in range(offsets.shape[0] - 1):
-        first, stop = offsets[query], offsets[query + 1]
-        cosines = best_two(signals[COSINE], first, stop)
-        bm25 = best_two(signals[BM25], first, stop)
-        similarities = best_two(signals[SIMILARITY], first, stop)
-        mean = mean_measured(signals[SIMILARITY], first, stop)
-        speakers = best_two(signals[SPEAKER], first, stop)
-        mass = weighed.unknown[query]
-        for word in range(slices.word_offsets[query], slices.word_offsets[query + 1]):
-            mass += np.float64(slices.idf[word])
-        for i in range(weighed.offsets[query], weighed.offsets[query + 1]):
-            mine = own[COSINE, i], own[BM25, i], own[SIMILARITY, i], own[SPEAKER, i]
-            other = (
-                other_than(mine[0], cosines), other_than(mine[1], bm25), other_than(mine[2], similarities),
-                other_than(mine[3], speakers),
-            )  # fmt: skip
-            covered = covered_by(weighed.rows[i], query, slices, held[min(i, held.shape[0] - 1)])
-            values = evidence_of(
-                mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
-                weighed.words[query], mean, weighed.records,
-            )  # fmt: skip
-            bare = own[COSINE, i] == 0.0
-            logit = 0.0
-            for at in range(len(values)):
-                evidence[at, i] = values[at]
-                logit += values[at] * (word_weights[at] if bare else weights[query, at])
-            logit += word_weights[kinds] if bare else weights[query, kinds]
-            confidence[i] = 1.0 / (1.0 + np.exp(-logit))
-            every = (
-                own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i], own[6, i], own[7, i], own[8, i],
-                own[9, i], own[10, i], own[11, i],
-            )  # fmt: skip
-            reasons[i] = reason_bits(every, bm25[0] if bm25[0] > 0 else 1.0, parameters)
+    """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
+    own, kinds, mass = weighed.signals, evidence.shape[0], mass_of(slices.idf)
+    cosines, bm25 = best_two(signals[COSINE], m), best_two(signals[BM25], m)
+    similarities, speakers = best_two(signals[SIMILARITY], m), best_two(signals[SPEAKER], m)
+    mean = mean_measured(signals[SIMILARITY], m)
+    for i in range(weighed.rows.shape[0]):
+        mine = own[COSINE, i], own[BM25, i], own[SIMILARITY, i], own[SPEAKER, i]
+        other = (
+            other_than(mine[0], cosines), other_than(mine[1], bm25), other_than(mine[2], similarities),
+            other_than(mine[3], speakers),
+        )  # fmt: skip
+        covered = covered_by(weighed.rows[i], slices, words[min(i, words.shape[0] - 1)])
+        values = evidence_of(
+            mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
+            weighed.words, mean, weighed.records,
+        )  # fmt: skip
+        bare = own[COSINE, i] == 0.0
+        logit = 0.0
+        for at in range(len(values)):
+            evidence[at, i] = values[at]
+            logit += values[at] * (word_weights[at] if bare else weights[at])
+        logit += word_weights[kinds] if bare else weights[kinds]
+        confidence[i] = 1.0 / (1.0 + np.exp(-logit))
+        every = (
+            own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i], own[6, i], own[7, i], own[8, i],
+            own[9, i], own[10, i], own[11, i],
+        )  # fmt: skip
+        reasons[i] = reason_bits(every, bm25[0] if bm25[0] > 0 else 1.0, parameters)
 
 
 assert len(SIGNALS) == 12  # `every` names each

@@ -14,7 +14,7 @@ from recallite_kernels.arguments import Forest
 from recallite_kernels.contract import F64
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
-from recallite_kernels.numba_backend.evidence import covered_by
+from recallite_kernels.numba_backend.evidence import covered_by, mass_of
 from recallite_kernels.python_backend.forest import COMPLETE
 from recallite_kernels.signals import FEATURES, SIGNALS, features_of, unseen
 
@@ -28,9 +28,9 @@ def forest_scores(features: F64, forest: Forest) -> F64:
 
 
 @exact
-def greatest(values: Any, first: Any, stop: Any) -> Any:
+def greatest(values: Any, m: Any) -> Any:
     most = -np.inf
-    for i in range(first, stop):
+    for i in range(m):
         most = max(most, values[i])
     return most
 
@@ -44,12 +44,12 @@ def signals_at(signals: Any, i: Any) -> Any:
 
 
 @exact
-def add_leaves(features: Any, forest: Any, begin: Any, end: Any, outputs: Any) -> None:
+def add_leaves(features: Any, forest: Any, count: Any, outputs: Any) -> None:
     nodes, thresholds, leaves = forest.nodes, forest.thresholds, forest.leaves
     one = np.uintp(1)
     inner = np.uintp(nodes.shape[1])
     for tree in range(np.uintp(nodes.shape[0])):
-        for i in range(np.uintp(begin), np.uintp(end)):
+        for i in range(np.uintp(count)):
             at = np.uintp(0)
             while at < inner:
                 right = features[np.uintp(nodes[tree, at]), i] > thresholds[tree, at]
@@ -59,7 +59,7 @@ def add_leaves(features: Any, forest: Any, begin: Any, end: Any, outputs: Any) -
 
 @kernel(_jit.F64_2, _jit.FOREST, _jit.OUT_F64)
 def _forest_scores(features: Any, forest: Any, scores: Any) -> None:
-    add_leaves(features, forest, 0, features.shape[1], scores)
+    add_leaves(features, forest, features.shape[1], scores)
 
 
 @exact
@@ -80,37 +80,32 @@ def order_outputs(features: Any, outputs: Any, again: Any) -> None:
 
 @exact
 def rank_by_forest(
-    signals: Any, offsets: Any, rows: Any, order: Any, slices: Any, unknown: Any, forest: Any, parameters: Any,
-    depth: Any, met: Any, features: Any, outputs: Any, again: Any, scores: Any,
+    signals: Any, m: Any, rows: Any, order: Any, slices: Any, forest: Any, parameters: Any, depth: Any, features: Any,
+    outputs: Any, met: Any, again: Any, scores: Any,
 ) -> None:  # fmt: skip
-    begin = 0
-    for query in range(offsets.shape[0] - 1):
-        first, stop = offsets[query], offsets[query + 1]
-        count = min(depth, stop - first)
-        end = begin + count
-        best = (
-            greatest(signals[0], first, stop), greatest(signals[1], first, stop), greatest(signals[2], first, stop),
-            greatest(signals[3], first, stop), greatest(signals[4], first, stop), greatest(signals[5], first, stop),
-            greatest(signals[6], first, stop), greatest(signals[7], first, stop), greatest(signals[8], first, stop),
-        )  # fmt: skip
-        mass = 0.0
-        for word in range(slices.word_offsets[query], slices.word_offsets[query + 1]):
-            mass += np.float64(slices.idf[word])
-        mass += unknown[query]
-        for rank in range(count):
-            i = first + order[first + rank]
-            covered = covered_by(rows[i], query, slices, met)
-            values = features_of(signals_at(signals, i), best, covered / mass if mass > 0 else 0.0)
-            for at in range(len(values)):
-                features[at, begin + rank] = values[at]
-        add_leaves(features, forest, begin, end, outputs)
-        for rank in range(count):
-            outputs[begin + rank] += unseen(signals_at(signals, first + order[first + rank]), parameters)
-        order_outputs(features[:, begin:end], outputs[begin:end], again[first : first + count])
-        for rank in range(count):
-            again[first + rank] = order[first + again[first + rank]]
-            scores[first + again[first + rank]] = signals[SIGNALS.score, first + order[first + rank]]
-        begin = end
+    """Put the best in the order of the forest; without trees write their features alone."""
+    count, mass = min(depth, m), mass_of(slices.idf)
+    best = (
+        greatest(signals[0], m), greatest(signals[1], m), greatest(signals[2], m), greatest(signals[3], m),
+        greatest(signals[4], m), greatest(signals[5], m), greatest(signals[6], m), greatest(signals[7], m),
+        greatest(signals[8], m),
+    )  # fmt: skip
+    for rank in range(count):
+        i = order[rank]
+        covered = covered_by(rows[i], slices, met)
+        values = features_of(signals_at(signals, i), best, covered / mass if mass > 0 else 0.0)
+        for at in range(len(values)):
+            features[at, rank] = values[at]
+        outputs[rank], scores[rank], again[rank] = 0.0, signals[SIGNALS.score, i], i
+    add_leaves(features, forest, count, outputs)
+    if forest.nodes.shape[0] == 0:
+        return
+    for rank in range(count):
+        outputs[rank] += unseen(signals_at(signals, order[rank]), parameters)
+    order_outputs(features, outputs[:count], order)
+    for rank in range(count):
+        order[rank] = again[order[rank]]
+        signals[SIGNALS.score, order[rank]] = scores[rank]
 
 
 assert len(SIGNALS) == 12  # `signals_at` names each

@@ -19,11 +19,10 @@ MOST_ASKED = 32 * WORDS  # the first lines of a long record: the machine asks fo
 
 
 @exact
-def fill_rerank(q: Any, rows: Any, codes: Any, tokens: Any, parameters: Any, scratch: Any, signals: Any) -> Any:
-    """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
-    asked, end = tokens.offsets[q], tokens.offsets[q + 1]
+def fill_rerank(rows: Any, codes: Any, tokens: Any, parameters: Any, scratch: Any, signals: Any) -> Any:
+    """Write the MaxSim of the candidates and what reranking adds; False if codes are out of range."""
     depth = min(parameters.rerank_depth, rows.shape[0])
-    if asked == end or depth == 0:
+    if depth == 0:
         return True
     fused, added, heap = scratch.double[0], scratch.double[1], scratch.double[2]
     best, similarity, size = scratch.whole[2, :depth], scratch.double[3], 0
@@ -44,7 +43,7 @@ def fill_rerank(q: Any, rows: Any, codes: Any, tokens: Any, parameters: Any, scr
             return False
         if start == stop or (stop - start) % tokens.queries.shape[1] != 0:
             continue
-        similarity[place] = max_sim(tokens, asked, end, np.uintp(start), np.uintp(stop))
+        similarity[place] = max_sim(tokens, np.uintp(start), np.uintp(stop))
         total += similarity[place]
         measured += 1
     for place in range(depth):
@@ -70,10 +69,10 @@ def ask_for_tokens(rows: Any, best: Any, codes: Any, tokens: Any) -> None:
 
 
 @exact
-def max_sim(tokens: Any, asked: Any, end: Any, start: Any, stop: Any) -> Any:
+def max_sim(tokens: Any, start: Any, stop: Any) -> Any:
     """The weighted sum of each query token's similarity to the most similar of some tokens."""
     score = 0.0
-    for token in range(np.uintp(asked), np.uintp(end)):
+    for token in range(np.uintp(tokens.queries.shape[0])):
         distance = np.float64(least_distance(tokens.queries, token, tokens.codes, start, stop))
         score += np.float64(tokens.weights[token]) * (1.0 - 2.0 * distance / tokens.width)
     return score

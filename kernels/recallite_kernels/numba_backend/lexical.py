@@ -134,7 +134,7 @@ def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
 
 
 @helper
-def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scores: Any, unknown: Any) -> None:
+def fill_bm25(postings: Any, length_norm: Any, candidates: Any, scores: Any, unknown: Any) -> None:
     """Scores that are NaN, slice by slice: candidates ascend, so each search starts where the last one ended.
 
     `unknown`, int64, has room for as many.
@@ -150,7 +150,7 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
             unknown[many] = c
             ascending &= many == 0 or candidates[c] > candidates[unknown[many - 1]]
             many += 1
-    for s in range(postings.slice_offsets[query], postings.slice_offsets[query + 1]):
+    for s in range(postings.starts.shape[0]):
         weight = idf[s] * factor
         at, end = starts[s], ends[s]
         if ascending and end - at <= FEW * many:

@@ -1,4 +1,4 @@
-"""The kernel of a recall, JIT: all steps, query by query, in one call without the GIL.
+"""The ranking of the candidates of a question, JIT.
 
 It allocates nothing: with arrays of its own Numba counted references in 1,400 places, which took a quarter to a half
 more time, and twice as long to compile.
@@ -47,19 +47,10 @@ class Scratch(NamedTuple):
     negated: F32
 
 
-class Ranked(NamedTuple):
-    """Where results go: offsets int64 (q + 1,), rows and order int64 (q c,), signals float64 (q c, signals)."""
-
-    offsets: I64
-    rows: I64
-    order: I64
-    signals: F64
-
-
 @exact
 def ask_for(rows: Any, codes: Any, graph: Any, records: Any, mentions: Any) -> None:
     """Ask for what is read of each candidate, before it is read."""
-    by_vector = codes.queries.shape[0] > 0
+    by_vector = codes.query.shape[0] > 0
     for i in range(np.uintp(rows.shape[0])):
         row = np.uintp(rows[i])
         if by_vector and codes.parts.shape[0] > 0:
@@ -82,10 +73,10 @@ def ask_for(rows: Any, codes: Any, graph: Any, records: Any, mentions: Any) -> N
 
 @exact
 def measure(
-    query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings: Any, lengths: Any, spare: Any, negated: Any
+    rows: Any, cosine: Any, bm25: Any, codes: Any, postings: Any, lengths: Any, spare: Any, negated: Any
 ) -> Any:  # fmt: skip
-    """Fill in the signals that are NaN; False where a record's vectors are out of range."""
-    if codes.queries.shape[0] == 0:
+    """Fill in the signals that are NaN; False if a record's vectors are out of range."""
+    if codes.query.shape[0] == 0:
         for i in range(rows.shape[0]):
             if cosine[i] != cosine[i]:
                 cosine[i] = np.float32(0.0)
@@ -95,9 +86,9 @@ def measure(
             first, count = first_of(codes, rows[i]), parts_of(codes, rows[i])
             if count != 0 and (count < 0 or first < 0 or first > places - count):
                 return False
-        fill_cosines(query, rows, codes, cosine)
+        fill_cosines(rows, codes, cosine)
     if negated.shape[0] == 0:
-        fill_bm25(postings, query, lengths, rows, bm25, spare)
+        fill_bm25(postings, lengths, rows, bm25, spare)
         return True
     for i in range(rows.shape[0]):
         if bm25[i] != bm25[i]:
@@ -117,7 +108,7 @@ def fuse(rows: Any, cosine: Any, bm25: Any, codes: Any, keys: Any, parameters: A
             order_by_score(scratch.double[1 + signal], keys, rows, scratch.whole[3 + signal, :m], scratch.whole[2])
         rank_fusion(by_cosine, by_bm25, scratch.whole[3, :m], scratch.whole[4, :m], parameters, fused)
         return
-    measured = codes.queries.shape[0] > 0
+    measured = codes.query.shape[0] > 0
     greatest = 0.0
     for i in range(m):
         greatest = max(greatest, np.float64(bm25[i]))
@@ -128,15 +119,16 @@ def fuse(rows: Any, cosine: Any, bm25: Any, codes: Any, keys: Any, parameters: A
 
 
 @exact
-def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any,
-           mentions: Any, scratch: Any) -> Any:  # fmt: skip
-    """The candidates of one query in `scratch`: how many, -1 where a row or a place is out of range, at which index of
+def gather(
+    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, mentions: Any, scratch: Any
+) -> Any:  # fmt: skip
+    """The candidates in `scratch`: how many, -1 where a row or a place is out of range, at which index of
     its arrays, and how many neighbours the best have. Rows ascend; fused scores are `scratch.double[0]`.
     """
     keys, whole, single, beside = records.keys, scratch.whole, scratch.single, scratch.beside[0]
     lengths, count = bm25_constants(postings), 0
     n = keys.shape[0]
-    m = join(lists, query, n, whole[2], whole[3], scratch.counts, whole[0], single[0], single[1])
+    m = join(lists, n, whole[2], whole[3], scratch.counts, whole[0], single[0], single[1])
     if m < 0:
         return -1, 0, 0
     fused = scratch.double[0]
@@ -144,7 +136,7 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, record
     for widened in range(2):
         rows, cosine, bm25 = whole[widened, :m], single[2 * widened, :m], single[2 * widened + 1, :m]
         ask_for(rows, codes, graph, records, mentions)
-        if not measure(query, rows, cosine, bm25, codes, postings, lengths, whole[2], scratch.negated):
+        if not measure(rows, cosine, bm25, codes, postings, lengths, whole[2], scratch.negated):
             return -1, 0, 0
         fuse(rows, cosine, bm25, codes, keys, parameters, scratch, fused)
         best = min(parameters.expansion_depth, m)
@@ -159,33 +151,34 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, record
 
 
 @exact
-def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
-    """Whether a query names the speaker of a record, and how well its time fits."""
+def mentioned(row: Any, records: Any, mentions: Any) -> Any:
+    """Whether the question names the speaker of a record, and how well its time fits."""
     speaker, date = 0.0, 0.0
-    if mentions.name_offsets.shape[0] > 0:
-        if records.speakers.shape[0] > 0:
-            first, last = records.speakers[row, 0], records.speakers[row, 1]
-            for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
-                if mentions.names[place] == first or mentions.names[place] == last:
-                    speaker = 1.0
-        if mentions.span_offsets[query] == mentions.span_offsets[query + 1]:
-            return speaker, date
-        moment, until = np.float64(records.moments[row]), records.moments_until[row]
-        lasting = 0.0 if until == NEVER else np.float64(until) - moment
-        told = np.float64(records.created_at[row]) if records.resolved[row] == 1 else moment
-        for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
-            begin, end = np.float64(mentions.begins[place]), np.float64(mentions.ends[place])
-            fade = np.float64(mentions.fades[place])
-            date = max(date, date_signal(moment, lasting, begin, end, fade))
-            if told != moment:
-                date = max(date, date_signal(told, 0.0, begin, end, fade))
+    if records.speakers.shape[0] > 0:
+        first, last = records.speakers[row, 0], records.speakers[row, 1]
+        for place in range(mentions.names.shape[0]):
+            if mentions.names[place] == first or mentions.names[place] == last:
+                speaker = 1.0
+    if mentions.begins.shape[0] == 0:
+        return speaker, date
+    moment, until = np.float64(records.moments[row]), records.moments_until[row]
+    lasting = 0.0 if until == NEVER else np.float64(until) - moment
+    created = np.float64(records.created_at[row]) if records.resolved[row] == 1 else moment
+    for place in range(mentions.begins.shape[0]):
+        begin, end = np.float64(mentions.begins[place]), np.float64(mentions.ends[place])
+        fade = np.float64(mentions.fades[place])
+        date = max(date, date_signal(moment, lasting, begin, end, fade))
+        if created != moment:
+            date = max(date, date_signal(created, 0.0, begin, end, fade))
     return speaker, date
 
 
 @exact
-def score(query: Any, rows: Any, cosine: Any, bm25: Any, graph: Any, records: Any, parameters: Any, mentions: Any,
-          scratch: Any, signals: Any) -> Any:  # fmt: skip
-    """Write all signals of one query's candidates; False where a chain or a link leaves the records."""
+def score(
+    rows: Any, cosine: Any, bm25: Any, graph: Any, records: Any, parameters: Any, mentions: Any, scratch: Any,
+    signals: Any,
+) -> Any:  # fmt: skip
+    """Write all signals of the candidates; False if a chain or a link leaves the records."""
     m = rows.shape[0]
     created_at, importance, double = records.created_at, records.importance, scratch.double
     fused, added, positive = double[0, :m], double[1, :m], double[2, :m]
@@ -202,7 +195,7 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, graph: Any, records: An
     for i in range(m):
         row = rows[i]
         age_days = (np.float64(parameters.clock) - np.float64(created_at[row])) / DAY_US
-        speaker, date = mentioned(query, row, records, mentions)
+        speaker, date = mentioned(row, records, mentions)
         values = later_signals(
             fused[i], by_chain[i], by_link[i], best_three[i], neighbourhood[i], age_days, np.float64(importance[row]),
             speaker, date, parameters,
@@ -218,32 +211,26 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, graph: Any, records: An
 @exact
 def rank_candidates(
     lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
-    tokens: Any, scratch: Any, found: Any,
+    tokens: Any, scratch: Any, all_rows: Any, order: Any, signals: Any,
 ) -> Any:  # fmt: skip
-    """The neighbours that there must be room for, or -1 where a row or a place is out of range."""
-    needed, all_rows, order, signals = 0, found.rows, found.order, found.signals
-    found.offsets[0] = 0
-    for q in range(lists.vector_counts.shape[0]):
-        m, at, count = gather(q, lists, codes, postings, graph, records, parameters, mentions, scratch)
-        if m < 0:
-            return -1
-        needed = max(needed, count)
-        if needed > scratch.beside.shape[1]:
-            continue
-        first = found.offsets[q]
-        stop = first + m
-        rows, cosine, bm25 = scratch.whole[at, :m], scratch.single[2 * at, :m], scratch.single[2 * at + 1, :m]
-        own, added, totals = signals[first:stop], scratch.double[1, :m], scratch.double[7, :m]
-        for i in range(m):
-            all_rows[first + i] = rows[i]
-            added[i] = rerank[first + i] if first + i < rerank.shape[0] else 0.0
-            own[i, SIGNALS.similarity] = 0.0
-        if tokens.offsets.shape[0] > 0 and not fill_rerank(q, rows, codes, tokens, parameters, scratch, own):
-            return -1
-        if not score(q, rows, cosine, bm25, graph, records, parameters, mentions, scratch, own):
-            return -1
-        for i in range(m):
-            totals[i] = own[i, SIGNALS.score]
-        order_by_score(totals, records.keys, rows, order[first:stop], scratch.whole[2])
-        found.offsets[q + 1] = stop
-    return needed
+    """Write the candidates, their order and their signals, float64 (c, signals).
+
+    Returns how many, -1 if a row or a place is out of range, and the neighbours that there must be room for.
+    """
+    m, at, neighbours = gather(lists, codes, postings, graph, records, parameters, mentions, scratch)
+    if m < 0 or neighbours > scratch.beside.shape[1]:
+        return m, neighbours
+    rows, cosine, bm25 = scratch.whole[at, :m], scratch.single[2 * at, :m], scratch.single[2 * at + 1, :m]
+    added, totals = scratch.double[1, :m], scratch.double[7, :m]
+    for i in range(m):
+        all_rows[i] = rows[i]
+        added[i] = rerank[i] if i < rerank.shape[0] else 0.0
+        signals[i, SIGNALS.similarity] = 0.0
+    if tokens.queries.shape[0] > 0 and not fill_rerank(rows, codes, tokens, parameters, scratch, signals):
+        return -1, 0
+    if not score(rows, cosine, bm25, graph, records, parameters, mentions, scratch, signals):
+        return -1, 0
+    for i in range(m):
+        totals[i] = signals[i, SIGNALS.score]
+    order_by_score(totals, records.keys, rows, order[:m], scratch.whole[2])
+    return m, neighbours

@@ -12,15 +12,17 @@ import numpy as np
 
 from recallite_kernels import composition
 from recallite_kernels.arguments import RESIDUAL_STEPS
-from recallite_kernels.composition import AT_VECTORS, NARROW, SLACK
-from recallite_kernels.numba_backend import _jit, changes, forest, hamming, lexical
+from recallite_kernels.composition import AT_RANK, AT_VECTORS, NARROW, ROOM, SLACK
+from recallite_kernels.numba_backend import _jit, hamming, lexical
 from recallite_kernels.numba_backend import _sort as sorts
 from recallite_kernels.numba_backend import rank as ranking
 from recallite_kernels.numba_backend._jit import exact, helper, intrinsic, stage
 from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
+from recallite_kernels.numba_backend.changes import order_changes as order_changes
 from recallite_kernels.numba_backend.evidence import assess as assess
+from recallite_kernels.numba_backend.forest import rank_by_forest as rank_by_forest
 from recallite_kernels.numba_backend.vectors import AHEAD, GREATEST, dot_int8, first_of, parts_of
-from recallite_kernels.signals import DAY_US, SIGNALS, decay, weighted_fusion
+from recallite_kernels.signals import DAY_US, decay, weighted_fusion
 from recallite_kernels.view import (
     BINS,
     SCAN_ALL,
@@ -94,14 +96,14 @@ def best_by_words(own: Any, postings: Any, work: Any) -> Any:
     """
     work.scratch[:] = np.float32(0.0)
     work.sizes[1] = work.scratch.shape[0]
-    return best_of_words(postings, 0, own.graph.mask, work.scratch, work.word_scores[0], work.word_rows[0])
+    return best_of_words(postings, 0, own.graph.mask, work.scratch, work.word_scores, work.word_rows)
 
 
 # All cosines first, then a counting sort of those that may be among the nearest: a heap of 200 took twice as long.
 @helper
 def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> Any:
     """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
-    vectors, rows, nearest = own.vectors, work.near_rows[0], work.near_cosines[0]
+    vectors, rows, nearest = own.vectors, work.near_rows, work.near_cosines
     many, parted = np.uintp(places.shape[0]), vectors.owners.shape[0] > 0
     if not measure_places(query, vectors, places, work.cosines):
         return AT_VECTORS
@@ -129,7 +131,7 @@ def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> A
         ceiling = min(ceiling, nearest[rank])
     if plan.exact == 0:
         # int8 may overstate: what was not among the first does not pass them afterwards.
-        work.ceilings[0] = ceiling
+        work.ceiling[0] = ceiling
         for rank in range(measured, count):
             nearest[rank] = min(nearest[rank], ceiling)
     return count
@@ -197,54 +199,25 @@ def exact_cosine(query: Any, vectors: Any, row: Any) -> Any:
 @exact
 def rank_candidates(
     lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
-    tokens: Any, work: Any, offsets: Any, rows: Any, order: Any, ranked: Any, table: Any,
+    tokens: Any, work: Any, rows: Any, order: Any, ranked: Any, table: Any,
 ) -> Any:  # fmt: skip
-    """Write the candidates of the lists, their signals and their order; -1 where a row or a place is out of range, or
-    the room for neighbours that it takes.
-    """
+    """Write the candidates of the lists, their signals and their order; returns how many, or why not."""
     scratch = ranking.Scratch(
         work.whole, work.single, work.double, work.slots, work.best_three, work.slot_marks, work.beside, work.bytes,
         work.scratch[: work.sizes[1]],
     )  # fmt: skip
-    found = ranking.Ranked(offsets, rows, order, ranked)
-    needed = ranking.rank_candidates(
-        lists, codes, postings, graph, records, parameters, rerank, mentions, tokens, scratch, found
+    m, neighbours = ranking.rank_candidates(
+        lists, codes, postings, graph, records, parameters, rerank, mentions, tokens, scratch, rows, order, ranked
     )
-    if needed < 0 or needed > work.beside.shape[1]:
-        return needed
-    finite = True
-    for i in range(offsets[1]):
+    if neighbours > work.beside.shape[1]:
+        work.needed[0] = neighbours
+        return ROOM
+    finite = m >= 0
+    for i in range(m):
         for signal in range(table.shape[0]):
             table[signal, i] = ranked[i, signal]
             finite &= abs(ranked[i, signal]) < np.inf
-    return 0 if finite else -1
-
-
-@exact
-def rank_by_forest(
-    signals: Any, offsets: Any, rows: Any, order: Any, words: Any, unknown: Any, trees: Any, parameters: Any,
-    depth: Any, features: Any, outputs: Any, met: Any, again: Any, scores: Any,
-) -> None:  # fmt: skip
-    """Put the best in the order of the forest; without trees write their features alone."""
-    m = offsets[1]
-    for i in range(m):
-        again[i], scores[i] = order[i], signals[SIGNALS.score, i]
-    for i in range(min(depth, m)):
-        outputs[i] = 0.0
-    forest.rank_by_forest(
-        signals, offsets, rows, order, words, unknown, trees, parameters, depth, met, features,
-        outputs[: min(depth, m)], again, scores,
-    )  # fmt: skip
-    for i in range(m if trees.nodes.shape[0] else 0):
-        order[i], signals[SIGNALS.score, i] = again[i], scores[i]
-
-
-@exact
-def order_changes(statements: Any, asked: Any, placed: Any, order: Any, leads: Any) -> None:
-    """Write the order of the best, and what replaced each."""
-    for i in range(placed.shape[0]):
-        placed[i] = 0
-    changes.order_changes(statements, asked, placed, order, leads)
+    return m if finite else AT_RANK
 
 
 @helper
@@ -284,7 +257,7 @@ def rows_within_reach(
     own: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, floor: Any, best_bm25: Any, work: Any
 ) -> Any:  # fmt: skip
     """Write the visible rows beyond the first `m` of `known_rows` whose weighted sum reaches `floor`; how many."""
-    p, records, mask, rows = plan.parameters, own.records, own.graph.mask, work.known_rows[0]
+    p, records, mask, rows = plan.parameters, own.records, own.graph.mask, work.known_rows
     asked, clock, least = asking.vectors[query], np.float64(plan.parameters.clock), floor - SLACK
     error, known, count = np.float32(0.0), 0, 0  # of a dot product, in steps of the codes
     for j in range(asked.shape[0]):

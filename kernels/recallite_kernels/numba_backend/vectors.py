@@ -176,9 +176,9 @@ def parts_of(codes: Any, row: Any) -> Any:
 
 
 @helper
-def fill_cosines(of_query: Any, rows: Any, of_records: Any, cosines: Any) -> None:
+def fill_cosines(rows: Any, of_records: Any, cosines: Any) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
-    query, ceiling = of_records.queries[of_query], of_records.ceilings[of_query]
+    query, ceiling = of_records.query, of_records.ceiling
     codes, scales = of_records.codes, of_records.scales
     ahead, many = np.uintp(0), np.uintp(rows.shape[0])
     for at in range(many):

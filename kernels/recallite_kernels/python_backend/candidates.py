@@ -1,4 +1,4 @@
-"""The candidates of one query in NumPy: the two lists joined, and the neighbours of the best added."""
+"""The candidates of a question in NumPy: the two lists joined, and the neighbours of the best added."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from recallite_kernels.arguments import Graph, Lists
 from recallite_kernels.contract import F32, F64, I64
 
 
-def join(lists: Lists, query: int) -> tuple[I64, F32, F32]:
-    """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row."""
-    some, others = lists.vector_counts.item(query), lists.keyword_counts.item(query)
-    by_vector, by_keyword = lists.vector_rows[query, :some], lists.keyword_rows[query, :others]
-    rows = _union(by_vector, by_keyword)
+def join(lists: Lists) -> tuple[I64, F32, F32]:
+    """The union of the two lists: rows ascending, cosines and BM25, NaN if a list lacks the row."""
+    rows = _union(lists.vector_rows, lists.keyword_rows)
     cosine, bm25 = np.full((2, len(rows)), np.nan, np.float32)
-    cosine[rows.searchsorted(by_vector)] = lists.cosines[query, :some]
-    bm25[rows.searchsorted(by_keyword)] = lists.bm25[query, :others]
+    cosine[rows.searchsorted(lists.vector_rows)] = lists.cosines
+    bm25[rows.searchsorted(lists.keyword_rows)] = lists.bm25
     return rows, cosine, bm25
 
 

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-import numpy as np
-
-from recallite_kernels.arguments import Asked, Statements
-from recallite_kernels.contract import I64
+from recallite_kernels.arguments import Statements
 
 
-def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
-    order = np.concatenate(
-        [np.arange(stop - start) for start, stop in pairwise(statements.offsets.tolist())] or [np.empty(0, np.int64)]
-    ).astype(np.int64)
-    leads = np.full(len(order), -1, np.int64)
-    for query, (start, stop) in enumerate(pairwise(statements.offsets.tolist())):
-        own = slice(start, stop)
-        stated = _stated(statements.frames[own].tolist(), statements.values[own].tolist())
-        members = _members(stated)
-        if all(len(each) == 1 for each in members.values()):
-            continue
-        began = list(zip(statements.moments[own].tolist(), statements.keys[own].tolist(), strict=True))
-        leads[own] = own_leads = [_lead(place, stated, members, began) for place in range(stop - start)]
-        first: list[tuple[int, ...]]
-        if asked.former[query]:
-            first = [(lead >= 0, *at) for lead, at in zip(own_leads, began, strict=True)]
-        else:
-            until = int(asked.moments[query])
-            first = [(True, *at) if at[0] <= until else (False, -at[0], -at[1]) for at in began]
-        order[own] = _ordered(stated, members, first)
-    return order, leads
+def order_changes(statements: Statements, moment: int, former: int) -> tuple[list[int], list[int]]:
+    """The order of the candidates, and the place of what replaced each, -1 for none."""
+    stated = _stated(statements.frames.tolist(), statements.values.tolist())
+    members = _members(stated)
+    if all(len(places) == 1 for places in members.values()):
+        return [*range(len(stated))], [-1] * len(stated)
+    began = list(zip(statements.moments.tolist(), statements.keys.tolist(), strict=True))
+    leads = [_lead(place, stated, members, began) for place in range(len(stated))]
+    first: list[tuple[int, ...]]
+    if former:
+        first = [(lead >= 0, *start) for lead, start in zip(leads, began, strict=True)]
+    else:
+        first = [(True, *start) if start[0] <= moment else (False, -start[0], -start[1]) for start in began]
+    return _ordered(stated, members, first), leads
 
 
 def _stated(frames: list[list[int]], values: list[list[int]]) -> list[dict[int, set[int]]]:

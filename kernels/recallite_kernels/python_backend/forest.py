@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from recallite_kernels.arguments import Forest, WordSlices
@@ -17,42 +15,29 @@ stays first. The training data has no tags: of 19 questions for the word of a ta
 it. Of 495 of LoCoMo one had another order."""
 
 
-def asked_for(offsets: I64, depth: int) -> int:
-    """How many candidates are among the best `depth` of their query."""
-    return sum([min(depth, stop - start) for start, stop in pairwise(offsets.tolist())])
-
-
 @np.errstate(all="ignore")
 def rank_by_forest(
-    signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
-    parameters: RankParameters, depth: int,
+    signals: F64, rows: I64, order: I64, slices: WordSlices, forest: Forest, parameters: RankParameters, depth: int
 ) -> tuple[F64, F64, I64, F64]:  # fmt: skip
-    count = asked_for(offsets, depth)
-    features, places = np.empty((len(FEATURES), count)), np.empty(count, np.int64)
-    ends = np.zeros(len(offsets), np.int64)
-    np.cumsum(np.minimum(np.diff(offsets), depth), out=ends[1:])
-    spans = [*zip(pairwise(offsets.tolist()), pairwise(ends.tolist()), strict=True)]
-    for (first, _), (begin, end) in spans:
-        places[begin:end] = first + order[first : first + end - begin]
-    covered, _ = coverage(*slices[:6], ends, rows[places])
-    own = signals[:, places]
-    for query, ((first, stop), (begin, end)) in enumerate(spans):
-        words = slice(*slices.word_offsets[query : query + 2])
-        mass = sum(slices.idf[words].tolist()) + unknown[query]
-        share = covered[begin:end] / mass if mass > 0 else np.zeros(end - begin)
-        best = signals[:, first:stop].max(axis=1, initial=-np.inf)
-        for row, values in zip(features, features_of(own[:, begin:end], best, share), strict=True):
-            row[begin:end] = values
-    outputs = forest_scores(features, forest) + unseen(own, parameters)
-    again, scores = order.copy(), signals[SIGNALS.score].copy()
+    """The features and the outputs of the best `depth` candidates, and the order and scores of all."""
+    places = order[:depth]
+    best_signals = signals[:, places]
+    covered, _ = coverage(slices, rows[places])
+    mass = sum(slices.idf.tolist())
+    features = np.empty((len(FEATURES), len(places)))
+    shares = covered / mass if mass > 0 else np.zeros(len(places))
+    best = signals.max(axis=1, initial=-np.inf)
+    for row, values in zip(features, features_of(best_signals, best, shares), strict=True):
+        row[:] = values
+    outputs = forest_scores(features, forest) + unseen(best_signals, parameters)
+    ranks = np.argsort(-outputs, kind="stable")
     complete = features[FEATURES.coverage] > COMPLETE
-    for (first, _), (begin, end) in spans:
-        ranks = np.argsort(-outputs[begin:end], kind="stable")
-        if complete[begin:end].sum() == 1 and complete[begin]:
-            ranks = np.concatenate([[0], ranks[ranks != 0]])
-        again[first : first + end - begin] = order[first + ranks]
-        scores[first + order[first + ranks]] = own[SIGNALS.score, begin:end]
-    return features, outputs, again, scores
+    if complete.sum() == 1 and complete[0]:
+        ranks = np.concatenate([[0], ranks[ranks != 0]])
+    new_order, scores = order.copy(), signals[SIGNALS.score].copy()
+    new_order[: len(places)] = places[ranks]
+    scores[new_order[: len(places)]] = best_signals[SIGNALS.score]
+    return features, outputs, new_order, scores
 
 
 @np.errstate(all="ignore")

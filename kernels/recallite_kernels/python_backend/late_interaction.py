@@ -11,12 +11,11 @@ from recallite_kernels.python_backend.vectors import first_of, parts_of
 from recallite_kernels.signals import SIGNALS, RankParameters
 
 
-def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Tokens, parameters: RankParameters) -> bool:
-    """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
-    asked = slice(*tokens.offsets[query : query + 2].tolist())
+def fill_rerank(rows: I64, signals: F64, codes: Codes, tokens: Tokens, parameters: RankParameters) -> bool:
+    """Write the MaxSim of the candidates and what reranking adds; False if codes are out of range."""
     best = np.sort(np.argsort(-signals[SIGNALS.fused], kind="stable")[: parameters.rerank_depth])
     best = best[parts_of(codes, rows[best]) > 0]
-    if asked.start == asked.stop or not len(best):
+    if not len(best):
         return True
     # The tokens of a record's parts are side by side.
     first = first_of(codes, rows[best])
@@ -30,7 +29,7 @@ def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Token
     bounds = zip(starts[held].tolist(), stops[held].tolist(), strict=True)
     found = [tokens.codes[start:stop].reshape(-1, words) for start, stop in bounds]
     ends = np.cumsum(list(map(len, found)))
-    similarity = _max_sim(tokens, asked, np.concatenate(found), np.concatenate(([0], ends[:-1])))
+    similarity = _max_sim(tokens, np.concatenate(found), np.concatenate(([0], ends[:-1])))
     total = 0.0
     for each in similarity.tolist():  # in order, as the JIT adds: np.mean adds in pairs
         total += each
@@ -39,10 +38,10 @@ def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Token
     return True
 
 
-def _max_sim(tokens: Tokens, asked: slice, codes: U64, firsts: I64) -> F64:
-    """Of each group of codes, the weighted sum of each query token's similarity to the most similar of them."""
+def _max_sim(tokens: Tokens, codes: U64, firsts: I64) -> F64:
+    """The weighted sum of each question token's similarity to the most similar code of each group."""
     similarity = np.zeros(len(firsts))
-    for token, weight in zip(tokens.queries[asked], tokens.weights[asked].tolist(), strict=True):
+    for token, weight in zip(tokens.queries, tokens.weights.tolist(), strict=True):
         distances = bit_count(codes ^ token).sum(axis=1, dtype=np.int64)
         similarity += weight * (1.0 - 2.0 * np.minimum.reduceat(distances, firsts) / tokens.width)
     return similarity

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_kernels.arguments import Postings
-from recallite_kernels.contract import F32, F64, I32, I64, NO_MASK, U8
+from recallite_kernels.arguments import Postings, WordSlices
+from recallite_kernels.contract import F32, F64, I32, I64, U8
 from recallite_kernels.python_backend.vectors import best
 
 
@@ -33,7 +32,8 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
     found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.zeros(queries, np.int64)
     for query in range(queries):
-        own, slices = _slices_of(postings, query)
+        part = slice(*postings.slice_offsets[query : query + 2].tolist())
+        places, slices = _slices_of(postings.starts[part], postings.ends[part])
         if not in_order and not all(_in_order(postings.rows[each], len(postings.lengths)) for each in slices):
             return None
         if not slices:
@@ -42,7 +42,7 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
         documents = [postings.rows[each] for each in slices]
         touched, counts = np.concatenate(documents), np.concatenate([postings.counts[each] for each in slices])
         ends = np.add.accumulate([len(each) for each in documents])
-        idf, lengths = np.repeat(postings.idf[own], np.diff(ends, prepend=0)), postings.lengths.take(touched)
+        idf, lengths = np.repeat(postings.idf[part][places], np.diff(ends, prepend=0)), postings.lengths.take(touched)
         added = impacts(counts, idf, lengths, *postings[7:])
         for rows, end in zip(documents, ends.tolist(), strict=True):
             scratch[rows] += added[end - len(rows) : end]
@@ -63,42 +63,37 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
     return found, best_scores, sizes
 
 
-def _slices_of(postings: Postings, query: int) -> tuple[I64, list[slice]]:
-    """The numbers of a query's slices that are not empty, and these slices."""
-    own = np.arange(*postings.slice_offsets[query : query + 2].tolist())
-    own = own[postings.starts[own] < postings.ends[own]]
-    return own, list(map(slice, postings.starts[own].tolist(), postings.ends[own].tolist()))
+def _slices_of(starts: I64, ends: I64) -> tuple[I64, list[slice]]:
+    """The numbers of the slices that are not empty, and these slices."""
+    places = np.flatnonzero(starts < ends)
+    return places, list(map(slice, starts[places].tolist(), ends[places].tolist()))
 
 
-def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> None:
-    """BM25 of one query where `scores` is NaN."""
+def fill_bm25(postings: Postings, candidates: I64, scores: F32) -> None:
+    """Write the BM25 of the candidates of a question whose score is NaN."""
     at = np.flatnonzero(np.isnan(scores))
     if not len(at):
         return
     scores[at] = 0
-    own, slices = _slices_of(postings, query)
+    places, slices = _slices_of(postings.starts, postings.ends)
     if not slices:
         return
     wanted = candidates.take(at)
-    places, held = _look_up(postings.rows, slices, wanted)
-    frequency = postings.counts.take(places) * held
-    idf, lengths = postings.idf[own, None], postings.lengths.take(wanted)
+    found_at, present = _look_up(postings.rows, slices, wanted)
+    frequency = postings.counts.take(found_at) * present
+    idf, lengths = postings.idf[places, None], postings.lengths.take(wanted)
     scores[at] = _summed(impacts(frequency, idf, lengths, *postings[7:]))
 
 
-def coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:
+def coverage(words: WordSlices, candidates: I64) -> tuple[F64, U8]:
     """The summed IDF of the words that each candidate contains, and which words these are, uint8 (m, w)."""
-    covered, contained = np.zeros(len(candidates)), np.zeros((len(candidates), len(idf)), np.uint8)
-    shared = Postings(rows, NO_MASK, starts, ends, idf, slice_offsets, idf, 1.0, 0.0, 0.0)
-    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        own, slices = _slices_of(shared, query)
-        if slices:
-            _, held = _look_up(rows, slices, candidates[start:stop])
-            covered[start:stop] = _summed(held * idf.take(words[own]).astype(np.float64)[:, None])
-            for word, each in zip(words[own].tolist(), held, strict=True):
-                contained[start:stop, word] |= each
+    covered, contained = np.zeros(len(candidates)), np.zeros((len(candidates), len(words.idf)), np.uint8)
+    places, slices = _slices_of(words.starts, words.ends)
+    if slices:
+        _, present = _look_up(words.rows, slices, candidates)
+        covered[:] = _summed(present * words.idf.take(words.words[places]).astype(np.float64)[:, None])
+        for word, rows in zip(words.words[places].tolist(), present, strict=True):
+            contained[:, word] |= rows
     return covered, contained
 
 

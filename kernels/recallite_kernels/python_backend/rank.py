@@ -1,4 +1,4 @@
-"""The kernel of a recall in NumPy, a query at a time."""
+"""The ranking of the candidates of a question in NumPy."""
 
 from __future__ import annotations
 
@@ -24,44 +24,32 @@ from recallite_kernels.signals import (
 
 @np.errstate(all="ignore")
 def rank_candidates(
-    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
+    lists: Lists, codes: Codes, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
     rerank: F64, mentions: Mentions, tokens: Tokens,
-) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
-    offsets, every_rows, order = [0], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    every_signals = [np.empty((len(SIGNALS), 0))]
-    for query in range(len(lists.vector_counts)):
-        gathered = _gather(query, lists, codes, postings, graph, records.keys, parameters)
-        if gathered is None:
-            return None
-        rows, signals = gathered
-        at = offsets[-1]
-        offsets.append(at + len(rows))
-        if not len(rows):
-            continue
-        if len(rerank) >= offsets[-1]:
-            signals[SIGNALS.rerank] = rerank[at : offsets[-1]]
-        if len(tokens.offsets):
-            assert codes is not None
-            if not fill_rerank(query, rows, signals, codes, tokens, parameters):
-                return None
-        signals[SIGNALS.fused] += signals[SIGNALS.rerank]
-        fused, m = signals[SIGNALS.fused], len(rows)
-        reached: tuple[F64, F64, F64, F64] | None = np.zeros(m), np.full(m, -1.0), np.zeros(m), np.ones(m)
-        if parameters.neighbor_weight > 0 or parameters.source_weight > 0:
-            reached = activate(rows, np.maximum(fused, 0.0), graph, parameters.near, parameters.far)
-        if reached is None:
-            return None
-        age_days = (float(parameters.clock) - records.created_at.take(rows).astype(np.float64)) / DAY_US
-        importance = records.importance.take(rows).astype(np.float64)
-        if len(mentions.name_offsets):
-            signals[SIGNALS.speaker], signals[SIGNALS.date] = _mentioned(query, rows, records, mentions)
-        named = signals[SIGNALS.speaker], signals[SIGNALS.date]
-        signals[SIGNALS.spread :] = later_signals(fused, *reached, age_days, importance, *named, parameters)
-        every_rows.append(rows)
-        every_signals.append(signals)
-        order.append(order_by_score(signals[SIGNALS.score], records.keys.take(rows)))
-    signals = np.concatenate(every_signals, axis=1)
-    return np.array(offsets, np.int64), np.concatenate(every_rows), signals, np.concatenate(order)
+) -> tuple[I64, F64, I64] | None:  # fmt: skip
+    """The rows, the signals and the order of the candidates; None if a row or a place is out of range."""
+    gathered = _gather(lists, codes, postings, graph, records.keys, parameters)
+    if gathered is None:
+        return None
+    rows, signals = gathered
+    m = len(rows)
+    if not m:
+        return rows, signals, np.empty(0, np.int64)
+    signals[SIGNALS.rerank, : len(rerank)] = rerank
+    if len(tokens.queries) and not fill_rerank(rows, signals, codes, tokens, parameters):
+        return None
+    signals[SIGNALS.fused] += signals[SIGNALS.rerank]
+    fused = signals[SIGNALS.fused]
+    reached: tuple[F64, F64, F64, F64] | None = np.zeros(m), np.full(m, -1.0), np.zeros(m), np.ones(m)
+    if parameters.neighbor_weight > 0 or parameters.source_weight > 0:
+        reached = activate(rows, np.maximum(fused, 0.0), graph, parameters.near, parameters.far)
+    if reached is None:
+        return None
+    age_days = (float(parameters.clock) - records.created_at.take(rows).astype(np.float64)) / DAY_US
+    importance = records.importance.take(rows).astype(np.float64)
+    named = signals[SIGNALS.speaker], signals[SIGNALS.date] = _mentioned(rows, records, mentions)
+    signals[SIGNALS.spread :] = later_signals(fused, *reached, age_days, importance, *named, parameters)
+    return rows, signals, order_by_score(signals[SIGNALS.score], records.keys.take(rows))
 
 
 def order_by_score(scores: F64, keys: I64) -> I64:
@@ -71,38 +59,34 @@ def order_by_score(scores: F64, keys: I64) -> I64:
     return np.lexsort((keys, -scores))
 
 
-def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
-    """Whether a query names the speaker of each record, and how well its time fits."""
-    start, stop = mentions.name_offsets[query : query + 2].tolist()
+def _mentioned(rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
+    """Whether the question names the speaker of each record, and how well its time fits."""
     # Compared one by one: np.isin took four times as long.
-    named = np.zeros(len(rows), np.bool_)
+    speaker = np.zeros(len(rows), np.bool_)
     if len(records.speakers):
-        named = (records.speakers.take(rows, axis=0)[:, :, None] == mentions.names[start:stop]).any(axis=(1, 2))
+        speaker = (records.speakers.take(rows, axis=0)[:, :, None] == mentions.names).any(axis=(1, 2))
     date: F64 = np.zeros(len(rows))
-    start, stop = mentions.span_offsets[query : query + 2].tolist()
-    if start == stop:
-        return named.astype(np.float64), date
+    if not len(mentions.begins):
+        return speaker.astype(np.float64), date
     begins, untils = records.moments.take(rows), records.moments_until.take(rows)
     moments = begins.astype(np.float64)
     lasting = np.where(untils == NEVER, 0.0, untils.astype(np.float64) - moments)
-    told = np.where(records.resolved.take(rows) == 1, records.created_at.take(rows), begins).astype(np.float64)
-    for place in range(start, stop):
-        span = mentions.begins[place], mentions.ends[place], mentions.fades[place]
-        begin, end, fade = map(float, span)
+    created = np.where(records.resolved.take(rows) == 1, records.created_at.take(rows), begins).astype(np.float64)
+    for time in zip(mentions.begins, mentions.ends, mentions.fades, strict=True):
+        begin, end, fade = map(float, time)
         np.maximum(date, date_signal(moments, lasting, begin, end, fade), out=date)
-        np.maximum(date, (told != moments) * date_signal(told, 0.0, begin, end, fade), out=date)
-    return named.astype(np.float64), date
+        np.maximum(date, (created != moments) * date_signal(created, 0.0, begin, end, fade), out=date)
+    return speaker.astype(np.float64), date
 
 
 def _gather(
-    query: int, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, keys: I64,
-    parameters: RankParameters,
+    lists: Lists, codes: Codes, postings: Postings, graph: Graph, keys: I64, parameters: RankParameters
 ) -> tuple[I64, F64] | None:  # fmt: skip
-    """The candidates of one query, ascending by row, and their signals as far as fusion goes."""
-    rows, cosine, bm25 = join(lists, query)
+    """The candidates, ascending by row, and their signals as far as fusion goes."""
+    rows, cosine, bm25 = join(lists)
     if rows.size and not 0 <= int(rows[0]) <= int(rows[-1]) < len(keys):
         return None
-    if not _measure(query, rows, cosine, bm25, codes, postings):
+    if not _measure(rows, cosine, bm25, codes, postings):
         return None
     signals = _fused_signals(rows, cosine, bm25, codes, keys, parameters)
     if parameters.expansion_depth == 0 or not len(rows):
@@ -111,28 +95,28 @@ def _gather(
     if beside is None:
         return None
     rows, cosine, bm25 = merge(rows, cosine, bm25, beside)
-    if not _measure(query, rows, cosine, bm25, codes, postings):
+    if not _measure(rows, cosine, bm25, codes, postings):
         return None
     return rows, _fused_signals(rows, cosine, bm25, codes, keys, parameters)
 
 
-def _measure(query: int, rows: I64, cosine: F32, bm25: F32, codes: Codes | None, postings: Postings) -> bool:
-    """Fill in the signals that are NaN; False where a record's vectors are out of range."""
-    if codes is None:
+def _measure(rows: I64, cosine: F32, bm25: F32, codes: Codes, postings: Postings) -> bool:
+    """Fill in the signals that are NaN; False if a record's vectors are out of range."""
+    if not len(codes.query):
         cosine[np.isnan(cosine)] = 0
     else:
         parts, first = parts_of(codes, rows), first_of(codes, rows)
         outside = (first < 0) | (first > len(codes.codes) - parts)
         if ((parts < 0) | (outside & (parts != 0))).any():
             return False
-        fill_cosines(codes, query, rows, cosine)
-    fill_bm25(postings, query, rows, bm25)
+        fill_cosines(codes, rows, cosine)
+    fill_bm25(postings, rows, bm25)
     return True
 
 
 def _fused_signals(
-    rows: I64, cosine: F32, bm25: F32, codes: Codes | None, keys: I64, parameters: RankParameters
-) -> F64:
+    rows: I64, cosine: F32, bm25: F32, codes: Codes, keys: I64, parameters: RankParameters
+) -> F64:  # fmt: skip
     signals = np.zeros((len(SIGNALS), len(rows)))
     signals[SIGNALS.cosine], signals[SIGNALS.bm25] = cosine, bm25
     by_vector, by_keyword = signals[SIGNALS.cosine], signals[SIGNALS.bm25]
@@ -146,6 +130,6 @@ def _fused_signals(
         return signals
     greatest = by_keyword.max(initial=0.0)
     share = by_keyword / greatest if greatest > 0 else np.zeros(len(rows))
-    has_vector = np.zeros(len(rows)) if codes is None else (parts_of(codes, rows) != 0).astype(np.float64)
+    has_vector = (parts_of(codes, rows) != 0).astype(np.float64) if len(codes.query) else np.zeros(len(rows))
     signals[SIGNALS.fused] = weighted_fusion(by_vector, share, has_vector, parameters)
     return signals

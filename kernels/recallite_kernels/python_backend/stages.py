@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from recallite_kernels import composition
 from recallite_kernels.arguments import (
-    Asked,
     Codes,
     Forest,
     Graph,
@@ -60,19 +59,19 @@ def allowed_rows(rows: I32, start: int, stop: int, mask: U8) -> int:
 
 def best_by_words(view: View, postings: Postings, work: Workspace) -> int:
     """Write the rows with the best BM25; how many, -1 where a score is not finite."""
-    k = work.word_rows.shape[1]
+    k = len(work.word_rows)
     work.scratch[:] = 0  # the other backend leaves scores there
     found = lexical.bm25_top_k(postings, view.graph.mask, work.scratch, k, True) if k else None
     if found is None:
         return -1 if k else 0
-    work.word_rows[:], work.word_scores[:] = found[0], found[1]
+    work.word_rows[:], work.word_scores[:] = found[0][0], found[1][0]
     return int(found[2][0])
 
 
 @np.errstate(all="ignore")
 def best_by_vector(view: View, plan: Plan, query: F32, places: I64, work: Workspace) -> int:
     """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
-    own, wanted = view.vectors, work.near_rows.shape[1]
+    own, wanted = view.vectors, len(work.near_rows)
     cosines = vectors.dots_int8(query, own.codes, own.scales, places)
     if not np.isfinite(cosines).all():
         return composition.AT_VECTORS
@@ -90,69 +89,60 @@ def best_by_vector(view: View, plan: Plan, query: F32, places: I64, work: Worksp
         found, cosines = places[order], cosines[order]
     count = len(found)
     measured = count if plan.exact else min(plan.measured, count)
-    work.near_rows[0, :count], work.near_cosines[0, :count] = found, cosines
+    work.near_rows[:count], work.near_cosines[:count] = found, cosines
     if measured:
         codes = Codes(
-            query[None], np.full(1, np.inf, np.float32), own.first_place, own.parts, own.codes, own.scales,
-            own.residuals,
+            query, np.inf, own.first_place, own.parts, own.codes, own.scales, own.residuals
         )  # fmt: skip
         exact = np.full(measured, np.nan, np.float32)
-        vectors.fill_cosines(codes, 0, found[:measured], exact)
-        work.near_cosines[0, :measured] = exact
+        vectors.fill_cosines(codes, found[:measured], exact)
+        work.near_cosines[:measured] = exact
         if not plan.exact:
-            work.ceilings[0] = exact.min()
-            np.minimum(cosines[measured:], exact.min(), out=work.near_cosines[0, measured:count])
+            work.ceiling[0] = exact.min()
+            np.minimum(cosines[measured:], exact.min(), out=work.near_cosines[measured:count])
     return int(count)
 
 
 def rank_candidates(
     lists: Lists, codes: Codes, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64, mentions: Mentions, tokens: Tokens, work: Workspace, offsets: I64, rows: I64, order: I64, ranked: F64,
-    table: F64,
+    rerank: F64, mentions: Mentions, tokens: Tokens, work: Workspace, rows: I64, order: I64, ranked: F64, table: F64,
 ) -> int:  # fmt: skip
-    """Write the candidates of the lists, their signals and their order; -1 where a row or a place is out of range, or
-    the room for neighbours that it takes.
-    """
-    found = rank.rank_candidates(
-        lists, codes if len(codes.queries) else None, postings, graph, records, parameters, rerank, mentions, tokens
-    )
-    if found is None or not np.isfinite(found[2]).all():
-        return -1
-    m = len(found[1])
+    """Write the candidates of the lists, their signals and their order; returns how many, or why not."""
+    found = rank.rank_candidates(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
+    if found is None or not np.isfinite(found[1]).all():
+        return composition.AT_RANK
+    m = len(found[0])
     if m > len(rows):
-        return m + int(work.beside.shape[1])
-    offsets[:], rows[:m], order[:m], table[:, :m] = found[0], found[1], found[3], found[2]
-    return 0
+        work.needed[0] = m + work.beside.shape[1]
+        return composition.ROOM
+    rows[:m], table[:, :m], order[:m] = found
+    return m
 
 
 def rank_by_forest(
-    signals: F64, offsets: I64, rows: I64, order: I64, words: WordSlices, unknown: F64, trees: Forest,
-    parameters: RankParameters, depth: int, features: F64, outputs: F64, met: U8, again: I64, scores: F64,
+    signals: F64, m: int, rows: I64, order: I64, words: WordSlices, trees: Forest, parameters: RankParameters,
+    depth: int, features: F64, outputs: F64, met: U8, again: I64, scores: F64,
 ) -> None:  # fmt: skip
     """Put the best in the order of the forest; without trees write their features alone."""
-    m = int(offsets[1])
-    own = signals[:, :m]
-    found = forest.rank_by_forest(own, offsets, rows[:m], order[:m], words, unknown, trees, parameters, depth)
-    features[:, : found[0].shape[1]] = found[0]
+    ranked = forest.rank_by_forest(signals[:, :m], rows[:m], order[:m], words, trees, parameters, depth)
+    features[:, : ranked[0].shape[1]] = ranked[0]
     if len(trees.nodes):
-        order[:m], own[SIGNALS.score] = found[2], found[3]
+        order[:m], signals[SIGNALS.score, :m] = ranked[2], ranked[3]
 
 
-def order_changes(statements: Statements, asked: Asked, placed: U8, order: I64, leads: I64) -> None:
+def order_changes(statements: Statements, moment: int, former: int, placed: U8, order: I64, leads: I64) -> None:
     """Write the order of the best, and what replaced each."""
-    order[:], leads[:] = changes.order_changes(statements, asked)
+    order[:], leads[:] = changes.order_changes(statements, int(moment), int(former))
 
 
 def assess(
-    signals: F64, offsets: I64, weighed: Weighed, words: WordSlices, weights: F64, word_weights: F64,
+    signals: F64, m: int, weighed: Weighed, words: WordSlices, weights: F64, word_weights: F64,
     parameters: RankParameters, evidences: F64, confidence: F64, reasons: I64, held: U8,
 ) -> None:  # fmt: skip
     """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
     count = len(weighed.rows)
-    found = evidence.assess(
-        signals[:, : offsets[1]], offsets, weighed._replace(signals=weighed.signals[:, :count]), words, weights,
-        word_weights, parameters,
-    )  # fmt: skip
+    weighed = weighed._replace(signals=weighed.signals[:, :count])
+    found = evidence.assess(signals[:, :m], weighed, words, weights, word_weights, parameters)
     evidences[:, :count], confidence[:count], reasons[:count] = found[:3]
     held[:count, : len(words.idf)] = found[3][: len(held)]
 
@@ -161,8 +151,7 @@ def nearest_standing(view: View, query: F32, least: float, work: Workspace) -> i
     """Write the standing rows nearest to a question whose cosine is not below `least`; how many."""
     own = view.vectors
     codes = Codes(
-        query[None], np.full(1, np.inf, np.float32), own.first_place, own.parts, own.codes, own.scales,
-        own.residuals[:0],
+        query, np.inf, own.first_place, own.parts, own.codes, own.scales, own.residuals[:0]
     )  # fmt: skip
     rows = view.standing[vectors.parts_of(codes, view.standing) > 0]
     cosines = vectors.dots_int8(query, own.codes, own.scales, vectors.first_of(codes, rows))
@@ -179,7 +168,7 @@ def rows_within_reach(
     """Write the visible rows beyond the first `m` of `known_rows` whose weighted sum reaches `floor`; how many."""
     p, records, codes = plan.parameters, view.records, composition.codes_of(view, plan, asking, query, work)
     allowed = np.ones(len(records.keys), np.bool_) if not view.graph.mask.size else view.graph.mask > 0
-    allowed[work.known_rows[0, :m]] = False
+    allowed[work.known_rows[:m]] = False
     rows = np.flatnonzero(allowed)
     ages = (float(p.clock) - records.created_at[rows].astype(np.float64)) / DAY_US
     rest = p.recency_weight * decay(ages, p.half_life_days, p.decay_floor, p.exponential)
@@ -187,18 +176,18 @@ def rows_within_reach(
     rows, rest = (each[rest + p.semantic_weight >= floor - composition.SLACK] for each in (rows, rest))
     cosines, bm25 = np.full((2, len(rows)), np.nan, np.float32)
     has_vector, shares = np.zeros((2, len(rows)))
-    if len(codes.queries):
-        vectors.fill_cosines(codes._replace(ceilings=np.full(1, np.inf, np.float32)), 0, rows, cosines)
+    if len(codes.query):
+        vectors.fill_cosines(codes._replace(ceiling=np.inf), rows, cosines)
         has_vector = (vectors.parts_of(codes, rows) != 0).astype(np.float64)
     cosines[has_vector == 0] = 0
     if best_bm25 > 0:
-        lexical.fill_bm25(composition.postings_of(view, plan, slices, work), 0, rows, bm25)
+        lexical.fill_bm25(composition.postings_of(view, plan, slices, work), rows, bm25)
         shares = bm25.astype(np.float64) / best_bm25
     similarity = weighted_fusion(cosines.astype(np.float64), shares, has_vector, p)
     total = rest + p.semantic_weight * np.clip(similarity, 0.0, 1.0)
     reached = rows[(total >= floor - composition.SLACK) & ((has_vector > 0) | (similarity > 0))]
-    fitting = reached[: work.known_rows.shape[1] - m]
-    work.known_rows[0, m : m + len(fitting)] = fitting
+    fitting = reached[: len(work.known_rows) - m]
+    work.known_rows[m : m + len(fitting)] = fitting
     return len(reached)
 
 

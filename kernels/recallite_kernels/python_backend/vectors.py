@@ -61,13 +61,13 @@ def parts_of(codes: Codes, rows: I64) -> I32:
     return codes.parts.take(rows) if len(codes.parts) else (rows < len(codes.codes)).astype(np.int32)
 
 
-def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
+def fill_cosines(codes: Codes, rows: I64, cosines: F32) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
     at = np.flatnonzero(np.isnan(cosines))
     if not len(at):
         return
     wanted = rows.take(at)
-    counts, ceiling = parts_of(codes, wanted), codes.ceilings[query]
+    counts, ceiling = parts_of(codes, wanted), np.float32(codes.ceiling)
     cosines[at] = np.minimum(np.float32(0), ceiling)
     held = counts > 0
     if not held.all():
@@ -79,9 +79,9 @@ def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
         wide = counts.astype(np.int64)
         starts = np.add.accumulate(wide) - wide
         places = np.repeat(places - starts, wide) + np.arange(wide.sum())
-    scores = dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+    scores = dots_int8(codes.query, codes.codes, codes.scales, places)
     if len(codes.residuals):
-        rest = dots_int8(codes.queries[query], codes.residuals, codes.scales, places)
+        rest = dots_int8(codes.query, codes.residuals, codes.scales, places)
         scores = scores + rest / np.float32(RESIDUAL_STEPS)
     finite = np.isfinite(scores)
     scores = np.minimum(np.maximum(scores, np.float32(-1)), np.float32(1))

@@ -101,6 +101,15 @@ def postings(generator, n, terms, slices_per_term=1, most=0.6):
     )
 
 
+def alone(query, place):
+    """The postings of one of several queries."""
+    part = slice(*query.slice_offsets[place : place + 2])
+    offsets = np.array([0, part.stop - part.start])
+    return query._replace(
+        starts=query.starts[part], ends=query.ends[part], idf=query.idf[part], slice_offsets=offsets
+    )  # fmt: skip
+
+
 def forest(generator, trees, depth, features):
     """Complete trees; thresholds are whole numbers, and some are infinite, as those of shallow branches are."""
     size = trees, 2**depth - 1
@@ -111,45 +120,36 @@ def forest(generator, trees, depth, features):
 
 
 def weighed(generator, candidates, hits, changed=None):
-    """What `assess` takes: candidates of some queries, records to weigh beside them, the words of the queries, weights.
+    """The arguments of `assess`: signals of candidates, records to weigh beside them, words and weights.
 
     Values come from a few numbers, so that the best is often there twice. `changed` are fields of the parameters.
     """
-    names = kernels.SIGNALS._fields
-    offsets, own = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (candidates, hits))
-    signals, mine = (generator.integers(0, 5, (len(names), int(ends[-1]))) / 4.0 for ends in (offsets, own))
+    signals, mine = (generator.integers(0, 5, (len(kernels.SIGNALS), count)) / 4.0 for count in (candidates, hits))
     for each in (signals, mine):
         each[kernels.SIGNALS.cosine] -= 0.5
-    m, queries = int(own[-1]), len(hits)
-    words = generator.integers(0, 5, queries).tolist()
-    some = postings(generator, 60, words, slices_per_term=2)
+    words = int(generator.integers(0, 5))
+    some = postings(generator, 60, [words], slices_per_term=2)
     slices = WordSlices(
-        some.rows, some.starts, some.ends, np.repeat(np.arange(sum(words)), 2), some.slice_offsets,
-        generator.random(sum(words)).astype(np.float32), np.cumsum([0, *words], dtype=np.int64),
-    )  # fmt: skip
+        some.rows, some.starts, some.ends, np.repeat(np.arange(words), 2), generator.random(words).astype(np.float32)
+    )
     group = Weighed(
-        own, generator.integers(0, 60, m), mine, generator.integers(0, 100, m).astype(np.float32),
-        generator.integers(0, 500, m).astype(np.float64), np.array(words, np.float64),
-        generator.integers(0, 3, queries) * 1.5, float(generator.integers(0, 10_000)),
+        generator.integers(0, 60, hits), mine, generator.integers(0, 100, hits).astype(np.float32),
+        generator.integers(0, 500, hits).astype(np.float64), float(words), float(generator.integers(0, 10_000)),
     )  # fmt: skip
     kinds = len(kernels.EVIDENCE) + 1
-    weights, word_weights = generator.standard_normal((queries, kinds)), generator.standard_normal(kinds)
+    weights, word_weights = generator.standard_normal((2, kinds))
     parameters = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
     return (
-        frozen(signals), frozen(offsets), freeze(group), freeze(slices), frozen(weights), frozen(word_weights),
+        frozen(signals), freeze(group), freeze(slices), frozen(weights), frozen(word_weights),
         parameters._replace(**(changed or {})),
     )  # fmt: skip
 
 
-def statements(generator, sizes, slots, frames):
-    """What candidates of some queries state, often of the same few frames, with few values and moments."""
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    m = int(offsets[-1])
+def statements(generator, m, slots, frames):
+    """Statements of candidates, often of the same few frames, with few values and moments."""
     stated, values = generator.integers(0, frames + 1, (m, slots)), generator.integers(0, 4, (m, slots))
     moments = generator.integers(0, 6, m)
-    return freeze(
-        Statements(offsets, stated.astype(np.uint32), values.astype(np.uint32), moments, generator.permutation(m))
-    )
+    return freeze(Statements(stated.astype(np.uint32), values.astype(np.uint32), moments, generator.permutation(m)))
 
 
 def freeze(group):
@@ -163,12 +163,6 @@ def freeze(group):
 def plain(group):
     """A group of arguments with lists in place of arrays, as the oracle takes them."""
     return type(group)(*(value.tolist() if isinstance(value, np.ndarray) else value for value in group))
-
-
-def candidates(generator, n, queries, share=0.3):
-    """Offsets and ascending rows for so many queries."""
-    lists = [np.flatnonzero(generator.random(n) < share * generator.integers(0, 3)) for _ in range(queries)]
-    return np.cumsum([0, *map(len, lists)], dtype=np.int64), np.concatenate([*lists, []]).astype(np.int64)
 
 
 def graph(generator, n, links, allowed=None):

@@ -30,18 +30,17 @@ def max_sim(query, weights, tokens, width):
     return math.fsum(float(w) * max(row) for w, row in zip(weights, alike, strict=True))
 
 
-def rerank(query, rows, fused, codes, tokens, chosen):
-    """What reranking adds to each of one query's candidates, and the MaxSim of each, 0 where it is not measured."""
-    asked = slice(*tokens.offsets[query : query + 2])
+def rerank(rows, fused, codes, tokens, chosen):
+    """The score that reranking adds to each candidate, and the MaxSim of each, 0 where it is not measured."""
     best = sorted(range(len(rows)), key=lambda i: (-fused[i], i))[: chosen.rerank_depth]
     added, alike = [0.0] * len(rows), {}
-    for i in best if asked.start < asked.stop else ():
+    for i in best if tokens.queries else ():
         held, words = [], len(tokens.queries[0])
         for place in range(codes.first_place[rows[i]], codes.first_place[rows[i]] + codes.parts[rows[i]]):
             own = tokens.codes[tokens.starts[place] : tokens.starts[place + 1]]
             held += [own[at : at + words] for at in range(0, len(own), words)]
         if held:
-            alike[i] = max_sim(tokens.queries[asked], tokens.weights[asked], held, tokens.width)
+            alike[i] = max_sim(tokens.queries, tokens.weights, held, tokens.width)
     for i, value in alike.items():
         added[i] = chosen.rerank_weight * (value - math.fsum(alike.values()) / len(alike))
     return added, [alike.get(i, 0.0) for i in range(len(rows))]
@@ -87,37 +86,35 @@ def order_changes(stated, began, moment, former):
     return order, leads
 
 
-def evidence(queries):
-    """By query the records to weigh, as dicts, beside the other candidates; a list of 14 numbers for each record."""
-    rows = []
-    for query in queries:
-        for one in query["weighed"]:
-            words = query["words"]
-            alike = [each["similarity"] for each in query["candidates"] if each["similarity"]]
-            mean = sum(alike) / len(alike) if alike else 0.0
+def evidence(query):
+    """A list of 14 numbers for each record to weigh, a dict, beside the other candidates."""
+    rows, words = [], query["words"]
+    alike = [each["similarity"] for each in query["candidates"] if each["similarity"]]
+    mean = sum(alike) / len(alike) if alike else 0.0
+    for one in query["weighed"]:
 
-            def other(name, one=one, query=query):
-                found = [*sorted([each[name] for each in query["candidates"]], reverse=True)[:2], 0.0, 0.0]
-                return found[1] if one[name] >= found[0] else found[0]
+        def other(name, one=one):
+            best = [*sorted([each[name] for each in query["candidates"]], reverse=True)[:2], 0.0, 0.0]
+            return best[1] if one[name] >= best[0] else best[0]
 
-            rows.append(
-                [
-                    max(one["cosine"], 0.0),
-                    min(max(one["cosine"], 0.0), 0.3),
-                    one["coverage"] if words else 0.0,
-                    math.log(1 + one["bm25"]) if words else 0.0,
-                    one["similarity"] or mean,
-                    math.log(1 + min(one["length"], 64)),
-                    one["speaker"],
-                    math.log(1 + one["rank"]),
-                    max(other("cosine"), 0.0),
-                    math.log(1 + other("bm25")) if words else 0.0,
-                    other("similarity") or mean,
-                    other("speaker"),
-                    math.log(min(max(query["records"], 1), 4096)),
-                    math.log(1 + min(words, 12)),
-                ]
-            )
+        rows.append(
+            [
+                max(one["cosine"], 0.0),
+                min(max(one["cosine"], 0.0), 0.3),
+                one["coverage"] if words else 0.0,
+                math.log(1 + one["bm25"]) if words else 0.0,
+                one["similarity"] or mean,
+                math.log(1 + min(one["length"], 64)),
+                one["speaker"],
+                math.log(1 + one["rank"]),
+                max(other("cosine"), 0.0),
+                math.log(1 + other("bm25")) if words else 0.0,
+                other("similarity") or mean,
+                other("speaker"),
+                math.log(min(max(query["records"], 1), 4096)),
+                math.log(1 + min(words, 12)),
+            ]
+        )
     return rows
 
 
@@ -226,15 +223,13 @@ def reordered(order, outputs, coverage):
     return [*(order[rank] for rank in ranks), *order[len(outputs) :]]
 
 
-def word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates):
-    carried, met = [0.0] * len(candidates), [0] * len(idf)
-    for query, (start, stop) in enumerate(pairwise(offsets)):
-        for c in range(start, stop):
-            for s in range(slice_offsets[query], slice_offsets[query + 1]):
-                if candidates[c] in rows[starts[s] : ends[s]]:
-                    carried[c] += float(idf[words[s]])
-                    met[words[s]] = 1
-    return carried, met
+def word_coverage(rows, starts, ends, words, idf, candidates):
+    carried, contained = [], []
+    for candidate in candidates:
+        own = [word for start, end, word in zip(starts, ends, words, strict=True) if candidate in rows[start:end]]
+        carried.append(sum(float(idf[word]) for word in own))
+        contained.append([int(word in own) for word in range(len(idf))])
+    return carried, contained
 
 
 def invert(term_ids, counts, offsets, first_row):
@@ -313,8 +308,8 @@ def maximal_marginal_relevance(relevance, sets, mmr_lambda, k):
 def join(one, other):
     """Rows of two lists, ascending, with the value that each list gives them."""
     signals = {}
-    for place, (rows, values, count) in enumerate([one, other]):
-        for row, value in list(zip(rows, values, strict=True))[:count]:
+    for place, (rows, values) in enumerate([one, other]):
+        for row, value in zip(rows, values, strict=True):
             signals.setdefault(row, [math.nan, math.nan])[place] = value
     return {row: signals[row] for row in sorted(signals)}
 
@@ -387,31 +382,28 @@ def fuse(rows, cosine, bm25, parts, keys, chosen):
     return fused
 
 
-def measure(query, known, codes, postings):
+def measure(known, codes, postings):
     """Cosine and BM25 of rows of which some are known, as [cosine, bm25] by row."""
-    whole = bm25(*postings)[query]
+    (whole,) = bm25(*postings)
     signals = {}
     for row, (cosine_, words) in known.items():
         if math.isnan(cosine_):
             places = range(codes.first_place[row], codes.first_place[row] + codes.parts[row]) if codes else ()
-            every = [int8_cosine(codes.queries[query], codes.codes[at], codes.scales[at]) for at in places]
-            cosine_ = min(max(every, default=0.0), codes.ceilings[query]) if codes else 0.0
+            every = [int8_cosine(codes.query, codes.codes[at], codes.scales[at]) for at in places]
+            cosine_ = min(max(every, default=0.0), codes.ceiling) if codes else 0.0
         signals[row] = cosine_, whole[row] if math.isnan(words) else words
     return signals
 
 
-def candidates(query, lists, codes, postings, graph, keys, chosen):
-    """The candidates of one query, ascending, with cosine and BM25."""
-    known = join(
-        (lists.vector_rows[query], lists.cosines[query], lists.vector_counts[query]),
-        (lists.keyword_rows[query], lists.bm25[query], lists.keyword_counts[query]),
-    )
-    signals = measure(query, known, codes, postings)
+def candidates(lists, codes, postings, graph, keys, chosen):
+    """The candidates, ascending, with cosine and BM25."""
+    known = join((lists.vector_rows, lists.cosines), (lists.keyword_rows, lists.bm25))
+    signals = measure(known, codes, postings)
     if chosen.expansion_depth:
         rows, parts = list(signals), codes.parts if codes else None
         fused = fuse(rows, *map(list, zip(*signals.values(), strict=True)), parts, keys, chosen) if rows else []
         wider = expand(rows, fused, chosen.expansion_depth, graph)
-        signals = measure(query, {row: signals.get(row, (math.nan, math.nan)) for row in wider}, codes, postings)
+        signals = measure({row: signals.get(row, (math.nan, math.nan)) for row in wider}, codes, postings)
     return signals
 
 
@@ -419,16 +411,14 @@ def order_by_score(scores, keys):
     return sorted(range(len(scores)), key=lambda i: (-scores[i], keys[i]))
 
 
-def mentioned(query, row, records, mentions):
-    """Whether a query names the speaker of a record, and how well the record's time fits the times that it names."""
+def mentioned(row, records, mentions):
+    """Whether a question names the speaker of a record, and how well the record's time fits the times that it names."""
     if mentions is None:
         return 0.0, 0.0
-    names = mentions.names[mentions.name_offsets[query] : mentions.name_offsets[query + 1]]
-    speaker = 1.0 if any(name in names for name in records.speakers[row]) else 0.0
+    speaker = 1.0 if any(name in mentions.names for name in records.speakers[row]) else 0.0
     moment, until, date = records.moments[row], records.moments_until[row], 0.0
     moments = [moment, records.created_at[row]] if records.resolved[row] else [moment]
-    for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
-        begin, end, fade = mentions.begins[place], mentions.ends[place], mentions.fades[place]
+    for begin, end, fade in zip(mentions.begins, mentions.ends, mentions.fades, strict=True):
         if until != NEVER:
             date = max(date, max(min(until, end) - max(moment, begin), 0) / (until - moment))
         for each in moments:
@@ -439,8 +429,8 @@ def mentioned(query, row, records, mentions):
     return speaker, date
 
 
-def score(query, rows, cosine, bm25, rerank, alike, parts, graph, records, mentions, chosen):
-    """Every later signal of one query's candidates, as rows of the order of the kernel's, and their places in order."""
+def score(rows, cosine, bm25, rerank, alike, parts, graph, records, mentions, chosen):
+    """Every later signal of the candidates, as rows of the order of the kernel's, and their places in order."""
     fused = [a + b for a, b in zip(fuse(rows, cosine, bm25, parts, records.keys, chosen), rerank, strict=True)]
     own = [max(value, 0.0) for value in fused]
     near, source = chosen.neighbor_weight, chosen.source_weight
@@ -457,7 +447,7 @@ def score(query, rows, cosine, bm25, rerank, alike, parts, graph, records, menti
         age = (chosen.clock - records.created_at[rows[i]]) / 86_400_000_000
         fresh = decay(age, chosen.half_life_days, chosen.decay_floor, "exp" if chosen.exponential else "half_life")
         value = records.importance[rows[i]]
-        speaker, date = mentioned(query, rows[i], records, mentions)
+        speaker, date = mentioned(rows[i], records, mentions)
         named = spread * (1 + chosen.speaker_weight * speaker) * (1 + chosen.date_weight * date)
         weights = chosen.semantic_weight, chosen.recency_weight, chosen.importance_weight
         if chosen.weighted_sum:

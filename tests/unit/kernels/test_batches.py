@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
-from tests.unit.kernels.cases import candidates, holds, mask, postings, rng, seeds, vectors
-from tests.unit.kernels.stages import fill_bm25, word_coverage
+from tests.unit.kernels.cases import alone, holds, mask, postings, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")
 QUERIES, N = 4, 120
@@ -17,12 +16,6 @@ def assert_same(together, alone):
     for one, other in zip(together, alone, strict=True):
         assert one.dtype == other.dtype
         assert np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
-
-
-def ends_of(offsets, query):
-    """The run of one query, and its offsets when it stands alone."""
-    start, stop = offsets[query : query + 2].tolist()
-    return slice(start, stop), np.array([0, stop - start])
 
 
 @holds(seed=seeds)
@@ -51,28 +44,10 @@ def test_words(seed):
     query = postings(generator, N, [3, 0, 5, 2], 2)
     allowed, scratch = mask(generator, N, "half"), np.zeros(N, np.float32)
     found, scores, counts = kernels.bm25_top_k(query, mask=allowed, scratch=scratch, k=20)
-    offsets, some = candidates(generator, N, QUERIES)
-    looked_up = np.full(len(some), np.nan, np.float32)
-    fill_bm25(query, offsets=offsets, candidates=some, scores=looked_up)
-    words, idf = np.arange(20) // 2, query.idf[::2].copy()
-    slices = query.rows, query.starts, query.ends
-    carried, met = word_coverage(*slices, words, query.slice_offsets, idf, offsets, some)
     for place in range(QUERIES):
-        part, own_slices = ends_of(query.slice_offsets, place)
-        own, ends = ends_of(offsets, place)
-        alone = query._replace(
-            starts=query.starts[part], ends=query.ends[part], idf=query.idf[part], slice_offsets=own_slices
-        )
+        own_found, own_scores, own_counts = kernels.bm25_top_k(alone(query, place), mask=allowed, scratch=scratch, k=20)
         size = counts[place]
-        own_found, own_scores, own_counts = kernels.bm25_top_k(alone, mask=allowed, scratch=scratch, k=20)
         assert_same(
             [found[place, :size], scores[place, :size], counts[place : place + 1]],
             [own_found[0, :size], own_scores[0, :size], own_counts],
         )
-        filled = np.full(len(some[own]), np.nan, np.float32)
-        fill_bm25(alone, offsets=ends, candidates=some[own], scores=filled)
-        own_carried, own_met = word_coverage(
-            query.rows, alone.starts, alone.ends, words[part], own_slices, idf, ends, some[own]
-        )
-        own_words = np.unique(words[part])
-        assert_same([looked_up[own], carried[own], met[own_words]], [filled, own_carried, own_met[own_words]])

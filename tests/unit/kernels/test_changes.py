@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from hypothesis import strategies as st
 
-from recallite_kernels.arguments import Asked, Statements
+from recallite_kernels.arguments import Statements
+from recallite_kernels.python_backend.changes import order_changes
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import holds, rng, seeds, statements
-from tests.unit.kernels.stages import order_changes
 
 NOW = np.iinfo(np.int64).max
 
@@ -18,36 +16,28 @@ def stated(*pairs, moments=None):
     m = len(pairs)
     frames, values = np.array(pairs, np.uint32).reshape(m, 1, 2).transpose(2, 0, 1).copy()
     moments = np.arange(m) if moments is None else np.array(moments, np.int64)
-    return Statements(np.array([0, m]), frames, values, moments, np.arange(m))
+    return Statements(frames, values, moments, np.arange(m))
 
 
 def asked(moment=NOW, former=False):
-    return Asked(np.array([moment]), np.array([former], np.uint8))
+    return moment, int(former)
 
 
 def order_of(some, when):
-    return [each.tolist() for each in order_changes(some, when)]
+    return list(order_changes(some, *when))
 
 
 @holds(
-    seed=seeds, sizes=st.lists(st.sampled_from([0, 1, 2, 5, 20]), max_size=4), slots=st.integers(0, 3),
-    frames=st.sampled_from([1, 3, 40]),
+    seed=seeds, size=st.sampled_from([0, 1, 2, 5, 20]), slots=st.integers(0, 3), frames=st.sampled_from([1, 3, 40]),
+    former=st.integers(0, 1),
 )  # fmt: skip
-def test_the_order_is_the_definition(seed, sizes, slots, frames):
+def test_the_order_is_the_definition(seed, size, slots, frames, former):
     generator = rng(seed)
-    some = statements(generator, sizes, slots, frames)
-    moments, former = generator.integers(-1, 7, len(sizes)), generator.integers(0, 2, len(sizes)).astype(np.uint8)
-    order, leads = order_changes(some, Asked(moments, former))
-    assert order.dtype == leads.dtype == np.int64
-    for query, (start, stop) in enumerate(pairwise(some.offsets.tolist())):
-        own = slice(start, stop)
-        pairs = [
-            list(zip(*each, strict=True))
-            for each in zip(some.frames[own].tolist(), some.values[own].tolist(), strict=True)
-        ]
-        began = list(zip(some.moments[own].tolist(), some.keys[own].tolist(), strict=True))
-        wanted = oracle.order_changes(pairs, began, moments[query], former[query])
-        assert (order[own].tolist(), leads[own].tolist()) == wanted
+    some = statements(generator, size, slots, frames)
+    moment = int(generator.integers(-1, 7))
+    pairs = [list(zip(*each, strict=True)) for each in zip(some.frames.tolist(), some.values.tolist(), strict=True)]
+    began = list(zip(some.moments.tolist(), some.keys.tolist(), strict=True))
+    assert order_changes(some, moment, former) == oracle.order_changes(pairs, began, moment, former)
 
 
 def test_what_holds_now_goes_directly_before_what_it_replaced():
@@ -80,5 +70,5 @@ def test_what_is_former_goes_before_what_holds_the_latest_first():
 
 def test_what_states_something_else_too_is_not_replaced():
     frames, values = np.array([[7, 8], [7, 0]], np.uint32), np.array([[1, 1], [2, 0]], np.uint32)
-    some = Statements(np.array([0, 2]), frames, values, np.arange(2), np.arange(2))
+    some = Statements(frames, values, np.arange(2), np.arange(2))
     assert order_of(some, asked()) == [[1, 0], [-1, -1]]

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -53,62 +51,49 @@ def test_features_that_are_not_finite_are_refused():
 
 @holds(
     seed=seeds,
-    sizes=st.lists(st.sampled_from([0, 1, 2, 30]), max_size=4),
+    size=st.sampled_from([0, 1, 2, 30]),
     depth=st.sampled_from([0, 1, 5, 20]),
     trees=st.sampled_from([0, 20]),
     changed=st.sampled_from([{}, {"speaker_weight": 0.3, "date_weight": 0.5}]),
 )
-def test_the_best_of_each_query_are_ranked_by_what_the_forest_says_of_their_features(
-    seed, sizes, depth, trees, changed
-):
-    given = ranked(rng(seed), sizes, trees, changed)
-    signals, offsets, rows, order, slices, unknown, some, parameters = given
+def test_the_best_are_ranked_by_what_the_forest_says_of_their_features(seed, size, depth, trees, changed):
+    given = ranked(rng(seed), size, trees, changed)
+    signals, rows, order, slices, some, parameters = given
     found = rank_by_forest(*given, depth)
-    covered, _ = oracle.word_coverage(*plain(slices)[:6], offsets, rows.tolist())
+    covered, _ = oracle.word_coverage(*plain(slices), rows.tolist())
     every = [dict(zip(SIGNALS._fields, each, strict=True)) for each in signals.T.tolist()]
-    features, outputs, orders, scores = [], [], [], signals[SIGNALS.score].copy()
-    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        own = order[start:stop].tolist()
-        best = {name: max((each[name] for each in every[start:stop]), default=0.0) for name in SIGNALS._fields}
-        mass = sum(map(float, slices.idf[slice(*slices.word_offsets[query : query + 2])])) + unknown[query]
-        shares = [covered[start + place] / mass if mass else 0.0 for place in own[:depth]]
-        asked = [
-            oracle.features(every[start + place], best, share) for place, share in zip(own[:depth], shares, strict=True)
-        ]
-        leaves = oracle.forest_scores(asked, *plain(some))
-        added = [oracle.unseen(every[start + place], parameters._asdict()) for place in own[:depth]]
-        sums = [one + other for one, other in zip(leaves, added, strict=True)]
-        orders.append(oracle.reordered(own, sums, shares))
-        for before, after in zip(own, orders[-1], strict=True):
-            scores[start + after] = signals[SIGNALS.score, start + before]
-        features += asked
-        outputs += sums
+    best = {name: max((each[name] for each in every), default=0.0) for name in SIGNALS._fields}
+    mass, places = sum(map(float, slices.idf)), order.tolist()
+    shares = [covered[place] / mass if mass else 0.0 for place in places[:depth]]
+    features = [oracle.features(every[place], best, share) for place, share in zip(places[:depth], shares, strict=True)]
+    added = [oracle.unseen(every[place], parameters._asdict()) for place in places[:depth]]
+    outputs = [one + other for one, other in zip(oracle.forest_scores(features, *plain(some)), added, strict=True)]
+    new_order, scores = oracle.reordered(places, outputs, shares), signals[SIGNALS.score].copy()
+    for before, after in zip(places, new_order, strict=True):
+        scores[after] = signals[SIGNALS.score, before]
     assert found.features.shape == (len(FEATURES), len(features))
     np.testing.assert_allclose(found.features.T, np.reshape(features, found.features.T.shape), rtol=1e-12)
     np.testing.assert_allclose(found.outputs, outputs, rtol=1e-9, atol=1e-12)
-    assert found.order.tolist() == [place for own in orders for place in own]
+    assert found.order.tolist() == new_order
     assert found.scores.tolist() == scores.tolist()
 
 
-def test_what_alone_has_all_words_stays_first():
-    given = ranked(rng(3), [8], 20, {})
-    signals, offsets, rows, order, slices, _, *others = given
+def test_a_record_that_alone_has_all_words_stays_first():
+    signals, rows, order, slices, *others = ranked(rng(3), 8, 20, {})
     first = slices.rows[slices.starts[0]]
     apart = np.setdiff1d(np.arange(10_000), slices.rows)[: len(rows)]
     rows = np.where(np.arange(len(rows)) == order[0], first, apart)
-    one = slices._replace(
-        starts=slices.starts[:1], ends=slices.ends[:1], words=np.zeros(1, np.int64), slice_offsets=np.array([0, 1]),
-        idf=slices.idf[:1] + 1, word_offsets=np.array([0, 1]),
-    )  # fmt: skip
-    for missing, stays in ((0.0, True), (1.0, False)):
-        found = rank_by_forest(signals, offsets, rows, order, one, np.array([missing]), *others, 8)
+    for missing, stays in ((0.0, True), (1.0, False)):  # the IDF of a second word, which no record has
+        idf = np.array([slices.idf[0] + 1, missing], np.float32)
+        one = slices._replace(starts=slices.starts[:1], ends=slices.ends[:1], words=np.zeros(1, np.int64), idf=idf)
+        found = rank_by_forest(signals, rows, order, one, *others, 8)
         most = found.outputs[0] == found.outputs.max()
         assert (found.order[0] == order[0]) == (stays or most)
 
 
-def ranked(generator, sizes, trees, changed):
-    """Arguments of `rank_by_forest` for queries with so many candidates."""
-    signals, offsets, group, slices, _, _, parameters = weighed(generator, sizes, sizes, changed)
-    order = np.concatenate([np.empty(0, np.int64), *map(generator.permutation, sizes)]).astype(np.int64)
+def ranked(generator, size, trees, changed):
+    """Arguments of `rank_by_forest` for so many candidates."""
+    signals, group, slices, _, _, parameters = weighed(generator, size, size, changed)
+    order = generator.permutation(size)
     some = forest(generator, trees, 3, features=len(FEATURES))
-    return signals, offsets, group.rows, order, slices, group.unknown, some, parameters
+    return signals, group.rows, order, slices, some, parameters

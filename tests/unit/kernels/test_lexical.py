@@ -5,10 +5,12 @@ import pytest
 from hypothesis import strategies as st
 
 import recallite_kernels as kernels
+from recallite_kernels.arguments import WordSlices
+from recallite_kernels.python_backend.lexical import coverage, fill_bm25
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import (
+    alone,
     assert_ranked,
-    candidates,
     forward,
     freeze,
     frozen,
@@ -19,7 +21,6 @@ from tests.unit.kernels.cases import (
     rng,
     seeds,
 )
-from tests.unit.kernels.stages import fill_bm25, word_coverage
 
 pytestmark = pytest.mark.usefixtures("backend")
 documents = st.sampled_from([0, 1, 2, 40, 150])
@@ -73,9 +74,9 @@ def test_bm25_top_k_of_many_documents(kind, k):
     scratch = np.zeros(n, np.float32)
     rows, scores, counts = kernels.bm25_top_k(freeze(query), mask=allowed, scratch=scratch, k=k)
     assert not scratch.any()
-    everyone, all_scores = np.tile(np.arange(n), 2), np.full(2 * n, np.nan, np.float32)
-    fill_bm25(query, offsets=np.array([0, n, 2 * n]), candidates=everyone, scores=all_scores)
-    for one, truth in enumerate(np.split(all_scores, 2)):
+    for one in range(2):
+        truth = np.full(n, np.nan, np.float32)
+        fill_bm25(alone(query, one), np.arange(n), truth)
         if allowed is not None:
             truth[allowed == 0] = 0
         order = np.lexsort((np.arange(n), -truth))[:k]
@@ -152,33 +153,28 @@ def test_segments_in_any_order_never_break_a_tie(seed):
     assert len(set(scores[0].tolist())) == 1
 
 
-@holds(seed=seeds, n=documents, asked=queries, slices=st.sampled_from([1, 3]), known=st.sampled_from([0.0, 0.5, 1.0]))
-def test_bm25_of_given_rows_fills_in_what_is_not_known(seed, n, asked, slices, known):
+@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3]), known=st.sampled_from([0.0, 0.5, 1.0]))
+def test_bm25_of_given_rows_fills_in_what_is_not_known(seed, n, t, slices, known):
     generator = rng(seed)
-    query = freeze(postings(generator, n, asked, slices))
-    offsets, rows = candidates(generator, n, len(asked))
+    query, rows = freeze(postings(generator, n, [t], slices)), np.flatnonzero(generator.random(n) < 0.3)
     before = np.where(generator.random(len(rows)) < known, -generator.random(len(rows)), np.nan).astype(np.float32)
     scores = before.copy()
-    fill_bm25(query, offsets=frozen(offsets), candidates=frozen(rows), scores=scores)
-    truth = oracle.bm25(*query)
-    owners = np.repeat(np.arange(len(asked)), np.diff(offsets))
-    wanted = [truth[owner][row] for owner, row in zip(owners, rows, strict=True)]
+    fill_bm25(query, frozen(rows), scores)
+    (truth,) = oracle.bm25(*query)
+    wanted = [truth[row] for row in rows]
     np.testing.assert_allclose(scores, np.where(np.isnan(before), wanted, before), rtol=1e-5, atol=1e-6)
 
 
-@holds(seed=seeds, n=documents, asked=queries, slices=st.sampled_from([1, 3]))
-def test_word_coverage_is_the_idf_of_the_words_carried(seed, n, asked, slices):
+@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3]))
+def test_coverage_is_the_idf_of_the_words_carried(seed, n, t, slices):
     generator = rng(seed)
-    query = postings(generator, n, asked, slices)
-    words = np.repeat(np.arange(sum(asked)), slices)
-    offsets, rows = candidates(generator, n, len(asked))
-    arguments = frozen(
-        query.rows, query.starts, query.ends, words, query.slice_offsets, query.idf[::slices].copy(),
-        offsets, rows,
-    )  # fmt: skip
-    carried, met = word_coverage(*arguments)
-    assert (carried.dtype, met.dtype) == (np.float64, np.uint8)
-    assert (carried.tolist(), met.tolist()) == oracle.word_coverage(*arguments)
+    query, rows = postings(generator, n, [t], slices), np.flatnonzero(generator.random(n) < 0.3)
+    words = WordSlices(
+        query.rows, query.starts, query.ends, np.repeat(np.arange(t), slices), query.idf[::slices].copy()
+    )
+    carried, contained = coverage(freeze(words), frozen(rows))
+    assert (carried.dtype, contained.dtype) == (np.float64, np.uint8)
+    assert (carried.tolist(), contained.tolist()) == oracle.word_coverage(*words, rows)
 
 
 @holds(seed=seeds, n=st.sampled_from([0, 1, 2, 40]), vocabulary=st.sampled_from([1, 20, 500]), first=st.integers(0, 9))
@@ -212,8 +208,7 @@ def test_inverted_documents_are_found_by_their_words():
     idf = np.array([1.0, 2.0, 4.0], np.float32)
     query = kernels.Postings(rows, inverted, starts[at], starts[at + 1], idf, np.array([0, 3]), lengths, 9.0, 1.2, 0.75)
     found = kernels.bm25_top_k(query, None, np.zeros(60, np.float32), 60)
-    everyone, ends = np.arange(60), np.array([0, 60])
-    carried, _ = word_coverage(rows, starts[at], starts[at + 1], words, np.array([0, 3]), idf, ends, everyone)
+    carried, _ = coverage(WordSlices(rows, starts[at], starts[at + 1], words, idf), np.arange(60))
     for document in range(60):
         held = set(term_ids[offsets[document] : offsets[document + 1]].tolist())
         assert carried[document] == sum(idf[i] for i in range(3) if int(terms[at[i]]) in held)
@@ -245,7 +240,7 @@ def test_worked_examples_of_bm25(tf, length, k1, b, wanted):
     )
     _, scores, _ = kernels.bm25_top_k(query, mask=None, scratch=np.zeros(1, np.float32), k=1)
     looked_up = np.full(1, np.nan, np.float32)
-    fill_bm25(query, offsets=np.array([0, 1]), candidates=np.array([0]), scores=looked_up)
+    fill_bm25(query, np.array([0]), looked_up)
     assert scores[0, 0] == pytest.approx(wanted, rel=1e-6)
     assert looked_up[0] == pytest.approx(wanted, rel=1e-6)
 

@@ -199,9 +199,7 @@ def lists_by_hand(view, plan, asking, bm25):
         cosines[plan.measured :] = [min(each, ceiling) for each in cosines[plan.measured :]]
     best = [row for row in range(len(bm25)) if bm25[row] > 0 and (not len(visible) or visible[row])]
     best = sorted(best, key=lambda row: (-bm25[row], row))[: plan.wanted]
-    return Lists(
-        [nearest], [cosines], [len(nearest)], [best], [[bm25[row] for row in best]], [len(best)]
-    ), ceiling  # fmt: skip
+    return Lists(nearest, cosines, best, [bm25[row] for row in best]), ceiling
 
 
 def by_hand(view, plan, asking):
@@ -209,10 +207,7 @@ def by_hand(view, plan, asking):
     _, bm25 = words_by_hand(view, asking)
     lists, ceiling = lists_by_hand(view, plan, asking, bm25)
     beside, records = plain(view.graph), plain(view.records)
-    known = oracle.join(
-        (lists.vector_rows[0], lists.cosines[0], lists.vector_counts[0]),
-        (lists.keyword_rows[0], lists.bm25[0], lists.keyword_counts[0]),
-    )
+    known = oracle.join((lists.vector_rows, lists.cosines), (lists.keyword_rows, lists.bm25))
     own = plain(view.vectors)
 
     def measured(rows):
@@ -236,11 +231,9 @@ def by_hand(view, plan, asking):
         return [], []
     rows = list(signals)
     cosine, words = map(list, zip(*signals.values(), strict=True))
-    mentions = plain(
-        Mentions(asking.numbers, asking.word_offsets, asking.begins, asking.ends, asking.fades, asking.span_offsets)
-    )
+    mentions = plain(Mentions(asking.numbers, asking.begins, asking.ends, asking.fades))
     zeros = [0.0] * len(rows)
-    later, order = oracle.score(0, rows, cosine, words, zeros, zeros, own.parts, beside, records, mentions, p)
+    later, order = oracle.score(rows, cosine, words, zeros, zeros, own.parts, beside, records, mentions, p)
     scores = later[AT.score]
     return [rows[place] for place in order], [scores[place] for place in order]
 
@@ -420,7 +413,7 @@ def test_the_best_by_a_weighted_sum_are_those_of_all_visible_rows(seed, kind, pa
         _, bm25 = words_by_hand(view, one)
         every = [row for row in range(len(bm25)) if not len(visible) or visible[row]]
         lists, _ = lists_by_hand(view, plan._replace(wanted=len(bm25)), one, bm25)
-        cosines = dict(zip(lists.vector_rows[0], lists.cosines[0], strict=True))
+        cosines = dict(zip(lists.vector_rows, lists.cosines, strict=True))
         own = [bm25[row] for row in every]
         fused = oracle.fuse(every, [cosines.get(row, 0.0) for row in every], own, view.vectors.parts, records.keys, p)
         best = {}

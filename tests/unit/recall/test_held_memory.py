@@ -22,7 +22,7 @@ def called(monkeypatch):
         calls.append((view, plan, asking, work, hits))
         return plain(view, plan, asking, work, hits, **options)
 
-    monkeypatch.setattr(answering, "_held", type(answering._held)())
+    monkeypatch.setattr(answering, "_memories", type(answering._memories)())
     monkeypatch.setattr(kernels, "recall", recall)
     return calls
 

@@ -21,9 +21,9 @@ def weights(text, begins, idf=IDF):
         token_words=[word for part in parts for word in part],
         token_word_offsets=[0, *accumulate(map(len, parts))],
     )
-    work = SimpleNamespace(token_weights=np.zeros(len(begins), np.float32), pairs=np.zeros((4, 2), np.int64))
+    work = SimpleNamespace(token_weights=np.zeros(len(begins), np.float32), sizes=np.zeros(2, np.int64))
     composition.weigh_tokens(asking, 0, work, SimpleNamespace(idf=np.array(list(idf.values()), np.float32)))
-    return work.token_weights[: work.pairs[3, 1]]
+    return work.token_weights[: work.sizes[0]]
 
 
 def test_a_token_weighs_what_its_word_does_and_all_sum_to_one():
