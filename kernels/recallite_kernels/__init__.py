@@ -1,7 +1,7 @@
 """Numeric kernels of Recallite: NumPy arrays in, NumPy arrays out, compiled by numba where it is installed.
 
-Every function checks its arguments once and raises `KernelError` for those it refuses. The engine calls `recall`, which
-is composed of most of the others; these, and those it does not call, are here for users.
+Every function checks its arguments once and raises `KernelError` for those it refuses. The engine calls `recall`, and
+the others for single tasks; `cosine_top_k` and `reciprocal_rank_fusion` are here for users alone.
 """
 
 from recallite_kernels.arguments import RESIDUAL_STEPS as RESIDUAL_STEPS

@@ -1,4 +1,4 @@
-"""What the kernels ask of the system, as POSIX has it and as Windows does: private files, forks, priority."""
+"""The services that kernels need of the system, as POSIX has it and as Windows does: private files, forks, priority."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cache_home() -> str:
     return base if os.path.isabs(base) else os.path.expanduser("~/.cache")
 
 
-def owned(found: os.stat_result) -> bool:
+def owned(status: os.stat_result) -> bool:
     """Whether a file belongs to this user. On Windows what is in the user's folders does."""
-    return sys.platform == "win32" or found.st_uid == os.geteuid()
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 
-def private(found: os.stat_result) -> bool:
+def private(status: os.stat_result) -> bool:
     """Whether a file belongs to this user and no other may write to it; on Windows its folder sees to that."""
-    return sys.platform == "win32" or (owned(found) and not found.st_mode & 0o022)
+    return sys.platform == "win32" or (owned(status) and not status.st_mode & 0o022)
 
 
 def without_links(path: str, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: the user's own directory, mode 0700, one folder per source, numba and machine.
+"""The store of compiled kernels: the user's own directory, mode 0700, one folder per source, numba and machine.
 
 Numba's own cache does not see changes in other files and can only be moved for the whole process; this one is ours
 alone. Its folder is named by a hash of everything the machine code depends on, so a changed file, another numba or
@@ -42,7 +42,7 @@ class Cache:
         self._all_written = True
 
     def read(self, name: str) -> bytes | None:
-        """What was written under `name`; None where the file is missing, not private, or damaged."""
+        """The content that was written under `name`; None if the file is missing, not private, or damaged."""
         try:
             with open(self.folder / f"{name}.kernel", "rb", opener=_system.without_links) as file:
                 if not _private(os.fstat(file.fileno()), stat.S_ISREG):
@@ -101,8 +101,8 @@ class Cache:
 
 def root() -> Path | None:
     """RECALLITE_CACHE_DIR, else the platform's cache directory for this user; None if there is no home."""
-    if chosen := os.environ.get("RECALLITE_CACHE_DIR"):
-        return Path(chosen).absolute()
+    if folder := os.environ.get("RECALLITE_CACHE_DIR"):
+        return Path(folder).absolute()
     base = _system.cache_home()
     return Path(base, "recallite") if os.path.isabs(base) else None
 
@@ -141,9 +141,9 @@ def _private_folder(folder: Path) -> bool:
         return False
 
 
-def _private(found: os.stat_result, of_type: Callable[[int], bool]) -> bool:
+def _private(status: os.stat_result, of_type: Callable[[int], bool]) -> bool:
     """Whether it is of that type, and this user's alone."""
-    return of_type(found.st_mode) and _system.private(found)
+    return of_type(status.st_mode) and _system.private(status)
 
 
 def _folder() -> Path | None:
@@ -152,7 +152,7 @@ def _folder() -> Path | None:
 
 
 def _key() -> str:
-    """What the machine code depends on, found without importing numba."""
+    """A hash of all that the machine code depends on, found without importing numba."""
     import hashlib  # 4 ms that the import of this package need not wait for
 
     digest = hashlib.sha256()

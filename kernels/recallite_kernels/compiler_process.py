@@ -63,7 +63,7 @@ class CompilerProcess:
         self._process.wait()
 
     def forget(self) -> None:
-        """In a process that has forked: leave it to the parent."""
+        """Leave it to the parent, in a process that has forked."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()

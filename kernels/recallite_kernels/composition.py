@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 DONE, ROOM, NARROW = 0, -1, -2
-"""What `recall` returns besides a fault: it has answered; `Workspace.needed` says for how many neighbours, or rows
-within reach of a score, there must be room; the parts of a few records fill the shortlist."""
+"""The values that `recall` returns besides a fault: it has answered; there must be room for `Workspace.needed`
+neighbours, or rows within reach of a score; the parts of a few records fill the shortlist."""
 FAULTS = {
     -3: "queries or sketches: not finite", -4: "postings: a score is not finite",
     -5: "codes: a cosine is not finite", -6: "graph, tokens or places: out of range",
@@ -49,7 +49,7 @@ AT_SCAN, AT_WORDS, AT_VECTORS, AT_RANK = FAULTS
 CHANGED, STANDING = 512, 2048
 """The bits of the reasons "change" and "standing" beside those of `REASONS`."""
 PRIOR_RECORDS = 10.0
-"""The counts of a small store are smoothed as if it had so many more records, with words as common as in general."""
+"""The counts of a small store are smoothed as if it had these further records, with words as common as in general."""
 LEAST_COSINE, CODE_ERROR = 0.15, 0.02
 # All 34 instructions and preferences that are found in chats 6 to 15 of BEAM are as near to the question they are for.
 LONGEST_TURN = 12.0
@@ -67,7 +67,7 @@ def recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
     """Write the hits of each question; returns `DONE`, or why not."""
     if plan.by_vector == 1 and not scan(view, plan, asking, work):
         return AT_SCAN
-    for query in range(asking.said.shape[0]):
+    for query in range(asking.counting.shape[0]):
         slices = find_words(view, asking, query, work, hits)
         m = gather(view, plan, asking, query, slices, work, hits)
         if m < 0:
@@ -92,22 +92,22 @@ def recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
 def recall_together(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
     """Write the hits of a question with its sub-questions: each candidate of any is measured for all of them."""
     m, question = join_pools(view, asking, work, hits), np.int64(0)
-    for query in range(asking.said.shape[0]):
+    for query in range(asking.counting.shape[0]):
         slices = find_words(view, asking, query, work, hits)
         m = measure_pool(view, plan, asking, query, slices, m, work, hits)
         if m < 0:
             return m
         learn(view, plan, asking, query, slices, m, work, hits)
         keep_measured(query, m, work)
-    fuse_pools(view, asking.said.shape[0], m, work)
+    fuse_pools(view, asking.counting.shape[0], m, work)
     changed = plan.changes > 0 and put_changes_first(view, plan, asking, question, m, work)
     if plan.least_confidence > 0:
-        for query in range(asking.said.shape[0]):
+        for query in range(asking.counting.shape[0]):
             slices = find_words(view, asking, query, work, hits)
             weigh_all(view, plan, asking, query, slices, m, work.pool[query], work, hits)
     count = choose(view, plan, m, changed, work)
-    for last in range(asking.said.shape[0]):
-        query = asking.said.shape[0] - 1 - last  # the question itself last: its words are those of standing records
+    for last in range(asking.counting.shape[0]):
+        query = asking.counting.shape[0] - 1 - last  # the question itself last: its words are those of standing records
         slices = find_words(view, asking, query, work, hits)
         weigh_chosen(view, plan, asking, query, slices, m, count, work.pool[query], work, hits)
     write_hits(view, plan, question, m, count, changed, work, hits)
@@ -123,7 +123,7 @@ def find_words(view: Any, asking: Any, query: Any, work: Any, hits: Any) -> Any:
     first, stop, segments = asking.word_offsets[query], asking.word_offsets[query + 1], view.terms.segments.shape[0] - 1
     known = 0
     for at in range(first, stop):
-        frequency, held = 0, False
+        frequency, present = 0, False
         for segment in range(segments):
             end = terms.segments[segment + 1]
             places[at - first, segment] = -1
@@ -132,12 +132,12 @@ def find_words(view: Any, asking: Any, query: Any, work: Any, hits: Any) -> Any:
             place = find_row(terms.terms, terms.segments[segment], end, asking.numbers[at])
             if place < end:
                 count = count_rows(terms, place, segment)
-                held = held or count != ABSENT
+                present = present or count != ABSENT
                 frequency += max(count, 0)
                 places[at - first, segment] = place
         idf = smoothed_idf(terms.records, frequency, asking.shares[at])
-        hits.idf[at], hits.known[at] = np.float32(idf), 1 if held else 0
-        if held:
+        hits.idf[at], hits.known[at] = np.float32(idf), 1 if present else 0
+        if present:
             place = known
             while place > 0 and hits.idf[first + order[place - 1]] < hits.idf[at]:
                 order[place] = order[place - 1]
@@ -159,22 +159,22 @@ def find_words(view: Any, asking: Any, query: Any, work: Any, hits: Any) -> Any:
 
 
 def smoothed_idf(records: Any, frequency: Any, share: Any) -> Any:
-    """The IDF of a word that so many of the records contain, and this share of texts in general.
+    """The IDF of a word from the number of the records that contain it, and its share of texts in general.
 
     Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
     """
-    held = np.minimum(frequency + PRIOR_RECORDS * share, records + PRIOR_RECORDS)
-    return np.log1p((records + PRIOR_RECORDS - held + 0.5) / (held + 0.5))
+    smoothed = np.minimum(frequency + PRIOR_RECORDS * share, records + PRIOR_RECORDS)
+    return np.log1p((records + PRIOR_RECORDS - smoothed + 0.5) / (smoothed + 0.5))
 
 
 def count_rows(terms: Any, place: Any, segment: Any) -> Any:
-    """How many rows of the corpus have a term, or `ABSENT`; counted once where some rows are not part of it."""
+    """The number of rows of the corpus that have a term, or `ABSENT`; counted once if some rows are not part of it."""
     start, stop = terms.starts[place + segment], terms.starts[place + segment + 1]
     if terms.frequencies.shape[0] == 0:
         return stop - start
     if terms.frequencies[place] == UNCOUNTED:
         count = allowed_rows(terms.rows, start, stop, terms.counted)
-        if count == 0 and (terms.held.shape[0] == 0 or allowed_rows(terms.rows, start, stop, terms.held) == 0):
+        if count == 0 and (terms.present.shape[0] == 0 or allowed_rows(terms.rows, start, stop, terms.present) == 0):
             count = ABSENT
         terms.frequencies[place] = count
     return terms.frequencies[place]
@@ -241,9 +241,9 @@ def last_score(view: Any, plan: Any, m: Any, work: Any) -> Any:
         if count == plan.top:
             break
         if plan.grouped == 0 or not of_chosen_source(view, work, count, place):
-            work.chosen[count] = place
+            work.places[count] = place
             count += 1
-    return work.table[SIGNALS.score, work.order[work.chosen[count - 1]]] - 1e-9 if count == plan.top else -np.inf
+    return work.table[SIGNALS.score, work.order[work.places[count - 1]]] - 1e-9 if count == plan.top else -np.inf
 
 
 def rank(
@@ -280,10 +280,10 @@ def postings_of(view: Any, plan: Any, slices: Any, work: Any) -> Any:
 
 def codes_of(view: Any, plan: Any, asking: Any, query: Any, work: Any) -> Any:
     """The question's vector, and what it is compared with."""
-    own = view.vectors
+    vectors = view.vectors
     return Codes(
-        asking.vectors[query], work.ceiling[0], own.first_place, own.parts, own.codes, own.scales,
-        own.residuals[: plan.exact * own.residuals.shape[0]],
+        asking.vectors[query], work.ceiling[0], vectors.first_place, vectors.parts, vectors.codes, vectors.scales,
+        vectors.residuals[: plan.exact * vectors.residuals.shape[0]],
     )  # fmt: skip
 
 
@@ -372,8 +372,8 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
                 stated[rank, slot] = np.int64(stated[rank, slot]) ^ mixed
         # What a record states began to hold when it happened, but not after it was told; a time that was found in the
         # text does not put it before what was told earlier: "Dana moved to Bergen last month".
-        told = view.records.created_at[row]
-        work.moments[rank] = told if view.records.resolved[row] == 1 else min(view.records.moments[row], told)
+        created = view.records.created_at[row]
+        work.moments[rank] = created if view.records.resolved[row] == 1 else min(view.records.moments[row], created)
         work.keys[rank], work.placed[rank] = view.records.keys[row], 0
     moment, former = asking.moments[query], asking.former[query]
     if asking.before_offsets[query] < asking.before_offsets[query + 1]:
@@ -441,11 +441,11 @@ def moment_before(view: Any, asking: Any, query: Any, count: Any, work: Any) -> 
                 for another in range(work.stated.shape[1]):
                     same = work.stated[rank, slot] != 0 and work.stated[rank, slot] == work.stated[other, another]
                     about = about or (same and (rank != other or slot != another))
-        said = 0
+        met = 0
         for at in range(asking.before_offsets[query], asking.before_offsets[query + 1] if about else 0):
-            said += 1 if contains(view.terms, asking.before[at], work.rows[work.order[rank]]) else 0
-        if said > most or (said == most and best >= 0 and said > 0 and work.moments[rank] < work.moments[best]):
-            best, most = rank, said
+            met += 1 if contains(view.terms, asking.before[at], work.rows[work.order[rank]]) else 0
+        if met > most or (met == most and best >= 0 and met > 0 and work.moments[rank] < work.moments[best]):
+            best, most = rank, met
     return best
 
 
@@ -493,7 +493,7 @@ def choose(view: Any, plan: Any, m: Any, changed: Any, work: Any) -> Any:
             continue
         if plan.grouped == 1 and of_chosen_source(view, work, count, place):
             continue
-        work.chosen[count] = place
+        work.places[count] = place
         count += 1
     return count
 
@@ -512,7 +512,7 @@ def of_chosen_source(view: Any, work: Any, count: Any, place: Any) -> Any:
     """Whether a hit before it has the source of the candidate at a place."""
     source = view.graph.sources[work.rows[work.order[place]]]
     for rank in range(count if source >= 0 else 0):
-        if view.graph.sources[work.rows[work.order[work.chosen[rank]]]] == source:
+        if view.graph.sources[work.rows[work.order[work.places[rank]]]] == source:
             return True
     return False
 
@@ -532,7 +532,7 @@ def weigh_all(
         at = work.order[place]
         rank = work.pool_ranks[query, at] if plan.shared == 1 else np.float64(place)
         put_weighed(view, place, work.rows[at], rank, signals, at, work)
-    weigh(view, plan, asking, query, slices, m, m, signals, hits.held[query], work, hits)
+    weigh(view, plan, asking, query, slices, m, m, signals, hits.contained[query], work, hits)
     for place in range(m):
         before = work.sure[place] if query > 0 and plan.shared == 1 else 0.0
         work.sure[place] = max(before, work.confidence[place])
@@ -542,26 +542,26 @@ def weigh_chosen(
     view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, count: Any, signals: Any, work: Any, hits: Any
 ) -> None:
     """Write the confidence of the hits, the words that they contain, and the best confidence."""
-    held, first = hits.held[query], asking.word_offsets[query]
+    contained, first = hits.contained[query], asking.word_offsets[query]
     for rank in range(count):
-        at = work.order[work.chosen[rank]]
-        place = work.pool_ranks[query, at] if plan.shared == 1 else np.float64(work.chosen[rank])
+        at = work.order[work.places[rank]]
+        place = work.pool_ranks[query, at] if plan.shared == 1 else np.float64(work.places[rank])
         put_weighed(view, rank, work.rows[at], place, signals, at, work)
-        for word in range(held.shape[1]):
-            held[rank, word] = 0
-    weigh(view, plan, asking, query, slices, m, count, signals, held, work, hits)
+        for word in range(contained.shape[1]):
+            contained[rank, word] = 0
+    weigh(view, plan, asking, query, slices, m, count, signals, contained, work, hits)
     hits.sure[query] = -1.0
     for rank in range(count):
         hits.confidence[query, rank] = work.confidence[rank]
         hits.sure[query] = max(hits.sure[query], work.confidence[rank])
         for word in range(asking.word_offsets[query + 1] - first):
-            if held[rank, word] == 1:
+            if contained[rank, word] == 1:
                 hits.known[first + word] = 2
 
 
 def weigh(
-    view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, count: Any, signals: Any, held: Any, work: Any,
-    hits: Any,
+    view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, count: Any, signals: Any, contained: Any,
+    work: Any, hits: Any,
 ) -> None:  # fmt: skip
     """Weigh rows as answers to a question, beside its candidates."""
     kind = BY_WORDS
@@ -571,11 +571,11 @@ def weigh(
             kind = BY_TOKENS if any_above(signals[SIGNALS.similarity], m) else BY_VECTORS
     weighed = Weighed(
         work.weighed_rows[:count], work.weighed, work.weighed_lengths[:count], work.weighed_ranks[:count],
-        asking.said[query], view.terms.records,
+        asking.counting[query], view.terms.records,
     )  # fmt: skip
     assess(
         signals, m, weighed, slices_of(view, asking, query, slices, work, hits), plan.weights[kind],
-        plan.weights[BY_WORDS], plan.parameters, work.evidence, work.confidence, work.reasons, held,
+        plan.weights[BY_WORDS], plan.parameters, work.evidence, work.confidence, work.reasons, contained,
     )  # fmt: skip
 
 
@@ -585,7 +585,7 @@ def write_hits(view: Any, plan: Any, query: Any, m: Any, count: Any, changed: An
     hits.figures[query, FIGURES.candidates] = m
     hits.figures[query, FIGURES.available] = m if plan.grouped == 0 else sources_of(view.graph.sources, work.rows, m)
     for rank in range(count):
-        place = work.chosen[rank]
+        place = work.places[rank]
         at = work.order[place]
         row = work.rows[at]
         hits.rows[query, rank], hits.keys[query, rank] = row, view.records.keys[row]
@@ -598,8 +598,8 @@ def write_hits(view: Any, plan: Any, query: Any, m: Any, count: Any, changed: An
                 hits.successors[query, rank] = view.records.keys[work.rows[work.order[lead]]]
         for signal in range(work.table.shape[0]):
             hits.signals[query, rank, signal] = work.table[signal, at]
-        for each in range(view.standing.shape[0] if plan.standing > 0 else 0):
-            if view.standing[each] == row:
+        for standing in range(view.standing.shape[0] if plan.standing > 0 else 0):
+            if view.standing[standing] == row:
                 hits.reasons[query, rank] |= STANDING
 
 
@@ -623,8 +623,8 @@ def name_reasons(plan: Any, m: Any, count: Any, changed: Any, work: Any, hits: A
     """Write what the hits of a question with sub-questions owe their scores to, by the means of the signals."""
     best = greatest(work.table[SIGNALS.bm25], m)
     for rank in range(count):
-        own = reason_bits(signals_at(work.table, work.order[work.chosen[rank]]), best, plan.parameters)
-        hits.reasons[0, rank] += np.int64(own) - work.reasons[rank]
+        bits = reason_bits(signals_at(work.table, work.order[work.places[rank]]), best, plan.parameters)
+        hits.reasons[0, rank] += np.int64(bits) - work.reasons[rank]
 
 
 def bring_standing(
@@ -647,16 +647,16 @@ def bring_standing(
             put_weighed(view, i, work.other_rows[i], np.float64(m), work.other_table, i, work)
     weigh(view, plan, asking, query, slices, m, measured, signals, work.other_held, work, hits)
     brought = choose_standing(view, plan, measured, min(count, plan.final), query, work, hits)
-    kept = min(count, plan.final - brought)
-    most, best = hits.scores[query, kept - 1] if kept > 0 else 1.0, greatest(work.other_table[SIGNALS.bm25], measured)
+    shown = min(count, plan.final - brought)
+    most, best = hits.scores[query, shown - 1] if shown > 0 else 1.0, greatest(work.other_table[SIGNALS.bm25], measured)
     for rank in range(brought):
         at = work.changed[2, rank]
         row, place = work.other_rows[at], count + rank
         hits.rows[query, place], hits.keys[query, place] = row, view.records.keys[row]
         hits.scores[query, place] = min(max(work.other_table[SIGNALS.score, at], 0.0), most)
         hits.confidence[query, place], hits.successors[query, place] = work.confidence[at], -1
-        own = reason_bits(signals_at(work.other_table, at), best, plan.parameters)
-        hits.reasons[query, place] = STANDING | np.int64(own)
+        bits = reason_bits(signals_at(work.other_table, at), best, plan.parameters)
+        hits.reasons[query, place] = STANDING | np.int64(bits)
         for signal in range(work.other_table.shape[0]):
             hits.signals[query, place, signal] = work.other_table[signal, at]
     hits.figures[query, FIGURES.brought] = brought
@@ -675,9 +675,9 @@ def measure_standing(view: Any, plan: Any, asking: Any, query: Any, slices: Any,
     few, near, count = few_instructions(view, plan), 0, 0
     if plan.by_vector == 1:
         near = nearest_standing(view, asking.vectors[query], LEAST_COSINE - CODE_ERROR, work)
-    for each in range(view.standing.shape[0]):
-        row = view.standing[each]
-        wanted = few and view.instructions[each] == 1
+    for standing in range(view.standing.shape[0]):
+        row = view.standing[standing]
+        wanted = few and view.instructions[standing] == 1
         for place in range(near):
             wanted = wanted or work.near_standing[place] == row
         if wanted:
@@ -699,18 +699,18 @@ def measure_standing(view: Any, plan: Any, asking: Any, query: Any, slices: Any,
 def few_instructions(view: Any, plan: Any) -> Any:
     """Whether there are so few standing instructions that all of them apply."""
     count = 0
-    for each in range(view.instructions.shape[0]):
-        count += view.instructions[each]
+    for place in range(view.instructions.shape[0]):
+        count += view.instructions[place]
     return count <= plan.standing
 
 
 def choose_standing(view: Any, plan: Any, measured: Any, count: Any, query: Any, work: Any, hits: Any) -> Any:
     """Write which of the measured apply and are no hits, the best by fused score first; returns how many fit."""
-    few, chosen, fused = few_instructions(view, plan), 0, work.other_table[SIGNALS.fused]
+    few, count_chosen, fused = few_instructions(view, plan), 0, work.other_table[SIGNALS.fused]
     for place in range(measured):
         at = work.other_order[place]
-        each = find_row(view.standing, 0, view.standing.shape[0], work.other_rows[at])
-        applies = work.other_table[SIGNALS.cosine, at] >= LEAST_COSINE or (few and view.instructions[each] == 1)
+        standing = find_row(view.standing, 0, view.standing.shape[0], work.other_rows[at])
+        applies = work.other_table[SIGNALS.cosine, at] >= LEAST_COSINE or (few and view.instructions[standing] == 1)
         for rank in range(count):
             applies = applies and hits.rows[query, rank] != work.other_rows[at]
         if plan.least_confidence > 0:
@@ -718,13 +718,13 @@ def choose_standing(view: Any, plan: Any, measured: Any, count: Any, query: Any,
         if plan.ranked == 1:
             applies = applies and work.other_table[SIGNALS.spread, at] > 0
         if applies and not work.other_table[plan.least_of, at] < plan.least:
-            rank = chosen
+            rank = count_chosen
             while rank > 0 and fused[work.changed[2, rank - 1]] < fused[at]:
                 work.changed[2, rank] = work.changed[2, rank - 1]
                 rank -= 1
             work.changed[2, rank] = at
-            chosen += 1
-    return min(chosen, max(plan.final - count, plan.final // SHARE), plan.standing)
+            count_chosen += 1
+    return min(count_chosen, max(plan.final - count, plan.final // SHARE), plan.standing)
 
 
 def keep_apart(query: Any, m: Any, work: Any, hits: Any) -> None:
@@ -739,7 +739,7 @@ def keep_apart(query: Any, m: Any, work: Any, hits: Any) -> None:
 def join_pools(view: Any, asking: Any, work: Any, hits: Any) -> Any:
     """Write the candidates of any question to `known_rows`, ascending; returns how many."""
     total, m, rows = 0, 0, work.known_rows
-    for query in range(asking.said.shape[0]):
+    for query in range(asking.counting.shape[0]):
         for i in range(hits.figures[query, FIGURES.candidates]):
             rows[total] = work.pool_rows[query, i]
             total += 1
@@ -755,13 +755,13 @@ def measure_pool(
     view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, work: Any, hits: Any
 ) -> Any:  # fmt: skip
     """Rank all candidates for one question, with what is known of them; returns how many."""
-    own, at = hits.figures[query, FIGURES.candidates], 0
+    candidates, at = hits.figures[query, FIGURES.candidates], 0
     for i in range(m):
-        held = at < own and work.pool_rows[query, at] == work.known_rows[i]
-        work.known_cosines[i] = np.float32(work.pool[query, SIGNALS.cosine, at] if held else np.nan)
-        work.rerank[i] = work.pool[query, SIGNALS.rerank, at] if held else 0.0
-        work.sure[i] = work.pool[query, SIGNALS.similarity, at] if held else 0.0
-        at += 1 if held else 0
+        measured = at < candidates and work.pool_rows[query, at] == work.known_rows[i]
+        work.known_cosines[i] = np.float32(work.pool[query, SIGNALS.cosine, at] if measured else np.nan)
+        work.rerank[i] = work.pool[query, SIGNALS.rerank, at] if measured else 0.0
+        work.sure[i] = work.pool[query, SIGNALS.similarity, at] if measured else 0.0
+        at += 1 if measured else 0
     work.sizes[0], work.ceiling[0] = 0, np.float32(np.inf)
     lists = Lists(work.known_rows[:m], work.known_cosines[:m], work.known_rows[:0], work.known_bm25[:0])
     p = plan.parameters
@@ -786,7 +786,7 @@ def fuse_pools(view: Any, questions: Any, m: Any, work: Any) -> None:
     """Write the means of the signals for the question and for the sub-question that each candidate answers best.
 
     With the best of all of them instead, the 254 long requests of RealMem lost 0.05 of recall@20: a sub-question is
-    often small talk, which some record matches well.
+    often small talk, which some record met well.
     """
     for i in range(m):
         best = 1
@@ -801,8 +801,8 @@ def fuse_pools(view: Any, questions: Any, m: Any, work: Any) -> None:
 def composed(stages: Mapping[str, Any], compiled: Callable[[Callable[..., Any]], Any]) -> Callable[..., Any]:
     """`recall` with the stages of a backend; `compiled` is applied to each function that it calls."""
     space = {**stages, **globals(), "__name__": stages["__name__"]}
-    own = [each for each in space.values() if isinstance(each, FunctionType) and each.__globals__ is globals()]
-    for each in own:
-        if each is not composed and each is not recall:
-            space[each.__name__] = compiled(FunctionType(each.__code__, space, each.__name__))
+    functions = [step for step in space.values() if isinstance(step, FunctionType) and step.__globals__ is globals()]
+    for function in functions:
+        if function is not composed and function is not recall:
+            space[function.__name__] = compiled(FunctionType(function.__code__, space, function.__name__))
     return FunctionType(recall.__code__, space, recall.__name__)

@@ -1,4 +1,4 @@
-"""What every kernel may rely on: shape, dtype, contiguity and finiteness, checked once for both backends.
+"""The conditions that every kernel relies on: shape, dtype, contiguity and finiteness, checked once for both backends.
 
 Each check costs about a microsecond and never walks a large array: there the kernel checks what it reads, or the
 scores that come out are checked. What is not refused has a result, the same on both backends.
@@ -31,7 +31,7 @@ u32, u64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
 LANES = 16
-"""Sketches stand in blocks of so many rows, word by word."""
+"""The rows of a block of sketches, which stand word by word."""
 
 
 STEP = 2**16 - 1
@@ -96,7 +96,7 @@ def not_finite(name: str, value: NDArray[Any]) -> KernelError:
 
 def _all_finite(value: NDArray[Any]) -> bool:
     flat = value.reshape(-1)
-    # A finite sum of squares has finite terms, and takes a third of the time. Where it overflows, every value is
+    # A finite sum of squares has finite terms, and takes a third of the time. If it overflows, every value is
     # tested; so is a long array, for which BLAS would start its threads.
     return (flat.size < 8192 and math.isfinite(np.vdot(flat, flat))) or bool(np.isfinite(value).all())
 

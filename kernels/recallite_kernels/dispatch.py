@@ -1,4 +1,4 @@
-"""Which backend answers: chosen once at import, handed over from Python to JIT kernel by kernel.
+"""The backend that answers: chosen once at import, handed over from Python to JIT kernel by kernel.
 
 `RECALLITE_KERNELS=numba|python`, else numba where it can be found. Importing this imports no numba: until a kernel is
 loaded the python backend answers in its place, so that no call waits for the compiler. `start_background` loads the
@@ -83,7 +83,7 @@ _step = threading.RLock()  # held while LLVM or numba works; fork waits for it
 
 
 def status() -> KernelStatus:
-    """Which backend is active and why."""
+    """The active backend and why it is."""
     reason = "compiled and cached, but not loaded by this process" if _reason == _NOT_LOADED and cached() else _reason
     return KernelStatus("numba" if _compiled else "python", _chosen, _compiled, reason)
 
@@ -92,8 +92,8 @@ def cached() -> bool:
     """Whether the kernels of a recall are in the cache for this source, numba and machine; does not import numba."""
     if _chosen != "numba":
         return False
-    found = cache.existing()
-    return found is not None and found.complete()
+    stored = cache.existing()
+    return stored is not None and stored.complete()
 
 
 def warmup(on_progress: Callable[[str, int, int], None] | None = None, *, every: bool = False) -> dict[str, float]:
@@ -207,8 +207,8 @@ def _as_loaded(wanted: list[Any], kept_in: cache.Cache | None, compile: bool) ->
             yield "stopped before every kernel was loaded"
             return
         with _step:
-            found = kernel.load(kept_in)
-        if found:
+            loaded = kernel.load(kept_in)
+        if loaded:
             yield kernel
         else:
             missing.append(kernel)
@@ -247,8 +247,8 @@ def _compiled_elsewhere(missing: dict[str, Any], kept_in: cache.Cache) -> Iterat
         return
     for name in _compiler.compiled():
         with _step:
-            found = name in missing and missing[name].load(kept_in)
-        if found:
+            loaded = name in missing and missing[name].load(kept_in)
+        if loaded:
             yield missing[name]
     _compiler = None
 

@@ -22,7 +22,7 @@ _DIMENSIONS: dict[type, dict[str, int]] = {
     Plan: {"weights": 2},
     Asking: {"vectors": 2, "token_codes": 2},
     Hits: {
-        "rows": 2, "keys": 2, "successors": 2, "scores": 2, "confidence": 2, "reasons": 2, "signals": 3, "held": 3,
+        "rows": 2, "keys": 2, "successors": 2, "scores": 2, "confidence": 2, "reasons": 2, "signals": 3, "contained": 3,
         "figures": 2,
     },
     Workspace: {
@@ -45,8 +45,8 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, int, bool], ...]:
     fields = []
     for name, of in get_type_hints(kind).items():
         dtypes = get_args(of)
-        each = np.dtype(get_args(dtypes[1])[0]) if dtypes else of
-        fields.append((name, each, dimensions.get(name, 1) if dtypes else 0, name in written))
+        type_ = np.dtype(get_args(dtypes[1])[0]) if dtypes else of
+        fields.append((name, type_, dimensions.get(name, 1) if dtypes else 0, name in written))
     return tuple(fields)
 
 
@@ -57,14 +57,14 @@ def check_group(value: object, kind: type[Group], prefix: str = "") -> Group:
     """
     if not isinstance(value, kind):
         raise KernelError(f"{prefix or kind.__name__}: {type(value).__name__}; wanted {kind.__name__}")
-    held: list[Any] = []
-    for (name, of, dimensions, written), each in zip(fields_of(kind), value, strict=True):
+    values: list[Any] = []
+    for (name, of, dimensions, written), field in zip(fields_of(kind), value, strict=True):
         if isinstance(of, np.dtype):
-            held.append((output if written else array)(prefix + name, each, of, *(None,) * dimensions))
+            values.append((output if written else array)(prefix + name, field, of, *(None,) * dimensions))
         elif of is float:
-            held.append(as_float(prefix + name, each))
+            values.append(as_float(prefix + name, field))
         elif of is int:
-            held.append(whole(prefix + name, each, -(2**63), 2**63 - 1))
+            values.append(whole(prefix + name, field, -(2**63), 2**63 - 1))
         else:
-            held.append(check_group(each, of, prefix))
-    return kind(*held)
+            values.append(check_group(field, of, prefix))
+    return kind(*values)

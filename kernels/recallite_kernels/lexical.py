@@ -41,12 +41,12 @@ def bm25_top_k(
         k = contract.whole("k", k, 1)
     n = postings.lengths.shape[0]
     allowed = contract.mask(mask, n)
-    found = dispatch.active.bm25_top_k(postings, allowed, scratch, min(k, n), checked)
-    if found is None:
+    best = dispatch.active.bm25_top_k(postings, allowed, scratch, min(k, n), checked)
+    if best is None:
         if not _in_order(postings.rows, postings.starts, postings.ends, n):
             raise _disorder(n)
         raise KernelError("lengths: a score is not finite; wanted finite lengths of 0 or more")
-    return found
+    return best
 
 
 def invert(

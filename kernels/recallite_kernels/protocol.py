@@ -58,9 +58,9 @@ NAMES = tuple(name for name in vars(Backend) if not name.startswith("_"))
 def functions_of(package: str) -> dict[str, Callable[..., Any]]:
     """The functions that `Backend` names, from the modules of a backend's package."""
     modules = [importlib.import_module(f"{package}.{name}") for name in _MODULES]
-    found = {name: each for module in modules for name, each in vars(module).items() if _is_own(module, each)}
-    return {name: found[name] for name in NAMES if name in found}
+    functions = {name: value for module in modules for name, value in vars(module).items() if _is_own(module, value)}
+    return {name: functions[name] for name in NAMES if name in functions}
 
 
-def _is_own(module: Any, each: Any) -> bool:
-    return callable(each) and getattr(each, "__module__", None) == module.__name__
+def _is_own(module: Any, value: Any) -> bool:
+    return callable(value) and getattr(value, "__module__", None) == module.__name__

@@ -1,4 +1,4 @@
-"""What a recall may rely on: that a view, a plan, questions and memory are whole, and fit together."""
+"""The conditions that a recall relies on: that a view, a plan, questions and memory are whole, and fit together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recallite_kernels.view import hits as hits_of
 from recallite_kernels.view import workspace as workspace_of
 
 _FLAGS = "by_vector", "by_words", "exact", "exhaustive", "marked", "omit", "grouped", "ranked", "shared"
-# Memory is made for the most of them, whether there are so many candidates or not.
+# Memory is made for the most of them, even if there are fewer candidates.
 _COUNTS = {
     "wanted": 1, "shortlist": 1, "measured": 0, "top": 0, "depth": 0, "changes": 0, "limit": 1, "final": 0,
     "standing": 0,
@@ -66,7 +66,7 @@ def _check_terms(terms: Terms, n: int) -> None:
     listed = terms.frequencies.shape[0] > 0
     array("frequencies", terms.frequencies, contract.i64, count if listed else 0)
     array("counted", terms.counted, contract.u8, n if listed or terms.counted.shape[0] else 0)
-    array("held", terms.held, contract.u8, n if terms.held.shape[0] else 0)
+    array("present", terms.present, contract.u8, n if terms.present.shape[0] else 0)
 
 
 def _check_vectors(vectors: Vectors, n: int) -> None:
@@ -162,11 +162,11 @@ def _check_plan(plan: Plan) -> Plan:
 
 def _check_asking(asking: Asking, plan: Plan, vectors: Vectors) -> int:
     """The number of words of the longest question."""
-    questions, words = asking.said.shape[0], asking.numbers.shape[0]
+    questions, words = asking.counting.shape[0], asking.numbers.shape[0]
     if plan.shared and questions < 2:
         raise KernelError(f"shared: {questions} questions; wanted one and its sub-questions")
     array("vectors", asking.vectors, contract.f32, questions, vectors.codes.shape[1] if plan.by_vector else 0)
-    contract.finite("said", asking.said)
+    contract.finite("counting", asking.counting)
     contract.finite("shares", array("shares", asking.shares, contract.f64, words))
     offsets("word_offsets", asking.word_offsets, words, questions)
     spans = asking.begins.shape[0]
@@ -180,24 +180,26 @@ def _check_asking(asking: Asking, plan: Plan, vectors: Vectors) -> int:
     offsets("token_offsets", asking.token_offsets, tokens, questions)
     offsets("token_word_offsets", asking.token_word_offsets, asking.token_words.shape[0], tokens)
     whole("width", asking.width, 1, 64 * asking.token_codes.shape[1] if tokens else None)
-    own = np.diff(asking.word_offsets)
-    most = np.repeat(np.repeat(own, np.diff(asking.token_offsets)), np.diff(asking.token_word_offsets))
+    words_of = np.diff(asking.word_offsets)
+    most = np.repeat(np.repeat(words_of, np.diff(asking.token_offsets)), np.diff(asking.token_word_offsets))
     if ((asking.token_words < 0) | (asking.token_words >= most)).any():
         raise KernelError("token_words: name a word that its question does not have")
-    return int(own.max(initial=0))
+    return int(words_of.max(initial=0))
 
 
 def _check_memory(view: View, plan: Plan, asking: Asking, work: Workspace, hits: Hits, longest: int) -> None:
     """Refuse memory of other shapes than `workspace` and `hits` make for as many words, tokens and neighbours."""
-    questions, words, tokens = asking.said.shape[0], work.word_order.shape[0], work.token_weights.shape[0]
+    questions, words, tokens = asking.counting.shape[0], work.word_order.shape[0], work.token_weights.shape[0]
     if words < longest or tokens < int(np.diff(asking.token_offsets).max(initial=0)):
         raise KernelError(f"word_order, token_weights: for {words} words and {tokens} tokens; the questions have more")
-    held, known = hits.held.shape[2], hits.idf.shape[0]
-    if held < longest or known < asking.numbers.shape[0]:
-        raise KernelError(f"held, idf: for {held} words of a question and {known} in all; the questions have more")
+    longest_words, known = hits.contained.shape[2], hits.idf.shape[0]
+    if longest_words < longest or known < asking.numbers.shape[0]:
+        raise KernelError(
+            f"contained, idf: for {longest_words} words of a question and {known} in all; the questions have more"
+        )
     room = work.beside.shape[1]
     _refuse_other_shapes(work, workspace_of(view, plan, questions, words, tokens, room))
-    _refuse_other_shapes(hits, hits_of(plan, work, questions, known, held))
+    _refuse_other_shapes(hits, hits_of(plan, work, questions, known, longest_words))
     if work.slice_offsets[0] != 0:
         raise KernelError("slice_offsets: not those of `workspace`; wanted 0 as the first")
 

@@ -271,25 +271,25 @@ def date_signal(moments: Values, lasting: Values, begin: Values, end: Values, fa
 
 
 REASONS = ("semantic", "keyword", "rerank", "speaker", "date", "session", "link", "recency")
-"""What a candidate may owe its score to; `reason_bits` has bit i for REASONS[i]."""
+"""The reasons that a candidate may owe its score to; `reason_bits` has bit i for REASONS[i]."""
 # A signal is named when it makes up at least this share of the score before recency and importance.
 NAMED_SHARE = 0.1
 
 
-def reason_bits(own: Values, best_bm25: Values, parameters: RankParameters) -> Values:
-    """What candidates owe their scores to, as the bits of `REASONS`.
+def reason_bits(signals: Values, best_bm25: Values, parameters: RankParameters) -> Values:
+    """The reasons that candidates owe their scores to, as the bits of `REASONS`.
 
-    `own` are their signals in the order of `Signals`, `best_bm25` is the best of the query's, 1 where that is 0. In a
-    weighted sum the relevance has to have its share of the sum too.
+    `signals` are in the order of `Signals`, `best_bm25` is the best of the question's, 1 if that is 0. In a weighted
+    sum the relevance has to have its share of the sum too.
     """
     weights = parameters.vector_weight + parameters.keyword_weight
-    cosine, rerank, linked = own[SIGNALS.cosine], own[SIGNALS.rerank], own[SIGNALS.linked]
+    cosine, rerank, linked = signals[SIGNALS.cosine], signals[SIGNALS.rerank], signals[SIGNALS.linked]
     semantic = parameters.vector_weight / weights * np.maximum(cosine, 0.0)
-    keyword = parameters.keyword_weight / weights * own[SIGNALS.bm25] / best_bm25
+    keyword = parameters.keyword_weight / weights * signals[SIGNALS.bm25] / best_bm25
     if parameters.keyword_fallback == 1:  # BM25 is all that a record without a vector has
         bare = 1.0 * (cosine == 0.0)
-        keyword = bare * np.maximum(keyword, own[SIGNALS.fused] - rerank) + (1.0 - bare) * keyword
-    reranked, session = np.maximum(rerank, 0.0), np.maximum(own[SIGNALS.spread_gain] - linked, 0.0)
+        keyword = bare * np.maximum(keyword, signals[SIGNALS.fused] - rerank) + (1.0 - bare) * keyword
+    reranked, session = np.maximum(rerank, 0.0), np.maximum(signals[SIGNALS.spread_gain] - linked, 0.0)
     least = NAMED_SHARE * (semantic + keyword + reranked + session + linked)
     bits = (
         1 * ((semantic > 0) & (semantic >= least))
@@ -301,18 +301,18 @@ def reason_bits(own: Values, best_bm25: Values, parameters: RankParameters) -> V
     aging = parameters.half_life_days < np.inf
     if parameters.weighted_sum == 1:
         total = parameters.semantic_weight + parameters.recency_weight + parameters.importance_weight
-        relevance = parameters.semantic_weight / total * np.minimum(np.maximum(own[SIGNALS.spread], 0.0), 1.0)
-        bits = bits * ((relevance > 0) & (relevance >= NAMED_SHARE * own[SIGNALS.score]))
+        relevance = parameters.semantic_weight / total * np.minimum(np.maximum(signals[SIGNALS.spread], 0.0), 1.0)
+        bits = bits * ((relevance > 0) & (relevance >= NAMED_SHARE * signals[SIGNALS.score]))
         aging = aging and parameters.recency_weight > 0
     if parameters.speaker_weight > 0:
-        bits = bits + 8 * (own[SIGNALS.speaker] > 0)
+        bits = bits + 8 * (signals[SIGNALS.speaker] > 0)
     if parameters.date_weight > 0:
-        bits = bits + 16 * (own[SIGNALS.date] > 0)
-    return bits + 128 * (own[SIGNALS.decay] > 0.5) if aging else bits
+        bits = bits + 16 * (signals[SIGNALS.date] > 0)
+    return bits + 128 * (signals[SIGNALS.decay] > 0.5) if aging else bits
 
 
 def evidence_of(
-    own: Sequence[Values], other: Sequence[Values], coverage: Values, length: Values, rank: Values, words: Values,
+    record: Sequence[Values], other: Sequence[Values], coverage: Values, length: Values, rank: Values, words: Values,
     mean_similarity: Values, records: Values,
 ) -> tuple[Values, ...]:  # fmt: skip
     """Every kind of evidence, in the order of `Evidence`.
@@ -320,18 +320,18 @@ def evidence_of(
     From the signals `COMPARED` of a record and of the best other candidate, each by each. `mean_similarity` stands for
     a MaxSim that was not measured.
     """
-    said = words > 0.0
+    counts = words > 0.0
     return (
-        np.maximum(own[0], 0.0),
-        np.minimum(np.maximum(own[0], 0.0), MOST_NEAR),
-        said * coverage,
-        said * np.log1p(own[1]),
-        own[2] + (own[2] == 0.0) * mean_similarity,
+        np.maximum(record[0], 0.0),
+        np.minimum(np.maximum(record[0], 0.0), MOST_NEAR),
+        counts * coverage,
+        counts * np.log1p(record[1]),
+        record[2] + (record[2] == 0.0) * mean_similarity,
         np.log1p(np.minimum(length, MOST_LENGTH)),
-        own[3],
+        record[3],
         np.log1p(rank),
         np.maximum(other[0], 0.0),
-        said * np.log1p(other[1]),
+        counts * np.log1p(other[1]),
         other[2] + (other[2] == 0.0) * mean_similarity,
         other[3],
         np.log(np.minimum(np.maximum(records, 1.0), MOST_RECORDS)),
@@ -339,28 +339,28 @@ def evidence_of(
     )
 
 
-def features_of(own: Values, best: Values, coverage: Values) -> tuple[Values, ...]:
+def features_of(signals: Values, best: Values, coverage: Values) -> tuple[Values, ...]:
     """Every feature, in the order of `Features`, from a candidate's signals and the best of its query by each."""
     cosine, bm25, speaker, rerank = SIGNALS.cosine, SIGNALS.bm25, SIGNALS.speaker, SIGNALS.rerank
     fused, gain, spread = SIGNALS.fused, SIGNALS.spread_gain, SIGNALS.spread
     return (
-        own[cosine], own[cosine] - best[cosine],
-        own[bm25], own[bm25] / np.maximum(best[bm25], 1e-9),
+        signals[cosine], signals[cosine] - best[cosine],
+        signals[bm25], signals[bm25] / np.maximum(best[bm25], 1e-9),
         coverage,
-        own[speaker], own[speaker] - best[speaker],
-        own[rerank], own[rerank] - best[rerank],
-        own[fused], own[fused] - best[fused],
-        own[gain], own[gain] - best[gain],
-        own[SIGNALS.linked],
-        own[spread], own[spread] - best[spread],
+        signals[speaker], signals[speaker] - best[speaker],
+        signals[rerank], signals[rerank] - best[rerank],
+        signals[fused], signals[fused] - best[fused],
+        signals[gain], signals[gain] - best[gain],
+        signals[SIGNALS.linked],
+        signals[spread], signals[spread] - best[spread],
     )  # fmt: skip
 
 
-def unseen(own: Values, parameters: RankParameters) -> Values:
-    """What the factors of the score but for the speaker, which is a feature, add to a forest's output."""
-    dated = 1.0 + parameters.date_weight * own[SIGNALS.date]
-    told = own[SIGNALS.spread] * (1.0 + parameters.speaker_weight * own[SIGNALS.speaker]) * dated
-    positive = told > 0.0
-    factors = own[SIGNALS.score] / (positive * told + (1.0 - positive))
-    others = positive * factors + (1.0 - positive) * own[SIGNALS.decay]
+def unseen(signals: Values, parameters: RankParameters) -> Values:
+    """The part of a forest's output from factors of the score, but for the speaker, which is a feature."""
+    dated = 1.0 + parameters.date_weight * signals[SIGNALS.date]
+    named = signals[SIGNALS.spread] * (1.0 + parameters.speaker_weight * signals[SIGNALS.speaker]) * dated
+    positive = named > 0.0
+    factors = signals[SIGNALS.score] / (positive * named + (1.0 - positive))
+    others = positive * factors + (1.0 - positive) * signals[SIGNALS.decay]
     return UNSEEN_WEIGHT * np.log(np.maximum(others, 1e-9)) + DATE_WEIGHT * np.log(dated)

@@ -60,22 +60,22 @@ def hamming_shortlist(
     are. Nearest first, ties by ascending row, of `allowed` by the place there: the same where it ascends. `checked`:
     see `recallite_kernels.lexical`.
     """
-    listed, chosen = allowed is not None, NO_ROWS if allowed is None else allowed
+    listed, rows = allowed is not None, NO_ROWS if allowed is None else allowed
     if not checked:
         array("queries", queries, contract.u64, None, None)
         words = queries.shape[1]
         if not 1 <= words <= 1023:
             raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
         array("sketches", sketches, contract.u64, None, words, LANES)
-        array("allowed", chosen, contract.i64, None)
-        count = chosen.shape[0] if listed else sketches.shape[0] * LANES
+        array("allowed", rows, contract.i64, None)
+        count = rows.shape[0] if listed else sketches.shape[0] * LANES
         stop = contract.whole("stop", stop, 0, count)
         start = contract.whole("start", start, 0, stop)
         size = min(contract.whole("size", size, 1), max(count, 1))
-    found = dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
-    if found is None:
-        raise contract.out_of_range("allowed", chosen[start:stop], sketches.shape[0] * LANES)
-    return found
+    shortlist = dispatch.active.hamming_shortlist(queries, sketches, rows, listed, start, stop, size)
+    if shortlist is None:
+        raise contract.out_of_range("allowed", rows[start:stop], sketches.shape[0] * LANES)
+    return shortlist
 
 
 def rescore_shortlist(
@@ -98,9 +98,9 @@ def rescore_shortlist(
         size, k = contract.whole("size", size, 1), contract.whole("k", k, 1)
     size = min(size, max(rows.shape[1], 1))
     k = min(k, size, rows.shape[1])
-    found, cosines = dispatch.active.rescore_shortlist(queries, codes, scales, rows, distances, size, k)
+    nearest, cosines = dispatch.active.rescore_shortlist(queries, codes, scales, rows, distances, size, k)
     contract.finite_scores(cosines, "scales")
-    return found, cosines
+    return nearest, cosines
 
 
 def cosine_top_k(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
@@ -114,10 +114,10 @@ def cosine_top_k(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -
     n = vectors.shape[0]
     checked = contract.mask(mask, n)
     k = min(contract.whole("k", k, 1), int(np.count_nonzero(checked)) if checked.size else n)
-    found = dispatch.active.cosine_top_k(unit("queries", queries), vectors, k, checked)
-    if found is None:
+    nearest = dispatch.active.cosine_top_k(unit("queries", queries), vectors, k, checked)
+    if nearest is None:
         raise KernelError("vectors: holds NaN or infinity; wanted finite numbers")
-    return found
+    return nearest
 
 
 def unit(name: str, vectors: F32) -> F32:

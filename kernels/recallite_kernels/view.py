@@ -1,6 +1,7 @@
-"""What a recall takes and gives: a view of the index, a plan, the questions; the memory it works in; and the hits.
+"""The arguments and results of a recall.
 
-n is the number of rows of the index, q that of questions, w that of their words, k the plan's limit.
+They are a view of the index, a plan, the questions, the memory it works in, and the hits. n is the number of rows of
+the index, q that of questions, w that of their words, k the plan's limit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from recallite_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U32, U64
 from recallite_kernels.signals import EVIDENCE, FEATURES, SIGNALS, RankParameters
 
 UNCOUNTED, ABSENT = -2, -1
-"""In `Terms.frequencies`: not counted yet, and in no row that recall may show."""
+"""Values in `Terms.frequencies`: not counted yet, and in no row that recall may show."""
 SCAN_ALL = 4096
 """Up to this many visible vectors all int8 codes are measured: as fast as a shortlist by sketches."""
 NEAREST = 16
@@ -32,8 +33,8 @@ class Terms(NamedTuple):
     `average_length` are those of the corpus that weighs words.
 
     frequencies int64 (terms,): the rows of each term that are part of that corpus, `UNCOUNTED` until a question has
-    the term, `ABSENT` where none of its rows is `held` either. Empty where every row is part of it. counted uint8 (n,)
-    is 1 for the rows of the corpus; held uint8 (n,), or empty, for those that recall may show besides.
+    the term, `ABSENT` if none of its rows is `present` either. Empty if every row is part of it. counted uint8 (n,) is
+    1 for the rows of the corpus; present uint8 (n,), or empty, for those that recall may show besides.
     """
 
     terms: I32
@@ -46,7 +47,7 @@ class Terms(NamedTuple):
     records: float
     frequencies: I64
     counted: U8
-    held: U8
+    present: U8
 
 
 class Vectors(NamedTuple):
@@ -74,7 +75,7 @@ class Vectors(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """What rows state: frames uint32 (n, s, 2), each a thing and its value, 0 for none.
+    """The statements of rows: frames uint32 (n, s, 2), each a thing and its value, 0 for none.
 
     positioned uint8 (n,) is 1 for a turn of a transcript; scopes int32 (n,); chains int64 (2, c) are rows,
     ascending, and what superseded each.
@@ -103,7 +104,7 @@ class View(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a profile asks for. Flags are 0 or 1.
+    """The work that a profile asks for. Flags are 0 or 1.
 
     - by_vector, by_words: whether candidates come from vectors, and from words
     - wanted: candidates by each; shortlist: sketches whose codes are measured
@@ -153,7 +154,7 @@ class Asking(NamedTuple):
     - vectors float32 (q, d) of unit length; without vectors d is 0
     - numbers int32 (w,) of their words, -2 for one that no record has, and shares float64 (w,), the share of texts that
       contain each; of question i from word_offsets[i] to word_offsets[i + 1], int64 (q + 1,)
-    - said float64 (q,): how many of its words count
+    - counting float64 (q,): the number of its words that count
     - begins, ends, fades int64: the times that question i names, from span_offsets[i] to span_offsets[i + 1]
     - moments int64 (q,) and former uint8 (q,): see `Asked`; of what was before something, numbers int32 `before` of
       its words, from before_offsets[i] to before_offsets[i + 1]
@@ -165,7 +166,7 @@ class Asking(NamedTuple):
     numbers: I32
     shares: F64
     word_offsets: I64
-    said: F64
+    counting: F64
     begins: I64
     ends: I64
     fades: I64
@@ -187,7 +188,7 @@ class Hits(NamedTuple):
     - rows and keys int64; successors int64: the key of the row that replaced a hit, -1 for none
     - scores, confidence float64; reasons int64: the bits of `REASONS`, `CHANGED` and `STANDING`
     - signals float64 (q, k, signals)
-    - held uint8 (q, k, longest question): the words that each hit contains
+    - contained uint8 (q, k, longest question): the words that each hit contains
     - sure float64 (q,): the best confidence of a hit that is not a standing one, -1 without any
     - figures int64 (q, figures), in columns as `FIGURES` names them
     - idf float32 (w,) of each word, and known uint8 (w,): 1 where any record has it, 2 where a hit has it
@@ -200,7 +201,7 @@ class Hits(NamedTuple):
     confidence: F64
     reasons: I64
     signals: F64
-    held: U8
+    contained: U8
     sure: F64
     figures: I64
     idf: F32
@@ -283,7 +284,7 @@ class Workspace(NamedTuple):
     placed: U8
     changed: I64
     sure: F64
-    chosen: I64
+    places: I64
     weighed_rows: I64
     weighed: F64
     weighed_lengths: F32
@@ -305,7 +306,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, room: int) -> Workspace:
-    """Memory for so many questions of at most so many words and tokens each.
+    """Memory for a number of questions, each with at most these words and tokens.
 
     `room` is for the candidates of one that are in no list: neighbours of the best, and rows within reach of a score.
     """
@@ -344,7 +345,7 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
         stated=e((best, frames), np.uint32),
         values=e((best, frames), np.uint32), moments=e(best, whole), keys=e(best, whole), placed=e(best, np.uint8),
         changed=e((6, best), whole), sure=e(listed),
-        chosen=e(max(weighed, plan.top), whole), weighed_rows=e(weighed, whole),
+        places=e(max(weighed, plan.top), whole), weighed_rows=e(weighed, whole),
         weighed=e((len(SIGNALS), weighed)), weighed_lengths=e(weighed, single), weighed_ranks=e(weighed),
         evidence=e((len(EVIDENCE), weighed)), confidence=e(weighed), reasons=e(weighed, whole),
         near_standing=e(NEAREST, whole), near_scores=e(NEAREST, single),
@@ -356,12 +357,12 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
 
 
 def hits(plan: Plan, work: Workspace, questions: int, words: int, longest: int) -> Hits:
-    """Memory for the hits of so many questions, with so many words in all and in the longest."""
+    """Memory for the hits of a number of questions, with the words of all and of the longest."""
     shape, e = (questions, min(plan.limit, len(work.rows)) + plan.standing), np.empty
     return Hits(
         rows=e(shape, np.int64), keys=e(shape, np.int64), successors=e(shape, np.int64), scores=e(shape),
         confidence=e(shape), reasons=e(shape, np.int64), signals=e((*shape, len(SIGNALS))),
-        held=e((*shape, max(longest, 1)), np.uint8), sure=e(questions),
+        contained=e((*shape, max(longest, 1)), np.uint8), sure=e(questions),
         figures=np.zeros((questions, len(FIGURES)), np.int64),
         idf=e(words, np.float32), known=e(words, np.uint8),
     )  # fmt: skip

@@ -118,7 +118,7 @@ def _answer(
 def call(view: kernels.View, plan: kernels.Plan, batch: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
     """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
     asking, room, wider = batch.asking, _room(view, plan), 0
-    questions, words = len(asking.said), len(asking.shares)
+    questions, words = len(asking.counting), len(asking.shares)
     while True:
         work, hits = _memory(view, plan, questions, words, batch, room)
         status = kernels.recall(view, plan, asking, work, hits, checked=True)
@@ -236,7 +236,7 @@ def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:
 
 def _state(hits: kernels.Hits, query: int, words: slice, ranks: Sequence[int]) -> NDArray[np.uint8]:
     """`Hits.known`, of some hits alone."""
-    contained = hits.held[query, ranks, : words.stop - words.start].any(axis=0)
+    contained = hits.contained[query, ranks, : words.stop - words.start].any(axis=0)
     return np.minimum(hits.known[words], 1) + contained.astype(np.uint8)
 
 

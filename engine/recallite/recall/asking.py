@@ -67,7 +67,7 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     flat = words[0] if len(words) == 1 else [word for own_words in words for word in own_words]
     numbers = reader.lexicon.recalled(flat, generation)
     shares = [] if request.mode == "vector" else [share for question in read for share in question.shares]
-    word_counts = [0.0 if request.mode == "vector" else question.counting for question in read]
+    counting = [0.0 if request.mode == "vector" else question.counting for question in read]
     spans: list[tuple[tuple[int, int, int], ...]] = []
     if profile.date_weight > 0:
         spans = [spans_of(text, question.terms, request.clock) for text, question in zip(texts, read, strict=True)]
@@ -84,7 +84,7 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
-        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), said=np.array(word_counts),
+        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), counting=np.array(counting),
         begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
         before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
         token_words=token_words, token_word_offsets=token_word_offsets, width=width,

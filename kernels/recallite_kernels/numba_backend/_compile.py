@@ -26,7 +26,7 @@ _RUNTIME = "nrt"
 @once
 def with_numba() -> dict[str, Any]:
     """The kernels by name, declared to numba: the modules of this package are imported once more."""
-    held = _taken()
+    loaded = _taken()
     try:
         with compiler_process.compiling():
             importlib.import_module(_PACKAGE)
@@ -34,15 +34,15 @@ def with_numba() -> dict[str, Any]:
         return {kernel.name: kernel for kernel in jit.KERNELS}
     finally:
         _taken()
-        sys.modules.update(held)
-        if _PACKAGE in held:  # importing it again made it an attribute of the package around it
-            vars(sys.modules["recallite_kernels"])["numba_backend"] = held[_PACKAGE]
+        sys.modules.update(loaded)
+        if _PACKAGE in loaded:  # importing it again made it an attribute of the package around it
+            vars(sys.modules["recallite_kernels"])["numba_backend"] = loaded[_PACKAGE]
 
 
 def _taken() -> dict[str, Any]:
     """Take the modules of this package out of those that are loaded."""
-    own = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
-    return {name: sys.modules.pop(name) for name in own}
+    names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def main() -> None:

@@ -50,8 +50,8 @@ def object_code(context: Any, result: Any, name: str) -> tuple[bytes, list[str]]
     library.enable_object_caching()
     with _lock:
         library.finalize()
-    needs = [each.name for each in library._final_module.functions if each.is_declaration]
-    return library._get_compiled_object(), sorted(each for each in needs if not each.startswith("llvm."))
+    needs = [function.name for function in library._final_module.functions if function.is_declaration]
+    return library._get_compiled_object(), sorted(name_ for name_ in needs if not name_.startswith("llvm."))
 
 
 class _Emitter:
@@ -62,7 +62,7 @@ class _Emitter:
 
     def call(self, name: str, returns: Any, *arguments: Any) -> Any:
         """Call a function of Python's."""
-        kind = ir.FunctionType(returns, [each.type for each in arguments])
+        kind = ir.FunctionType(returns, [argument.type for argument in arguments])
         return self._builder.call(_cgutils.get_or_insert_function(self._builder.module, kind, name), arguments)
 
     def item(self, group: Any, place: int) -> Any:

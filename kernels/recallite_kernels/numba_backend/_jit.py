@@ -1,4 +1,4 @@
-"""How a kernel is declared, loaded and called. Numba is not imported here, unless kernels are to be compiled.
+"""The declaration, loading and calling of kernels. Numba is not imported here, unless kernels are to be compiled.
 
 Every kernel has one explicit signature, so exactly one specialisation exists. Arrays it only reads are declared
 read-only, which accepts writable ones too. The contract has checked types before.

@@ -24,8 +24,8 @@ def sort_whole(values: Any, spare: Any, counts: Any, shift: Any, greatest: Any) 
         for i in range(n):
             counts[np.uintp(values[i] >> shift & 255)] += 1
         below = 0
-        for each in range(256):
-            counts[each], below = below, below + counts[each]
+        for byte_ in range(256):
+            counts[byte_], below = below, below + counts[byte_]
         for i in range(n):
             byte = np.uintp(values[i] >> shift & 255)
             spare[np.uintp(counts[byte])] = values[i]

@@ -47,8 +47,8 @@ def join(
 
 
 @exact
-def neighbours_of_best(rows: Any, scores: Any, graph: Any, heap_scores: Any, heap_rows: Any, found: Any) -> Any:
-    """Write the neighbours of the best, as many as the heap has room for, to `found`; returns their number, -1 where
+def neighbours_of_best(rows: Any, scores: Any, graph: Any, heap_scores: Any, heap_rows: Any, beside: Any) -> Any:
+    """Write the neighbours of the best, as many as the heap has room for, to `beside`; returns their number, -1 where
     one is out of range.
 
     Neighbours are the allowed rows up to two places away in the chain, and the linked ones. Those that do not
@@ -69,8 +69,8 @@ def neighbours_of_best(rows: Any, scores: Any, graph: Any, heap_scores: Any, hea
                 if at >= n:
                     return -1
                 if not masked or mask[at] != 0:
-                    if count < found.shape[0]:
-                        found[count] = at
+                    if count < beside.shape[0]:
+                        beside[count] = at
                     count += 1
         edge, steps = np.int64(heads[heap_rows[place]]) if heads.shape[0] else -1, 0
         while edge >= 0:
@@ -81,8 +81,8 @@ def neighbours_of_best(rows: Any, scores: Any, graph: Any, heap_scores: Any, hea
             if at >= n:
                 return -1
             if at >= 0 and (not masked or mask[at] != 0):
-                if count < found.shape[0]:
-                    found[count] = at
+                if count < beside.shape[0]:
+                    beside[count] = at
                 count += 1
             edge = np.int64(nexts[edge])
     return count

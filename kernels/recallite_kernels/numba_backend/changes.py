@@ -12,10 +12,10 @@ AHEAD = 2  # of a candidate that is not placed: it goes before the one at hand
 @exact
 def states(statements: Any, i: Any, frame: Any) -> Any:
     """Whether a candidate has a frame."""
-    found = False
+    any_slot = False
     for slot in range(statements.frames.shape[1]):
-        found |= statements.frames[i, slot] == frame
-    return found
+        any_slot |= statements.frames[i, slot] == frame
+    return any_slot
 
 
 @exact

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from recallite_kernels import composition
 from recallite_kernels.numba_backend._jit import exact
 from recallite_kernels.numba_backend.lexical import find_row
-from recallite_kernels.signals import COMPARED, SIGNALS, evidence_of, reason_bits
+from recallite_kernels.signals import COMPARED, evidence_of, reason_bits
 
 COSINE, BM25, SIMILARITY, SPEAKER = COMPARED
+signals_at = exact(composition.signals_at)
 
 
 @exact
@@ -28,9 +30,9 @@ def best_two(values: Any, m: Any) -> Any:
 
 
 @exact
-def other_than(own: Any, two: Any) -> Any:
+def other_than(value: Any, two: Any) -> Any:
     """The best, or the second best for the best itself."""
-    return two[1] if own >= two[0] else two[0]
+    return two[1] if value >= two[0] else two[0]
 
 
 @exact
@@ -70,12 +72,12 @@ def assess(
     confidence: Any, reasons: Any, words: Any,
 ) -> None:  # fmt: skip
     """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
-    own, kinds, mass = weighed.signals, evidence.shape[0], mass_of(slices.idf)
+    answers, kinds, mass = weighed.signals, evidence.shape[0], mass_of(slices.idf)
     cosines, bm25 = best_two(signals[COSINE], m), best_two(signals[BM25], m)
     similarities, speakers = best_two(signals[SIMILARITY], m), best_two(signals[SPEAKER], m)
     mean = mean_measured(signals[SIMILARITY], m)
     for i in range(weighed.rows.shape[0]):
-        mine = own[COSINE, i], own[BM25, i], own[SIMILARITY, i], own[SPEAKER, i]
+        mine = answers[COSINE, i], answers[BM25, i], answers[SIMILARITY, i], answers[SPEAKER, i]
         other = (
             other_than(mine[0], cosines), other_than(mine[1], bm25), other_than(mine[2], similarities),
             other_than(mine[3], speakers),
@@ -85,18 +87,11 @@ def assess(
             mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
             weighed.words, mean, weighed.records,
         )  # fmt: skip
-        bare = own[COSINE, i] == 0.0
+        bare = answers[COSINE, i] == 0.0
         logit = 0.0
         for at in range(len(values)):
             evidence[at, i] = values[at]
             logit += values[at] * (word_weights[at] if bare else weights[at])
         logit += word_weights[kinds] if bare else weights[kinds]
         confidence[i] = 1.0 / (1.0 + np.exp(-logit))
-        every = (
-            own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i], own[6, i], own[7, i], own[8, i],
-            own[9, i], own[10, i], own[11, i],
-        )  # fmt: skip
-        reasons[i] = reason_bits(every, bm25[0] if bm25[0] > 0 else 1.0, parameters)
-
-
-assert len(SIGNALS) == 12  # `every` names each
+        reasons[i] = reason_bits(signals_at(answers, i), bm25[0] if bm25[0] > 0 else 1.0, parameters)

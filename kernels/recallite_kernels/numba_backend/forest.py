@@ -14,7 +14,7 @@ from recallite_kernels.arguments import Forest
 from recallite_kernels.contract import F64
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
-from recallite_kernels.numba_backend.evidence import covered_by, mass_of
+from recallite_kernels.numba_backend.evidence import covered_by, mass_of, signals_at
 from recallite_kernels.python_backend.forest import COMPLETE
 from recallite_kernels.signals import FEATURES, SIGNALS, features_of, unseen
 
@@ -33,14 +33,6 @@ def greatest(values: Any, m: Any) -> Any:
     for i in range(m):
         most = max(most, values[i])
     return most
-
-
-@exact
-def signals_at(signals: Any, i: Any) -> Any:
-    return (
-        signals[0, i], signals[1, i], signals[2, i], signals[3, i], signals[4, i], signals[5, i], signals[6, i],
-        signals[7, i], signals[8, i], signals[9, i], signals[10, i], signals[11, i],
-    )  # fmt: skip
 
 
 @exact
@@ -106,6 +98,3 @@ def rank_by_forest(
     for rank in range(count):
         order[rank] = again[order[rank]]
         signals[SIGNALS.score, order[rank]] = scores[rank]
-
-
-assert len(SIGNALS) == 12  # `signals_at` names each

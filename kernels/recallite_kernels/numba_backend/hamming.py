@@ -14,7 +14,7 @@ GREATEST = np.float32(np.finfo(np.float32).max)
 ROOM = 4096  # rows kept beyond those wanted before the farthest are dropped
 GROUP = 64  # blocks: 48 KB of sketches, which stay in the second-level cache for all queries
 SAMPLE = 64  # blocks whose rows give the first limit
-SPARSE = 6  # of fewer rows than one in so many each is measured alone
+SPARSE = 6  # if fewer rows than one in this number are wanted, each is measured alone
 DEVIATIONS = 3.0  # of the sample's count; more rows are appended with more, fewer queries scanned twice
 
 
@@ -119,13 +119,13 @@ def mark_near(queries: Any, q: Any, sketches: Any, first: Any, last: Any, limit:
 
 
 @helper
-def keep_nearest(rows: Any, distances: Any, held: Any, size: Any, histogram: Any) -> Any:
+def keep_nearest(rows: Any, distances: Any, count: Any, size: Any, histogram: Any) -> Any:
     """Drop all but the `size` nearest, in their order; returns the greatest distance kept.
 
     Rows come in ascending order, so a later row of that distance loses the tie: only nearer ones are taken from then.
     """
     histogram[:] = 0
-    for at in range(np.uintp(held)):
+    for at in range(np.uintp(count)):
         histogram[np.uintp(distances[at])] += 1
     below = 0
     limit = 0
@@ -133,14 +133,14 @@ def keep_nearest(rows: Any, distances: Any, held: Any, size: Any, histogram: Any
         below += histogram[limit]
         limit += 1
     ties = size - below
-    kept = np.uintp(0)
-    for at in range(np.uintp(held)):
+    nearest = np.uintp(0)
+    for at in range(np.uintp(count)):
         distance = np.int64(distances[at])
         if distance < limit or (distance == limit and ties > 0):
             ties -= distance == limit
-            rows[kept] = rows[at]
-            distances[kept] = distances[at]
-            kept += np.uintp(1)
+            rows[nearest] = rows[at]
+            distances[nearest] = distances[at]
+            nearest += np.uintp(1)
     return limit
 
 
@@ -179,7 +179,7 @@ def scan_blocks(
     for group in range(0, masks.shape[0], GROUP):
         some = min(GROUP, masks.shape[0] - group)
         for q in range(np.uintp(queries.shape[0])):
-            held, limit = np.uintp(counts[q]), np.uint64(limits[q])
+            count, limit = np.uintp(counts[q]), np.uint64(limits[q])
             mark_near(queries, q, sketches, first + group, first + group + some, limit, near)
             for block in range(np.uintp(some)):
                 left = np.uint64(near[block]) & np.uint64(masks[np.uintp(group) + block])
@@ -189,13 +189,13 @@ def scan_blocks(
                     row = (np.uintp(first + group) + block) * np.uintp(LANES) + lane
                     distance = sketch_distance(queries, q, sketches, row)
                     if distance < limit:
-                        rows[q, held] = np.int64(row)
-                        distances[q, held] = np.uint16(distance)
-                        held += np.uintp(1)
-                        if held == capacity and capacity > size:
-                            limit = np.uint64(keep_nearest(rows[q], distances[q], held, size, histogram))
-                            held = np.uintp(size)
-            counts[q], limits[q] = held, limit
+                        rows[q, count] = np.int64(row)
+                        distances[q, count] = np.uint16(distance)
+                        count += np.uintp(1)
+                        if count == capacity and capacity > size:
+                            limit = np.uint64(keep_nearest(rows[q], distances[q], count, size, histogram))
+                            count = np.uintp(size)
+            counts[q], limits[q] = count, limit
 
 
 @helper
@@ -208,17 +208,17 @@ def scan_rows(
     for group in range(start, stop, GROUP * LANES):
         end = min(group + GROUP * LANES, stop)
         for q in range(np.uintp(queries.shape[0])):
-            held, limit = np.uintp(counts[q]), np.uint64(limits[q])
+            count, limit = np.uintp(counts[q]), np.uint64(limits[q])
             for at in range(np.uintp(group), np.uintp(end)):
                 distance = sketch_distance(queries, q, sketches, allowed[at])
                 if distance < limit:
-                    rows[q, held] = allowed[at]
-                    distances[q, held] = np.uint16(distance)
-                    held += np.uintp(1)
-                    if held == capacity and capacity > size:
-                        limit = np.uint64(keep_nearest(rows[q], distances[q], held, size, histogram))
-                        held = np.uintp(size)
-            counts[q], limits[q] = held, limit
+                    rows[q, count] = allowed[at]
+                    distances[q, count] = np.uint16(distance)
+                    count += np.uintp(1)
+                    if count == capacity and capacity > size:
+                        limit = np.uint64(keep_nearest(rows[q], distances[q], count, size, histogram))
+                        count = np.uintp(size)
+            counts[q], limits[q] = count, limit
 
 
 @kernel(
@@ -252,7 +252,7 @@ def _hamming_shortlist(
             masks[row // np.uintp(LANES) - np.uintp(first)] |= np.uint16(1 << (row % np.uintp(LANES)))
         for q in range(np.uintp(queries.shape[0] if masks.shape[0] >= 4 * SAMPLE and looked_at >= 4 * size else 0)):
             limits[q] = guess_limit(queries, q, sketches, first, masks, looked_at, size, histogram)
-        # Where the guess was too low, that query alone is scanned again.
+        # If the guess was too low, that query alone is scanned again.
         for _ in range(2):
             scan_blocks(
                 queries, sketches, first, masks, size, held_rows, held_distances, limits, counts, histogram, near

@@ -19,10 +19,10 @@ FEW = 8  # postings for each row that is looked up: they are walked, where of mo
 
 def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
     queries = len(postings.slice_offsets) - 1
-    found, scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
+    rows, scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.empty(queries, np.int64)
-    good = _bm25_top_k.call(postings, mask, scratch, int(in_order), scores, found, sizes)
-    return (found, scores, sizes) if good else None
+    good = _bm25_top_k.call(postings, mask, scratch, int(in_order), scores, rows, sizes)
+    return (rows, scores, sizes) if good else None
 
 
 def invert(
@@ -216,9 +216,9 @@ def _invert(
     starts[unique] = total
     for i in range(offsets.shape[0] - 1):
         for p in range(np.uintp(offsets[i]), np.uintp(offsets[i + 1])):
-            own = np.uintp(term_ids[p])
-            at = np.uintp(place[own])
-            place[own] += 1
+            number = np.uintp(term_ids[p])
+            at = np.uintp(place[number])
+            place[number] += 1
             rows[at] = first_row + i
             out[at] = counts[p]
     return unique

@@ -39,9 +39,9 @@ HALF_BINS = np.float32(BINS / 2 - 1)
 
 
 @exact
-def scan(own: Any, plan: Any, asking: Any, work: Any) -> Any:
+def scan(view: Any, plan: Any, asking: Any, work: Any) -> Any:
     """Write the places of the nearest sketches of each question, ascending; False where a vector is not finite."""
-    vectors, queries = own.vectors, asking.vectors.shape[0]
+    vectors, queries = view.vectors, asking.vectors.shape[0]
     sketches, size = work.sketch, min(plan.shortlist, vectors.visible)
     if sketch(asking.vectors, sketches) == 0:
         return False
@@ -60,7 +60,7 @@ def scan(own: Any, plan: Any, asking: Any, work: Any) -> Any:
             work.limits[q] = hamming.guess_limit(
                 sketches, q, vectors.sketches, 0, vectors.masks, vectors.visible, size, work.histogram
             )
-        # Where the guess was too low, that question alone is scanned again.
+        # If the guess was too low, that question alone is scanned again.
         for _ in range(2):
             hamming.scan_blocks(
                 sketches, vectors.sketches, 0, vectors.masks, size, work.held_rows, work.held_distances, work.limits,
@@ -82,7 +82,7 @@ def scan(own: Any, plan: Any, asking: Any, work: Any) -> Any:
 
 @exact
 def allowed_rows(rows: Any, start: Any, stop: Any, mask: Any) -> Any:
-    """How many of rows[start:stop] have a mask that is not 0."""
+    """The number of rows[start:stop] that have a mask that is not 0."""
     count = 0
     for at in range(np.uintp(start), np.uintp(stop)):
         count += mask[np.uintp(rows[at])] != 0
@@ -90,29 +90,29 @@ def allowed_rows(rows: Any, start: Any, stop: Any, mask: Any) -> Any:
 
 
 @exact
-def best_by_words(own: Any, postings: Any, work: Any) -> Any:
+def best_by_words(view: Any, postings: Any, work: Any) -> Any:
     """Write the rows with the best BM25; how many, -1 where a score is not finite. That of every row is kept: the
     neighbours of the best are measured by it.
     """
     work.scratch[:] = np.float32(0.0)
     work.sizes[1] = work.scratch.shape[0]
-    return best_of_words(postings, 0, own.graph.mask, work.scratch, work.word_scores, work.word_rows)
+    return best_of_words(postings, 0, view.graph.mask, work.scratch, work.word_scores, work.word_rows)
 
 
 # All cosines first, then a counting sort of those that may be among the nearest: a heap of 200 took twice as long.
 @helper
-def best_by_vector(own: Any, plan: Any, query: Any, places: Any, work: Any) -> Any:
+def best_by_vector(view: Any, plan: Any, query: Any, places: Any, work: Any) -> Any:
     """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
-    vectors, rows, nearest = own.vectors, work.near_rows, work.near_cosines
+    vectors, rows, nearest = view.vectors, work.near_rows, work.near_cosines
     many, parted = np.uintp(places.shape[0]), vectors.owners.shape[0] > 0
     if not measure_places(query, vectors, places, work.cosines):
         return AT_VECTORS
     wanted = min(rows.shape[0], places.shape[0])
     if parted:
         work.scratch[:] = np.float32(0.0)
-    kept = sort_nearest(places, many, places.shape[0] if parted else wanted, work)
+    size = sort_nearest(places, many, places.shape[0] if parted else wanted, work)
     count = 0
-    for rank in range(kept):
+    for rank in range(size):
         at = work.sorted[rank]
         row = vectors.owners[places[at]] if parted else places[at]
         if count == rows.shape[0]:
@@ -160,17 +160,17 @@ def sort_nearest(places: Any, many: Any, wanted: Any, work: Any) -> Any:
     for at in range(many):
         bins[at] = np.int64((np.float32(1.0) - cosines[at]) * HALF_BINS)
         counts[np.uintp(bins[at])] += 1
-    below, last, kept = 0, 0, 0
+    below, last, size = 0, 0, 0
     while below + counts[last] < wanted:
         below += counts[last]
         last += 1
-    for each in range(last + 1):
-        counts[each], kept = kept, kept + counts[each]
+    for bin_ in range(last + 1):
+        counts[bin_], size = size, size + counts[bin_]
     for at in range(many):
         if bins[at] <= last:
             order[np.uintp(counts[np.uintp(bins[at])])] = np.int64(at)
             counts[np.uintp(bins[at])] += 1
-    for rank in range(kept):
+    for rank in range(size):
         one, place = order[rank], rank
         while place > 0:
             other = order[place - 1]
@@ -179,7 +179,7 @@ def sort_nearest(places: Any, many: Any, wanted: Any, work: Any) -> Any:
             order[place] = other
             place -= 1
         order[place] = one
-    return kept
+    return size
 
 
 @helper
@@ -221,11 +221,11 @@ def rank_candidates(
 
 
 @helper
-def nearest_standing(own: Any, query: Any, least: Any, work: Any) -> Any:
+def nearest_standing(view: Any, query: Any, least: Any, work: Any) -> Any:
     """Write the standing rows nearest to a question whose cosine is not below `least`; how many."""
-    vectors, rows, nearest, count = own.vectors, work.near_standing, work.near_scores, 0
-    for each in range(own.standing.shape[0]):
-        row = own.standing[each]
+    vectors, rows, nearest, count = view.vectors, work.near_standing, work.near_scores, 0
+    for place_ in range(view.standing.shape[0]):
+        row = view.standing[place_]
         if parts_of(vectors, row) == 0:
             continue
         place = np.uintp(first_of(vectors, row))
@@ -254,14 +254,14 @@ def greatest_cosine(query: Any, vectors: Any, row: Any, error: Any) -> Any:
 # the residual only of what the error of codes leaves open.
 @exact
 def rows_within_reach(
-    own: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, floor: Any, best_bm25: Any, work: Any
+    view: Any, plan: Any, asking: Any, query: Any, slices: Any, m: Any, floor: Any, best_bm25: Any, work: Any
 ) -> Any:  # fmt: skip
     """Write the visible rows beyond the first `m` of `known_rows` whose weighted sum reaches `floor`; how many."""
-    p, records, mask, rows = plan.parameters, own.records, own.graph.mask, work.known_rows
-    asked, clock, least = asking.vectors[query], np.float64(plan.parameters.clock), floor - SLACK
+    p, records, mask, rows = plan.parameters, view.records, view.graph.mask, work.known_rows
+    vector, clock, least = asking.vectors[query], np.float64(plan.parameters.clock), floor - SLACK
     error, known, count = np.float32(0.0), 0, 0  # of a dot product, in steps of the codes
-    for j in range(asked.shape[0]):
-        error += np.float32(0.5) * abs(asked[j])
+    for j in range(vector.shape[0]):
+        error += np.float32(0.5) * abs(vector[j])
     for row in range(records.keys.shape[0]):
         if known < m and rows[known] == row:
             known += 1
@@ -271,14 +271,14 @@ def rows_within_reach(
         rest += p.importance_weight * np.float64(records.importance[row])
         if (mask.shape[0] > 0 and mask[row] == 0) or not rest + p.semantic_weight >= least:
             continue
-        parts = parts_of(own.vectors, row) if plan.by_vector == 1 else 0
+        parts = parts_of(view.vectors, row) if plan.by_vector == 1 else 0
         has_vector, cosine = (1.0 if parts > 0 else 0.0), 0.0
         share = abs(np.float64(work.scratch[row])) / best_bm25 if best_bm25 > 0 else 0.0
         if parts > 0:
-            similarity = weighted_fusion(np.float64(greatest_cosine(asked, own.vectors, row, error)), share, 1.0, p)
+            similarity = weighted_fusion(np.float64(greatest_cosine(vector, view.vectors, row, error)), share, 1.0, p)
             if rest + p.semantic_weight * min(max(similarity, 0.0), 1.0) < least:
                 continue
-            cosine = np.float64(exact_cosine(asked, own.vectors, row))
+            cosine = np.float64(exact_cosine(vector, view.vectors, row))
         similarity = weighted_fusion(cosine, share, has_vector, p)
         if (parts > 0 or similarity > 0) and rest + p.semantic_weight * min(max(similarity, 0.0), 1.0) >= least:
             if m + count < rows.shape[0]:
@@ -309,22 +309,22 @@ def copied(values: Any, out: Any, count: Any) -> None:
 @exact
 def any_above(values: Any, count: Any) -> Any:
     """Whether any of the first values is not 0."""
-    found = False
+    any_value = False
     for i in range(count):
-        found |= values[i] != 0.0
-    return found
+        any_value |= values[i] != 0.0
+    return any_value
 
 
 @exact
 def sources_of(sources: Any, rows: Any, count: Any) -> Any:
-    """How many sources some rows have; a row without one is its own."""
-    found = 0
+    """The number of sources of some rows; a row without one is its own."""
+    number = 0
     for i in range(count):
         alone = True
         for before in range(i if sources[rows[i]] >= 0 else 0):
             alone = alone and sources[rows[before]] != sources[rows[i]]
-        found += alone
-    return found
+        number += alone
+    return number
 
 
 _composed = exact(composition.composed(globals(), exact))

@@ -35,10 +35,10 @@ def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32
 def rescore_shortlist(
     queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
 ) -> tuple[I64, F32]:
-    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    nearest, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     histogram = np.empty(int(distances.max(initial=0)) + 1 if rows.shape[1] > size else 0, np.int64)
-    _rescore_shortlist.call(queries, codes, scales, rows, distances, size, histogram, cosines, found)
-    return found, cosines
+    _rescore_shortlist.call(queries, codes, scales, rows, distances, size, histogram, cosines, nearest)
+    return nearest, cosines
 
 
 # Without fastmath: a reciprocal instead of the division would round some codes differently.
@@ -75,7 +75,7 @@ def dot_int8(query: Any, codes: Any, row: Any) -> Any:
 @kernel(_jit.F32_2, _jit.F32_2, _jit.U8_1, _jit.OUT_F32_2, _jit.OUT_I64_2, returns=_jit.I64, fast=True)
 def _cosine_top_k(queries: Any, vectors: Any, mask: Any, heap_scores: Any, heap_rows: Any) -> Any:
     """Returns 0 if a vector is not finite. Each row is read once for all queries."""
-    k, held = heap_rows.shape[1], 0
+    k, size = heap_rows.shape[1], 0
     finite: Any = True
     for row in range(np.uintp(vectors.shape[0])):
         if mask.shape[0] > 0 and mask[row] == 0:
@@ -94,10 +94,10 @@ def _cosine_top_k(queries: Any, vectors: Any, mask: Any, heap_scores: Any, heap_
             else:
                 score = np.float32(wide_dot(queries, q, vectors, row) / (length if length != 0 else 1.0))
             finite &= abs(score) <= GREATEST
-            push(heap_scores[q], heap_rows[q], held, k, score, np.int64(row))
-        held = min(held + 1, k)
+            push(heap_scores[q], heap_rows[q], size, k, score, np.int64(row))
+        size = min(size + 1, k)
     for q in range(queries.shape[0]):
-        sort_best_first(heap_scores[q], heap_rows[q], held)
+        sort_best_first(heap_scores[q], heap_rows[q], size)
     return 1 if finite else 0
 
 
@@ -142,7 +142,7 @@ def _rescore_shortlist(
                 below += histogram[value]
                 if below >= size:
                     break
-        held = 0
+        filled = 0
         finite = True
         own_rows, own_distances, many = rows[q], distances[q], np.uintp(rows.shape[1])
         for at in range(many):
@@ -157,9 +157,9 @@ def _rescore_shortlist(
             score = dot_int8(query, codes, np.uintp(row)) * scales[np.uintp(row)]
             finite &= abs(score) <= GREATEST
             score = min(np.float32(1.0), max(np.float32(-1.0), score))
-            held = push(best_scores, best_rows, held, k, score, row)
-        sort_best_first(best_scores, best_rows, held)
-        if held and not finite:
+            filled = push(best_scores, best_rows, filled, k, score, row)
+        sort_best_first(best_scores, best_rows, filled)
+        if filled and not finite:
             best_scores[0] = np.float32(np.nan)
 
 
@@ -171,7 +171,7 @@ def first_of(codes: Any, row: Any) -> Any:
 
 @helper
 def parts_of(codes: Any, row: Any) -> Any:
-    """How many vectors a record has."""
+    """The number of vectors of a record."""
     return np.int64(codes.parts[row]) if codes.parts.shape[0] else np.int64(row < codes.codes.shape[0])
 
 

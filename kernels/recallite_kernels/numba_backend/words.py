@@ -107,13 +107,12 @@ def number_of(
 
 def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64:
     states = len(strings) + 1
-    classes, found = np.zeros(256, np.int64), np.zeros(states, np.uint64)
+    classes, state_marks = np.zeros(256, np.int64), np.zeros(states, np.uint64)
     classes[np.unique(strings)] = np.arange(1, len(np.unique(strings)) + 1)
     steps = np.full((states, int(classes.max()) + 1), -1, np.int64)
     out = np.empty(len(offsets) - 1, np.uint64)
-    _find_strings.call(
-        texts, offsets, strings, string_offsets, marks, classes, steps, found, np.empty((2, states), np.int64), out
-    )
+    spare = np.empty((2, states), np.int64)
+    _find_strings.call(texts, offsets, strings, string_offsets, marks, classes, steps, state_marks, spare, out)
     return out
 
 
@@ -122,7 +121,7 @@ def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, mark
     _jit.OUT_U64,
 )  # fmt: skip
 def _find_strings(
-    texts: Any, offsets: Any, strings: Any, string_offsets: Any, marks: Any, classes: Any, steps: Any, found: Any,
+    texts: Any, offsets: Any, strings: Any, string_offsets: Any, marks: Any, classes: Any, steps: Any, state_marks: Any,
     spare: Any, out: Any,
 ) -> None:  # fmt: skip
     states = 1
@@ -134,18 +133,18 @@ def _find_strings(
                 steps[state, kind] = states
                 states += 1
             state = steps[state, kind]
-        found[state] |= marks[string]
-    link(steps, found, spare[0], spare[1])
+        state_marks[state] |= marks[string]
+    link(steps, state_marks, spare[0], spare[1])
     for text in range(out.shape[0]):
-        state, mark = 0, found[0]
+        state, mark = 0, state_marks[0]
         for at in range(np.uintp(offsets[text]), np.uintp(offsets[text + 1])):
             state = steps[np.uintp(state), np.uintp(classes[np.uintp(texts[at])])]
-            mark |= found[np.uintp(state)]
+            mark |= state_marks[np.uintp(state)]
         out[text] = mark
 
 
 @exact
-def link(steps: Any, found: Any, queue: Any, ends: Any) -> None:
+def link(steps: Any, state_marks: Any, queue: Any, ends: Any) -> None:
     """Turn a tree of strings into an automaton that goes on from the longest suffix read with which a string begins."""
     head, tail = 0, 0
     ends[0] = 0
@@ -159,7 +158,7 @@ def link(steps: Any, found: Any, queue: Any, ends: Any) -> None:
     while head < tail:
         state = queue[head]
         head += 1
-        found[state] |= found[ends[state]]
+        state_marks[state] |= state_marks[ends[state]]
         for kind in range(steps.shape[1]):
             after = steps[ends[state], kind]
             if steps[state, kind] < 0:

@@ -20,24 +20,24 @@ def join(lists: Lists) -> tuple[I64, F32, F32]:
 def neighbours_of_best(rows: I64, scores: F64, best: int, graph: Graph) -> I64 | None:
     """The allowed rows up to two places from the best in the chain, and the linked ones; None where out of range."""
     n = len(graph.previous)
-    chosen = rows[np.argsort(-scores, kind="stable")[:best]]
-    found = []
+    best_rows = rows[np.argsort(-scores, kind="stable")[:best]]
+    neighbours = []
     for chain in (graph.previous, graph.following):
-        once = chain[chosen]
+        once = chain[best_rows]
         once = once[once >= 0]
         if once.size and int(once.max()) >= n:
             return None
         twice = chain[once]
-        found += [once, twice[twice >= 0]]
-    edges, steps = graph.heads.take(chosen if len(graph.heads) else chosen[:0]), 0
+        neighbours += [once, twice[twice >= 0]]
+    edges, steps = graph.heads.take(best_rows if len(graph.heads) else best_rows[:0]), 0
     while len(edges := edges[edges >= 0]):
         steps += 1
         if steps > len(graph.targets) or int(edges.max()) >= len(graph.targets):
             return None
         linked = graph.targets[edges]
-        found.append(linked[linked >= 0])
+        neighbours.append(linked[linked >= 0])
         edges = graph.nexts[edges]
-    beside = np.concatenate(found).astype(np.int64)
+    beside = np.concatenate(neighbours).astype(np.int64)
     if beside.size and int(beside.max()) >= n:
         return None
     return beside[graph.mask[beside] != 0] if graph.mask.size else beside

@@ -27,19 +27,19 @@ def _stated(frames: list[list[int]], values: list[list[int]]) -> list[dict[int, 
     """The values that each candidate gives to each frame."""
     every: list[dict[int, set[int]]] = []
     for of_frames, of_values in zip(frames, values, strict=True):
-        own: dict[int, set[int]] = {}
+        frame_values: dict[int, set[int]] = {}
         for frame, value in zip(of_frames, of_values, strict=True):
             if frame:
-                own.setdefault(frame, set()).add(value)
-        every.append(own)
+                frame_values.setdefault(frame, set()).add(value)
+        every.append(frame_values)
     return every
 
 
 def _members(stated: list[dict[int, set[int]]]) -> dict[int, list[int]]:
     """The candidates that have each frame."""
     members: dict[int, list[int]] = {}
-    for place, own in enumerate(stated):
-        for frame in own:
+    for place, frame_values in enumerate(stated):
+        for frame in frame_values:
             members.setdefault(frame, []).append(place)
     return members
 
@@ -69,8 +69,8 @@ def _ordered(
             continue
         left.remove(place)
         for frame, values in stated[place].items():
-            ahead = [each for each in members[frame] if each in left and first[each] > first[place]]
-            if any(values.isdisjoint(stated[each][frame]) for each in ahead):
+            ahead = [other for other in members[frame] if other in left and first[other] > first[place]]
+            if any(values.isdisjoint(stated[other][frame]) for other in ahead):
                 order += sorted(ahead, key=first.__getitem__, reverse=True)
                 left.difference_update(ahead)
         order.append(place)

@@ -10,7 +10,7 @@ from recallite_kernels.contract import F64, I32, I64, U8
 
 
 def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> tuple[F64, F64, F64, F64] | None:
-    """What reaches each candidate: see `signals.later_signals`. None where a chain or a link leaves the records.
+    """The activation that reaches each candidate: see `signals.later_signals`. None if a row is out of range.
 
     None too where the strength of a link that reaches a candidate is no finite number of 0 or more.
     """
@@ -25,17 +25,17 @@ def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> t
         at[1, side] = np.where(at[0, side] >= 0, chain.take(at[0, side], mode="clip"), -1)
     if int(at.max()) >= n:
         return None
-    held = _allowed(at, mask)
-    place, among = _among(rows, at, held)
+    visible = _allowed(at, mask)
+    place, among = _among(rows, at, visible)
     reaching = np.where(among, scores.take(place), 0.0)
     reaching *= np.array([near, far])[:, None, None]
     by_chain = reaching.max(axis=(0, 1))
-    neighbourhood = np.minimum(1.0 + np.count_nonzero(held, axis=(0, 1)), 3.0)
+    neighbourhood = np.minimum(1.0 + np.count_nonzero(visible, axis=(0, 1)), 3.0)
     edges = graph.heads.take(rows if len(graph.heads) else rows[:0])
-    own, steps = np.arange(len(edges)), 0
+    places, steps = np.arange(len(edges)), 0
     while True:
         left = edges >= 0
-        edges, own = edges[left], own[left]
+        edges, places = edges[left], places[left]
         if not len(edges):
             break
         steps += 1
@@ -48,26 +48,26 @@ def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> t
         strength = graph.strengths.take(edges[among]).astype(np.float64)
         if not ((strength >= 0) & (strength < np.inf)).all():
             return None
-        found = own[among]
-        by_link[found] = np.maximum(by_link[found], strength * scores.take(place[among]))
+        linked_places = places[among]
+        by_link[linked_places] = np.maximum(by_link[linked_places], strength * scores.take(place[among]))
         edges = graph.nexts.take(edges)
     return (by_chain, by_link, _best_three(scores, graph.sources.take(rows)), neighbourhood)
 
 
 def _allowed(at: I64, mask: U8) -> NDArray[np.bool_]:
-    """Which of the rows, -1 for none, the mask allows."""
-    held: NDArray[np.bool_] = at >= 0
+    """Whether the mask allows each of the rows, -1 for none."""
+    visible: NDArray[np.bool_] = at >= 0
     if mask.size:
-        held &= mask[at] > 0
-    return held
+        visible &= mask[at] > 0
+    return visible
 
 
-def _among(own: I64, at: I64, held: NDArray[np.bool_]) -> tuple[I64, NDArray[np.bool_]]:
+def _among(candidates: I64, at: I64, visible: NDArray[np.bool_]) -> tuple[I64, NDArray[np.bool_]]:
     """The places of the rows `at` among candidates, and which of those that are held are there."""
-    place = own.searchsorted(at)
-    np.minimum(place, len(own) - 1, out=place)
-    among: NDArray[np.bool_] = own.take(place) == at
-    among &= held
+    place = candidates.searchsorted(at)
+    np.minimum(place, len(candidates) - 1, out=place)
+    among: NDArray[np.bool_] = candidates.take(place) == at
+    among &= visible
     return place, among
 
 

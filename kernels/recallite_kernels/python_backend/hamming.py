@@ -7,7 +7,7 @@ import numpy as np
 from recallite_kernels.contract import F32, I64, LANES, U8, U16, U64
 
 BLOCKS = 1024  # read at a time: of 384 dimensions 0.8 MB; a quarter of it took a third longer
-SPARSE = 6  # of fewer rows than one in so many each is measured alone
+SPARSE = 6  # if fewer rows than one in this number are wanted, each is measured alone
 WORDS_A_BYTE = 3  # of 64 bits each, that one byte can count
 WORD_LANES = 8  # bytes that are added as one number
 
@@ -59,9 +59,9 @@ def _of_blocks(query: U64, blocks: U64) -> U16:
     differing = np.empty((min(many, BLOCKS), words * LANES), np.uint64)
     distances = np.empty((many, LANES), np.uint16)
     for first in range(0, many, BLOCKS):
-        own = distances[first : first + BLOCKS]
-        np.bitwise_xor(flat[first : first + BLOCKS], beside, out=differing[: len(own)])
-        _add_words(bit_count(differing[: len(own)]).reshape(len(own), words, LANES), own)
+        part = distances[first : first + BLOCKS]
+        np.bitwise_xor(flat[first : first + BLOCKS], beside, out=differing[: len(part)])
+        _add_words(bit_count(differing[: len(part)]).reshape(len(part), words, LANES), part)
     return distances.ravel()
 
 
@@ -71,10 +71,10 @@ def _add_words(counts: U8, distances: U16) -> None:
     summed = np.empty((len(counts), LANES // WORD_LANES), np.uint64)
     for first in range(0, counts.shape[1], WORDS_A_BYTE):
         for half in range(LANES // WORD_LANES):
-            own = summed[:, half]
-            own[:] = numbers[:, first, half]
+            sums = summed[:, half]
+            sums[:] = numbers[:, first, half]
             for word in range(first + 1, min(first + WORDS_A_BYTE, counts.shape[1])):
-                own += numbers[:, word, half]
+                sums += numbers[:, word, half]
         if first:
             distances += summed.view(np.uint8)
         else:

@@ -23,18 +23,18 @@ def fill_rerank(rows: I64, signals: F64, codes: Codes, tokens: Tokens, parameter
     if (starts < 0).any() or (starts > stops).any() or (stops > len(tokens.codes)).any():
         return False
     words = tokens.queries.shape[1]
-    held = (starts < stops) & ((stops - starts) % words == 0)
-    if not held.any():
+    coded = (starts < stops) & ((stops - starts) % words == 0)
+    if not coded.any():
         return True
-    bounds = zip(starts[held].tolist(), stops[held].tolist(), strict=True)
-    found = [tokens.codes[start:stop].reshape(-1, words) for start, stop in bounds]
-    ends = np.cumsum(list(map(len, found)))
-    similarity = _max_sim(tokens, np.concatenate(found), np.concatenate(([0], ends[:-1])))
+    bounds = zip(starts[coded].tolist(), stops[coded].tolist(), strict=True)
+    codes_of = [tokens.codes[start:stop].reshape(-1, words) for start, stop in bounds]
+    ends = np.cumsum(list(map(len, codes_of)))
+    similarity = _max_sim(tokens, np.concatenate(codes_of), np.concatenate(([0], ends[:-1])))
     total = 0.0
-    for each in similarity.tolist():  # in order, as the JIT adds: np.mean adds in pairs
-        total += each
-    signals[SIGNALS.similarity, best[held]] = similarity
-    signals[SIGNALS.rerank, best[held]] = parameters.rerank_weight * (similarity - total / len(similarity))
+    for value in similarity.tolist():  # in order, as the JIT adds: np.mean adds in pairs
+        total += value
+    signals[SIGNALS.similarity, best[coded]] = similarity
+    signals[SIGNALS.rerank, best[coded]] = parameters.rerank_weight * (similarity - total / len(similarity))
     return True
 
 

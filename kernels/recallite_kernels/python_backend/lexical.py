@@ -14,7 +14,7 @@ from recallite_kernels.python_backend.vectors import best
 
 @np.errstate(all="ignore")
 def impacts(counts: U8, idf: F32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
-    """What slices add to the scores of their documents; `idf` is that of each, in any shape that fits."""
+    """The parts that slices add to the scores of their documents; `idf` is that of each, in any shape that fits."""
     frequency = counts.astype(np.float32)
     constant, slope = np.float32(k1 * (1 - b)), np.float32(k1 * b / average_length)
     # In place: a temporary of this size costs as much as the arithmetic.
@@ -29,19 +29,24 @@ def impacts(counts: U8, idf: F32, lengths: F32, average_length: float, k1: float
 
 def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
     queries = len(postings.slice_offsets) - 1
-    found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
+    best_rows, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.zeros(queries, np.int64)
     for query in range(queries):
         part = slice(*postings.slice_offsets[query : query + 2].tolist())
         places, slices = _slices_of(postings.starts[part], postings.ends[part])
-        if not in_order and not all(_in_order(postings.rows[each], len(postings.lengths)) for each in slices):
+        if not in_order and not all(
+            _in_order(postings.rows[rows_of_slice], len(postings.lengths)) for rows_of_slice in slices
+        ):
             return None
         if not slices:
             continue
         # One array of all postings: most slices are short.
-        documents = [postings.rows[each] for each in slices]
-        touched, counts = np.concatenate(documents), np.concatenate([postings.counts[each] for each in slices])
-        ends = np.add.accumulate([len(each) for each in documents])
+        documents = [postings.rows[rows_of_slice] for rows_of_slice in slices]
+        touched, counts = (
+            np.concatenate(documents),
+            np.concatenate([postings.counts[rows_of_slice] for rows_of_slice in slices]),
+        )
+        ends = np.add.accumulate([len(rows_of_slice) for rows_of_slice in documents])
         idf, lengths = np.repeat(postings.idf[part][places], np.diff(ends, prepend=0)), postings.lengths.take(touched)
         added = impacts(counts, idf, lengths, *postings[7:])
         for rows, end in zip(documents, ends.tolist(), strict=True):
@@ -59,8 +64,8 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
         near = near.take(touched.take(near).argsort())
         order = near.take(best(added.take(near), k))
         sizes[query] = len(order)
-        found[query, : len(order)], best_scores[query, : len(order)] = touched.take(order), added.take(order)
-    return found, best_scores, sizes
+        best_rows[query, : len(order)], best_scores[query, : len(order)] = touched.take(order), added.take(order)
+    return best_rows, best_scores, sizes
 
 
 def _slices_of(starts: I64, ends: I64) -> tuple[I64, list[slice]]:
@@ -109,18 +114,18 @@ def _in_order(part: I32, n: int) -> bool:
 
 
 def _look_up(rows: I32, slices: list[slice], wanted: I64) -> tuple[I64, NDArray[np.bool_]]:
-    """Of each slice, none of them empty, the place of each wanted row in `rows`, and whether it is there."""
+    """The place in `rows` of each wanted row in each slice, none of them empty, and whether it is there."""
     # Of one type with `rows`, or NumPy would convert each slice.
     narrow = wanted.astype(np.int32)
     places = np.empty((len(slices), len(wanted)), np.int64)
-    for own, each in zip(places, slices, strict=True):
-        own[:] = rows[each].searchsorted(narrow)
-    starts = np.array([each.start for each in slices])[:, None]
-    lasts = np.array([each.stop for each in slices])[:, None] - 1
+    for slice_places, part in zip(places, slices, strict=True):
+        slice_places[:] = rows[part].searchsorted(narrow)
+    starts = np.array([part.start for part in slices])[:, None]
+    lasts = np.array([part.stop for part in slices])[:, None] - 1
     places += starts
     np.minimum(places, lasts, out=places)
-    held: NDArray[np.bool_] = rows.take(places) == narrow
-    return places, held
+    present: NDArray[np.bool_] = rows.take(places) == narrow
+    return places, present
 
 
 def invert(

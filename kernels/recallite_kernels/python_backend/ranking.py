@@ -29,18 +29,18 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     sizes = np.diff(offsets)
     nearest = np.zeros(len(relevance))
     left = np.ones(len(relevance), np.bool_)
-    chosen = np.empty(k, np.int64)
+    order = np.empty(k, np.int64)
     for step in range(k):
         gain = mmr_lambda * relevance - (1.0 - mmr_lambda) * nearest
         gain[~left] = -np.inf
         best = int(np.argmax(gain))
-        chosen[step] = best
+        order[step] = best
         left[best] = False
-        own = tokens[offsets[best] : offsets[best + 1]]
-        marks[own] = 1
+        item = tokens[offsets[best] : offsets[best + 1]]
+        marks[item] = 1
         np.cumsum(marks[tokens], out=sums[1:])
-        marks[own] = 0
+        marks[item] = 0
         common = sums[offsets[1:]] - sums[offsets[:-1]]
         union = sizes + sizes[best] - common
         np.maximum(nearest, np.divide(common, union, out=np.zeros(len(common)), where=union > 0), out=nearest)
-    return chosen
+    return order

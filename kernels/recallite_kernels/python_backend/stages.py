@@ -27,21 +27,21 @@ from recallite_kernels.view import SCAN_ALL, Asking, Plan, View, Workspace
 
 def scan(view: View, plan: Plan, asking: Asking, work: Workspace) -> bool:
     """Write the places of the nearest sketches of each question, ascending; False where a vector is not finite."""
-    own = view.vectors
-    if own.visible <= SCAN_ALL:
+    index = view.vectors
+    if index.visible <= SCAN_ALL:
         return bool(np.isfinite(asking.vectors).all())
     sketches = hamming.sketch(asking.vectors)
     if sketches is None:
         return False
-    size = min(plan.shortlist, own.visible)
-    visible = own.places
+    size = min(plan.shortlist, index.visible)
+    visible = index.places
     if not len(visible):
-        lanes = np.unpackbits(own.masks.view(np.uint8), bitorder="little")
+        lanes = np.unpackbits(index.masks.view(np.uint8), bitorder="little")
         visible = np.flatnonzero(lanes)
-    found = hamming.hamming_shortlist(sketches, own.sketches, visible, True, 0, len(visible), size)
-    if found is None:
+    near = hamming.hamming_shortlist(sketches, index.sketches, visible, True, 0, len(visible), size)
+    if near is None:
         return False
-    work.held_rows[:, :size] = np.sort(found[0], axis=1)
+    work.held_rows[:, :size] = np.sort(near[0], axis=1)
     work.counts[:] = size
     return True
 
@@ -53,7 +53,7 @@ def find_row(rows: NDArray[np.integer], start: int, end: int, row: int) -> int:
 
 
 def allowed_rows(rows: I32, start: int, stop: int, mask: U8) -> int:
-    """How many of rows[start:stop] have a mask that is not 0."""
+    """The number of rows[start:stop] that have a mask that is not 0."""
     return int(np.count_nonzero(mask[rows[start:stop]]))
 
 
@@ -61,41 +61,41 @@ def best_by_words(view: View, postings: Postings, work: Workspace) -> int:
     """Write the rows with the best BM25; how many, -1 where a score is not finite."""
     k = len(work.word_rows)
     work.scratch[:] = 0  # the other backend leaves scores there
-    found = lexical.bm25_top_k(postings, view.graph.mask, work.scratch, k, True) if k else None
-    if found is None:
+    best = lexical.bm25_top_k(postings, view.graph.mask, work.scratch, k, True) if k else None
+    if best is None:
         return -1 if k else 0
-    work.word_rows[:], work.word_scores[:] = found[0][0], found[1][0]
-    return int(found[2][0])
+    work.word_rows[:], work.word_scores[:] = best[0][0], best[1][0]
+    return int(best[2][0])
 
 
 @np.errstate(all="ignore")
 def best_by_vector(view: View, plan: Plan, query: F32, places: I64, work: Workspace) -> int:
     """Write the rows of the nearest of these places, the first measured exactly; how many, or what is wrong."""
-    own, wanted = view.vectors, len(work.near_rows)
-    cosines = vectors.dots_int8(query, own.codes, own.scales, places)
+    index, wanted = view.vectors, len(work.near_rows)
+    cosines = vectors.dots_int8(query, index.codes, index.scales, places)
     if not np.isfinite(cosines).all():
         return composition.AT_VECTORS
     cosines = np.clip(cosines, -1, 1)
-    if len(own.owners):
+    if len(index.owners):
         order = np.lexsort((places, -cosines))
-        rows = own.owners[places[order]]
+        rows = index.owners[places[order]]
         order = order[np.sort(np.unique(rows, return_index=True)[1])]
-        if len(order) < min(wanted, plan.wanted) and len(places) < own.visible:
+        if len(order) < min(wanted, plan.wanted) and len(places) < index.visible:
             return composition.NARROW
         order = order[:wanted]
-        found, cosines = own.owners[places[order]], cosines[order]
+        rows, cosines = index.owners[places[order]], cosines[order]
     else:
         order = vectors.best(cosines, wanted)
-        found, cosines = places[order], cosines[order]
-    count = len(found)
+        rows, cosines = places[order], cosines[order]
+    count = len(rows)
     measured = count if plan.exact else min(plan.measured, count)
-    work.near_rows[:count], work.near_cosines[:count] = found, cosines
+    work.near_rows[:count], work.near_cosines[:count] = rows, cosines
     if measured:
         codes = Codes(
-            query, np.inf, own.first_place, own.parts, own.codes, own.scales, own.residuals
+            query, np.inf, index.first_place, index.parts, index.codes, index.scales, index.residuals
         )  # fmt: skip
         exact = np.full(measured, np.nan, np.float32)
-        vectors.fill_cosines(codes, found[:measured], exact)
+        vectors.fill_cosines(codes, rows[:measured], exact)
         work.near_cosines[:measured] = exact
         if not plan.exact:
             work.ceiling[0] = exact.min()
@@ -108,14 +108,14 @@ def rank_candidates(
     rerank: F64, mentions: Mentions, tokens: Tokens, work: Workspace, rows: I64, order: I64, ranked: F64, table: F64,
 ) -> int:  # fmt: skip
     """Write the candidates of the lists, their signals and their order; returns how many, or why not."""
-    found = rank.rank_candidates(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
-    if found is None or not np.isfinite(found[1]).all():
+    ranked_rows = rank.rank_candidates(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
+    if ranked_rows is None or not np.isfinite(ranked_rows[1]).all():
         return composition.AT_RANK
-    m = len(found[0])
+    m = len(ranked_rows[0])
     if m > len(rows):
         work.needed[0] = m + work.beside.shape[1]
         return composition.ROOM
-    rows[:m], table[:, :m], order[:m] = found
+    rows[:m], table[:, :m], order[:m] = ranked_rows
     return m
 
 
@@ -137,24 +137,24 @@ def order_changes(statements: Statements, moment: int, former: int, placed: U8, 
 
 def assess(
     signals: F64, m: int, weighed: Weighed, words: WordSlices, weights: F64, word_weights: F64,
-    parameters: RankParameters, evidences: F64, confidence: F64, reasons: I64, held: U8,
+    parameters: RankParameters, evidences: F64, confidence: F64, reasons: I64, contained: U8,
 ) -> None:  # fmt: skip
     """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
     count = len(weighed.rows)
     weighed = weighed._replace(signals=weighed.signals[:, :count])
-    found = evidence.assess(signals[:, :m], weighed, words, weights, word_weights, parameters)
-    evidences[:, :count], confidence[:count], reasons[:count] = found[:3]
-    held[:count, : len(words.idf)] = found[3][: len(held)]
+    assessed = evidence.assess(signals[:, :m], weighed, words, weights, word_weights, parameters)
+    evidences[:, :count], confidence[:count], reasons[:count] = assessed[:3]
+    contained[:count, : len(words.idf)] = assessed[3][: len(contained)]
 
 
 def nearest_standing(view: View, query: F32, least: float, work: Workspace) -> int:
     """Write the standing rows nearest to a question whose cosine is not below `least`; how many."""
-    own = view.vectors
+    index = view.vectors
     codes = Codes(
-        query, np.inf, own.first_place, own.parts, own.codes, own.scales, own.residuals[:0]
+        query, np.inf, index.first_place, index.parts, index.codes, index.scales, index.residuals[:0]
     )  # fmt: skip
     rows = view.standing[vectors.parts_of(codes, view.standing) > 0]
-    cosines = vectors.dots_int8(query, own.codes, own.scales, vectors.first_of(codes, rows))
+    cosines = vectors.dots_int8(query, index.codes, index.scales, vectors.first_of(codes, rows))
     best = vectors.best(cosines, len(work.near_standing))
     near = rows[best[cosines[best] >= least]]
     work.near_standing[: len(near)] = near
@@ -173,7 +173,8 @@ def rows_within_reach(
     ages = (float(p.clock) - records.created_at[rows].astype(np.float64)) / DAY_US
     rest = p.recency_weight * decay(ages, p.half_life_days, p.decay_floor, p.exponential)
     rest += p.importance_weight * records.importance[rows].astype(np.float64)
-    rows, rest = (each[rest + p.semantic_weight >= floor - composition.SLACK] for each in (rows, rest))
+    open_rows = rest + p.semantic_weight >= floor - composition.SLACK
+    rows, rest = rows[open_rows], rest[open_rows]
     cosines, bm25 = np.full((2, len(rows)), np.nan, np.float32)
     has_vector, shares = np.zeros((2, len(rows)))
     if len(codes.query):
@@ -212,9 +213,9 @@ def any_above(values: F64, count: int) -> bool:
 
 
 def sources_of(sources: I32, rows: I64, count: int) -> int:
-    """How many sources some rows have; a row without one is its own."""
-    own = sources[rows[:count]]
-    return len(np.unique(own[own >= 0])) + int((own < 0).sum())
+    """The number of sources of some rows; a row without one is its own."""
+    row_sources = sources[rows[:count]]
+    return len(np.unique(row_sources[row_sources >= 0])) + int((row_sources < 0).sum())
 
 
 recall = np.errstate(all="ignore")(composition.composed(globals(), lambda function: function))

@@ -35,20 +35,20 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
 def rescore_shortlist(
     queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
 ) -> tuple[I64, F32]:
-    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    nearest, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     for place, query in enumerate(queries):
-        chosen = rows[place]
-        if len(chosen) > size:
-            chosen = chosen[np.argsort(distances[place], kind="stable")[:size]]
-        chosen = np.sort(chosen)
-        scores = dots_int8(query, codes, scales, chosen)
+        shortlist = rows[place]
+        if len(shortlist) > size:
+            shortlist = shortlist[np.argsort(distances[place], kind="stable")[:size]]
+        shortlist = np.sort(shortlist)
+        scores = dots_int8(query, codes, scales, shortlist)
         if not np.isfinite(scores).all():
-            found[place], cosines[place] = 0, np.nan
+            nearest[place], cosines[place] = 0, np.nan
             continue
         scores = np.clip(scores, -1, 1)
         order = best(scores, k)
-        found[place], cosines[place] = chosen[order], scores[order]
-    return found, cosines
+        nearest[place], cosines[place] = shortlist[order], scores[order]
+    return nearest, cosines
 
 
 def first_of(codes: Codes, rows: I64) -> I64:
@@ -57,7 +57,7 @@ def first_of(codes: Codes, rows: I64) -> I64:
 
 
 def parts_of(codes: Codes, rows: I64) -> I32:
-    """How many vectors each record has."""
+    """The number of vectors of each record."""
     return codes.parts.take(rows) if len(codes.parts) else (rows < len(codes.codes)).astype(np.int32)
 
 
@@ -69,9 +69,9 @@ def fill_cosines(codes: Codes, rows: I64, cosines: F32) -> None:
     wanted = rows.take(at)
     counts, ceiling = parts_of(codes, wanted), np.float32(codes.ceiling)
     cosines[at] = np.minimum(np.float32(0), ceiling)
-    held = counts > 0
-    if not held.all():
-        at, counts, wanted = at[held], counts[held], wanted[held]
+    has_vector = counts > 0
+    if not has_vector.all():
+        at, counts, wanted = at[has_vector], counts[has_vector], wanted[has_vector]
         if not len(at):
             return
     places, several = first_of(codes, wanted), int(counts.max()) > 1
@@ -124,15 +124,15 @@ def best(scores: F32, k: int) -> I64:
     k = min(k, n)
     if k == 0:
         return np.empty(0, np.int64)
-    chosen: NDArray[np.int64]
+    places: NDArray[np.int64]
     if k == n:
-        chosen = np.arange(n, dtype=np.int64)
+        places = np.arange(n, dtype=np.int64)
     else:
         least = np.partition(scores, n - k)[n - k]
         above = np.flatnonzero(scores > least)
         equal = np.flatnonzero(scores == least)[: k - len(above)]
-        chosen = np.sort(np.concatenate([above, equal])).astype(np.int64, copy=False)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+        places = np.sort(np.concatenate([above, equal])).astype(np.int64, copy=False)
+    return places[np.argsort(-scores[places], kind="stable")]
 
 
 def cosines(queries: F32, block: F32) -> F32:

@@ -54,7 +54,7 @@ def count_words(
     for start, stop in pairwise(offsets.tolist()):
         written: dict[int, int] = {}
         tagged: set[int] = set()
-        own: set[int] = set()
+        text_words: set[int] = set()
         names: set[int] = set()
         for entry in every[start:stop]:
             flag = flag_of[entry]
@@ -63,8 +63,8 @@ def count_words(
             if flag:
                 (names if flag == NAME else tagged).update(words_of[entry])
             else:
-                own.update(words_of[entry])
-        tagged -= own
+                text_words.update(words_of[entry])
+        tagged -= text_words
         places += written
         counts += [
             min(count, MOST) | (TAG_ONLY if word in tagged else 0) | (NAME if word in names else 0)

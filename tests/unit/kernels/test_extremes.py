@@ -226,7 +226,7 @@ def test_values_of_an_index(jit, spoilt, seed, checked, profile):
 def recalled(view, asking, checked=False, **chosen):
     """The hits of each question: all candidates."""
     hits = recall(view, make_plan(limit=200, final=200, **chosen), asking, checked=checked)
-    return [told(hits, query) for query in range(len(asking.said))]
+    return [told(hits, query) for query in range(len(asking.counting))]
 
 
 def assert_same_hits(one, other):

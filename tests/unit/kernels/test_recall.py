@@ -126,7 +126,7 @@ def only(asking, query):
     (codes,), tokens = part(asking.token_offsets, asking.token_codes)
     begin, end = asking.token_offsets[query : query + 2]
     return asking._replace(
-        vectors=asking.vectors[one], numbers=numbers, shares=shares, word_offsets=words, said=asking.said[one],
+        vectors=asking.vectors[one], numbers=numbers, shares=shares, word_offsets=words, counting=asking.counting[one],
         begins=begins, ends=ends, fades=fades, span_offsets=spans, moments=asking.moments[one],
         former=asking.former[one], before_offsets=np.zeros(2, np.int64), token_codes=codes, token_offsets=tokens,
         token_words=asking.token_words[begin:end], token_word_offsets=np.arange(end - begin + 1),
@@ -134,7 +134,7 @@ def only(asking, query):
 
 
 def recall(view, plan, asking, room=400, checked=False):
-    questions, longest = len(asking.said), int(np.diff(asking.word_offsets).max(initial=0))
+    questions, longest = len(asking.counting), int(np.diff(asking.word_offsets).max(initial=0))
     while True:
         work = kernels.workspace(view, plan, questions, longest, len(asking.token_codes), room)
         hits = kernels.hits(plan, work, questions, len(asking.numbers), longest)
@@ -153,7 +153,7 @@ def told(hits, query=0):
         count=count, brought=brought, rows=hits.rows[query, own].tolist(), keys=hits.keys[query, own].tolist(),
         scores=hits.scores[query, own], confidence=hits.confidence[query, own], signals=hits.signals[query, own],
         reasons=hits.reasons[query, own].tolist(), successors=hits.successors[query, own].tolist(),
-        held=hits.held[query, :count].tolist(), figures=hits.figures[query].tolist(),
+        held=hits.contained[query, :count].tolist(), figures=hits.figures[query].tolist(),
     )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ rankings = st.sampled_from(
 def test_the_hits_are_those_of_the_definition(seed, kind, parts, chosen):
     view, plan, asking = make_view(seed, kind=kind, parts=parts), make_plan(**chosen), make_asking(seed)
     hits = recall(view, plan, asking)
-    for query in range(len(asking.said)):
+    for query in range(len(asking.counting)):
         got = told(hits, query)
         rows, scores = by_hand(view, plan, only(asking, query))
         assert got.figures[FIGURE.candidates] == len(rows)
@@ -288,7 +288,7 @@ def test_words_weigh_by_the_rows_of_their_corpus(seed):
     generator = rng(seed)
     counted, held = ((generator.random(60) < share).astype(np.uint8) for share in (0.4, 0.3))
     terms = view.terms._replace(
-        frequencies=np.full(len(view.terms.terms), kernels.UNCOUNTED), counted=counted, held=held, records=24.0
+        frequencies=np.full(len(view.terms.terms), kernels.UNCOUNTED), counted=counted, present=held, records=24.0
     )
     hits = recall(view._replace(terms=terms), make_plan(), asking)
     for word, number in enumerate(asking.numbers.tolist()):
@@ -355,7 +355,7 @@ def assert_both_find_the_same(jit, view, plan, asking):
             hits = recall(view, plan, asking)
         finally:
             dispatch.active = before
-        found.append([told(hits, query) for query in range(1 if plan.shared else len(asking.said))])
+        found.append([told(hits, query) for query in range(1 if plan.shared else len(asking.counting))])
     for one, other in zip(*found, strict=True):
         assert one.figures == other.figures
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-5, atol=1e-5)
@@ -408,7 +408,7 @@ def test_the_best_by_a_weighted_sum_are_those_of_all_visible_rows(seed, kind, pa
     view, asking, p = make_view(seed, kind=kind, parts=parts), make_asking(seed), SUM._replace(**changed)
     plan = make_plan(exact=1, exhaustive=1, top=4, limit=4, final=4, wanted=wanted, grouped=grouped, parameters=p)
     hits, records, visible = recall(view, plan, asking), plain(view.records), view.graph.mask
-    for query in range(len(asking.said)):
+    for query in range(len(asking.counting)):
         one = only(asking, query)
         _, bm25 = words_by_hand(view, one)
         every = [row for row in range(len(bm25)) if not len(visible) or visible[row]]
@@ -483,3 +483,8 @@ def test_reasons_of_the_engine_follow_those_of_the_kernel():
 
     assert MATCH_REASONS[: len(REASONS)] == REASONS
     assert (composition.CHANGED, composition.STANDING) == (CHANGE_BIT, STANDING_BIT)
+
+
+def test_all_signals_of_a_candidate_are_read():
+    composition = importlib.import_module("recallite_kernels.composition")
+    assert composition.signals_at(np.arange(len(AT))[:, None], 0) == tuple(AT)

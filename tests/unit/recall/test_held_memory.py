@@ -45,10 +45,10 @@ def test_the_memory_of_a_kernel_grows_with_the_records(tmp_path, called, before,
         memory.recall("which note", vector=vectors[0], scope="/nowhere")
         memory.recall("which note", vector=vectors[0])
     for view, plan, asking, work, hits in called:
-        questions, words, tokens = len(asking.said), len(work.word_order), len(work.token_weights)
+        questions, words, tokens = len(asking.counting), len(work.word_order), len(work.token_weights)
         fresh = kernels.workspace(view, plan, questions, words, tokens, work.beside.shape[1])
         assert shapes(work) == shapes(fresh)
-        assert shapes(hits) == shapes(kernels.hits(plan, work, questions, len(hits.idf), hits.held.shape[2]))
+        assert shapes(hits) == shapes(kernels.hits(plan, work, questions, len(hits.idf), hits.contained.shape[2]))
     first_of_view = {len(call[0].terms.lengths): id(call[3].table) for call in reversed(called)}
     if before > kernels.SCAN_ALL + 800:  # the first write adds a segment of words
         assert len({first_of_view[before + number] for number in (1, 2, 3)}) == 1
