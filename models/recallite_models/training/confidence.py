@@ -22,11 +22,11 @@ from benchmarks.cached_embedder import cached
 from recallite import Memory, Settings
 from recallite.embedding import load
 from recallite.recall.confidence import FILE
-from recallite.recall.measuring import measure_queries
 from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels import EVIDENCE
 from recallite_models.training.data import SETS, sources
 from recallite_models.training.logistic import fit_logistic
+from recallite_models.training.measuring import measure_queries
 from recallite_models.training.questions import Variant, variants
 
 if TYPE_CHECKING:

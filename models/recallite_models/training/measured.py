@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from recallite import Memory
 from recallite.embedding import Embedder
-from recallite.recall.measuring import measure_queries
 from recallite.recall.request import build_request
 from recallite_models.training import data
+from recallite_models.training.measuring import measure_queries
 
 # Conversations of one larger store. Facts contradict those of another store, so they have none.
 _TOGETHER = 12

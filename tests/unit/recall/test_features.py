@@ -7,8 +7,8 @@ import pytest
 
 import recallite_kernels as kernels
 from recallite.recall.learned_ranking import FEATURES
-from recallite.recall.measuring import measure_queries
 from recallite.recall.request import build_request
+from recallite_models.training.measuring import measure_queries
 
 TEXTS = [
     "We migrated from PostgreSQL to MySQL", "The office plants are watered on Fridays", "Ada is on call for billing",

@@ -10,10 +10,10 @@ from recallite import Memory
 from recallite.model.profiles import PROFILES, Profile
 from recallite.recall import answering, plan
 from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
-from recallite.recall.measuring import measure_queries
 from recallite.recall.plan import SIGNALS
 from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels.signals import UNSEEN_WEIGHT
+from recallite_models.training.measuring import measure_queries
 from tests.unit.memory.support import unit
 
 TEXTS = (
