@@ -18,7 +18,7 @@ from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures
 from recallite import Memory
 from recallite.recall import answering, pipeline
-from recallite.store.sql.records import SqlRecords
+from recallite.store.sql.records import Records
 from recallite_kernels import dispatch
 
 __all__ = ["CASE"]
@@ -30,7 +30,7 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (1, "the question's words, times and tokens", answering, "ask"),
     (1, "the kernel", dispatch.python_backend, "recall"),
     (0, "fetch and show", pipeline, "fetch_hits"),
-    (1, "fetch", SqlRecords, "fetch"),
+    (1, "fetch", Records, "fetch"),
     (1, "build the hits", pipeline, "load_hits"),
 )
 

@@ -25,7 +25,8 @@ from recallite.model.model_address import ModelAddress
 from recallite.model.records import Record
 from recallite.model.settings import Settings
 from recallite.store.opening import open_store
-from recallite.store.protocol import Reader, Store, Writer
+from recallite.store.store import Store
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Access, EmbedderRow
 from recallite.system.background import Background
 from recallite.system.logs import logger

@@ -30,7 +30,8 @@ from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all
 from recallite.remember.supersession import RowRefused
-from recallite.store.protocol import Reader, Store, Writer
+from recallite.store.store import Store
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row
 from recallite.system.messages import shown
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.vectors import VectorIndex
-from recallite.store.protocol import Store
+from recallite.store.store import Store
 from recallite.system.numerics import kernels
 
 __all__ = ["difference"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recallite.errors import InvalidInput, NotFound, SessionDamaged
 from recallite.model import checks
 from recallite.model.policies import WritePolicy
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import SessionRow
 from recallite.system.messages import shown
 

@@ -16,7 +16,7 @@ from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService
 from recallite.errors import InvalidInput, SessionDamaged
 from recallite.model import checks
 from recallite.plugin import EngineHandle
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import SessionRow
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown

@@ -11,7 +11,7 @@ from recallite.index.threshold_search import VectorBlock
 
 if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex
-    from recallite.store.protocol import Reader
+    from recallite.store.transaction import Reader
     from recallite.store.values import EmbedderRow
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from recallite.index.range_queue import Range, RangeQueue, drain
 from recallite.store.packing import PackedVectors
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.cpus import usable_cpus
 from recallite.system.logs import logger

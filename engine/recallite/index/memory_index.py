@@ -25,7 +25,7 @@ from recallite.index.snapshot_manager import UNFIT
 from recallite.index.table import RecordTable
 from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import Change, Commit, LinkBlock
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.system.parallel import run_tasks
 
 Range = tuple[int, int]

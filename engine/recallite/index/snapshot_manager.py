@@ -14,13 +14,13 @@ import msgspec
 
 from recallite.errors import RecalliteError
 from recallite.index import snapshot
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import SnapshotIdentity
 from recallite.system.logs import logger
 
 if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex
-    from recallite.store.protocol import Store
+    from recallite.store.store import Store
 
 
 _log = logger(__name__)

@@ -35,7 +35,7 @@ from recallite.remember.document_writing import (
     write_documents,
 )
 from recallite.remember.pending import embed_pending, start_over
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.store.values import DocumentRow
 from recallite.system.messages import fault_text
 

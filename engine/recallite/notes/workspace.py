@@ -25,7 +25,7 @@ from recallite.notes.search_options import SearchOptions
 from recallite.notes.status import file_infos, store_status, unread
 from recallite.notes.sync import Settled, add_file, make_plan, synchronise
 from recallite.notes.watching import Watcher
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recallite.embedding.protocol import QueryTokens
     from recallite.recall.query import Queries
     from recallite.recall.request import Request
-    from recallite.store.protocol import Reader
+    from recallite.store.transaction import Reader
 
 _NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)

@@ -27,7 +27,7 @@ from recallite.recall.query import given_vectors
 from recallite.recall.request import ANSWER_SHARE
 from recallite.recall.select import RELEVANT_SHARE
 from recallite.recall.view import Opened, open_view
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:

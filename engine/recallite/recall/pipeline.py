@@ -28,7 +28,7 @@ from recallite.recall.newest_value import newest_first
 from recallite.recall.query import Queries, given_vectors, prepare_queries
 from recallite.recall.request import Request
 from recallite.recall.view import Opened, apart, open_view
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.system.tracing import span
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from recallite.model.filters import And, Comparison, Filter
 from recallite.recall.asking import read_question
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
-from recallite.store.protocol import Reader
-from recallite.store.protocol.candidates import CandidateSearch, Chains
+from recallite.store.sql.candidates import CandidateSearch, Chains
+from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, LinkBlock
 from recallite.system.numerics import kernels
 from recallite.text.standing import STANDING

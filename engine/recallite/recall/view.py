@@ -17,7 +17,7 @@ from recallite.model.filters import Versions
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
 from recallite.recall.server_candidates import fetched
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

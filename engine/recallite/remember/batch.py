@@ -29,8 +29,8 @@ from recallite.remember.prepare import as_record
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.store.columns import RowColumns
-from recallite.store.protocol import Writer
 from recallite.store.supersession_values import Standpoint
+from recallite.store.transaction import Writer
 from recallite.store.values import LinkRow, Row
 from recallite.text.quotes import Quotation
 

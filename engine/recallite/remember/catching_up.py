@@ -19,8 +19,8 @@ from recallite.model.policies import WritePolicy
 from recallite.remember.detection import Detected, Detection, Known, stated_at
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
-from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row
 from recallite.text.statements.stored_keys import stored_keys
 

@@ -22,7 +22,7 @@ from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.fields import check_context, check_expiry
 from recallite.remember.supersession import row_id, row_ids, settle_change, undo
 from recallite.remember.uuid7 import uuid7
-from recallite.store.protocol import Writer
+from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced

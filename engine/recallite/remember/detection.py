@@ -17,7 +17,6 @@ import numpy as np
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.store.columns import RowColumns
-from recallite.store.protocol import Writer
 from recallite.store.supersession_values import (
     Sought,
     SoughtText,
@@ -26,6 +25,7 @@ from recallite.store.supersession_values import (
     beginning,
     telling,
 )
+from recallite.store.transaction import Writer
 from recallite.store.values import EmbedderRow, Row
 from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import Statement, Verdict, judge, may_judge, several_valued, statement_of

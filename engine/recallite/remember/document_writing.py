@@ -18,7 +18,7 @@ from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all
 from recallite.remember.uuid7 import uuid7
 from recallite.remember.write import embed_some_pending
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
 
 # How many new chunks are embedded together: an interruption loses at most these, and 64 are no faster. A model over

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recallite.remember.detection import Detected, Detection, Known, Relation, begins_at, stated_at
-from recallite.store.protocol import Writer
 from recallite.store.supersession_values import Judgement, Standpoint, Supersession
+from recallite.store.transaction import Writer
 from recallite.store.values import LinkRow, Row
 
 

@@ -15,7 +15,7 @@ from recallite.model.vector_checks import check_vectors
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.supersession import supersede_named
 from recallite.store.columns import RowColumns
-from recallite.store.protocol import Writer
+from recallite.store.transaction import Writer
 from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import fault_text
 

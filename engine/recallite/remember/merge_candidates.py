@@ -14,7 +14,7 @@ from recallite.model.policies import WritePolicy
 from recallite.remember.provenance import claims_hold
 from recallite.remember.similar_records import BatchMatches, Neighbor, ThresholdMatches
 from recallite.store.columns import RowColumns
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import CurrentRecord, Row
 from recallite.text.normalise import KEY_BYTES
 from recallite.text.quotes import Quotation

@@ -20,8 +20,8 @@ from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.remember.supersession import put_in_place
 from recallite.remote.model_protocol import LanguageModel
-from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Judgement
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow
 from recallite.system.tracing import traced
 

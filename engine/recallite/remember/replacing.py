@@ -11,7 +11,7 @@ from recallite.model.records import OnExisting, Outcome, Record
 from recallite.remember.change import check_owned
 from recallite.remember.embed import embedder_of
 from recallite.remember.supersession import RowRefused, settle_change, supersede_named
-from recallite.store.protocol import Writer
+from recallite.store.transaction import Writer
 from recallite.store.values import Row
 from recallite.system.messages import shown
 

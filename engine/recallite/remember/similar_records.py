@@ -15,7 +15,7 @@ from recallite.index.memory_index import MemoryIndex
 from recallite.index.threshold_search import Likely, ThresholdQuery, VectorBlock, likely_in_index
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.store.values import Commit, EmbedderRow, Row
 from recallite.system.numerics import kernel_errors
 

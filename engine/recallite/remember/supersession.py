@@ -14,8 +14,8 @@ from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, Recallit
 from recallite.model import checks
 from recallite.model.records import Record
 from recallite.remember.fields import check_ids, check_order
-from recallite.store.protocol import Reader, Writer
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced

@@ -14,7 +14,7 @@ from recallite.store.sqlite.store import SqliteStore
 from recallite.system import plugins
 
 if TYPE_CHECKING:
-    from recallite.store.protocol import Store
+    from recallite.store.store import Store
 
 __all__ = [
     "copy_database",

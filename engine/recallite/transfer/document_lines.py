@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.store.protocol import Reader, Writer
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.transfer.line_types import DocumentLine, scope_within, written_time

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow, Version
 from recallite.system.tracing import traced
 from recallite.transfer.document_lines import document_lines

@@ -15,7 +15,8 @@ from recallite.model.reports import Imported
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.links import LINK_TYPES
 from recallite.remember.prepare import prepare
-from recallite.store.protocol import Progress, Reader, Writer
+from recallite.store.store import Progress
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 
 _NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
 

@@ -10,7 +10,7 @@ from recallite import Memory, Settings
 from recallite.agents.consolidator import Cycle
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.policies import Consolidation
-from recallite.store.sql.tiers import SqlConsolidations
+from recallite.store.sql.tiers import Consolidations
 from tests.unit.memory.support import PLAIN, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -371,7 +371,7 @@ def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqlConsolidations, "add", fails)
+        patched.setattr(Consolidations, "add", fails)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             memory.consolidator.run(extract=lambda _: ["a fact"])
     assert (state(memory), importance(memory)) == before

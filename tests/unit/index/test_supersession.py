@@ -7,7 +7,7 @@ import pytest
 from recallite import Memory
 from recallite.index.row_filter import RowFilter
 from recallite.model.filters import Filter
-from recallite.store.sql.supersessions import SqlSupersessions
+from recallite.store.sql.supersessions import Supersessions
 from tests.unit.memory.support import PLAIN
 
 
@@ -32,7 +32,7 @@ def test_a_supersession_is_read_from_the_feed(memory):
 def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, monkeypatch):
     asked = []
     for name in ("formers", "successors", "lapses", "undone"):
-        monkeypatch.setattr(SqlSupersessions, name, lambda *_, name=name: asked.append(name))
+        monkeypatch.setattr(Supersessions, name, lambda *_, name=name: asked.append(name))
     assert len(memory.recall("statement", limit=100)) == 50
     assert asked == []
     assert memory._engine.index.selection(RowFilter(now=0)) == (None,)

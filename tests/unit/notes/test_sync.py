@@ -15,7 +15,7 @@ from recallite.model.checks import now_us
 from recallite.notes import opening, sync
 from recallite.notes import workspace as facade
 from recallite.notes.config import CacheConfig, EmbeddingConfig
-from recallite.store.sql.documents import SqlDocuments
+from recallite.store.sql.documents import Documents
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.notes.support import (
     LONG_AGO_NS,
@@ -649,8 +649,8 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
     settle(folder)
     monkeypatch.setattr(sync, "_RACY_NS", -(10**10))  # else files are past doubt two seconds after a change
     compared = []
-    find_many = SqlDocuments.find_many
-    monkeypatch.setattr(SqlDocuments, "find_many", lambda *given: compared.append(1) or find_many(*given))
+    find_many = Documents.find_many
+    monkeypatch.setattr(Documents, "find_many", lambda *given: compared.append(1) or find_many(*given))
 
     def compares(workspace):
         compared.clear()

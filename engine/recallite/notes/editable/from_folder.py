@@ -35,7 +35,8 @@ from recallite.notes.editable.sections import (
 )
 from recallite.remember import change
 from recallite.remember.supersession import row_id
-from recallite.store.protocol import Progress, Writer
+from recallite.store.store import Progress
+from recallite.store.transaction import Writer
 from recallite.system.tracing import traced
 from recallite.transfer.importing import Batch
 from recallite.transfer.line_types import Incoming, LinkLine, SupersessionLine, written_time

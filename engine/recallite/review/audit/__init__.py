@@ -15,7 +15,7 @@ from recallite.review.audit.findings import CHECKS, REVIEWS
 from recallite.review.audit.mending import last_changes, mended
 from recallite.review.audit.pairs import compared, duplicates, superseded, unjudged
 from recallite.review.audit.texts import expired, of_texts, secrets_of_versions
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.system.messages import shown
 from recallite.text.secrets import NO_DETECTOR, has_detector, redact
 

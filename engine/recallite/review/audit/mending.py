@@ -17,7 +17,7 @@ from recallite.model.reports import Finding
 from recallite.remember import change, links
 from recallite.remember.supersession import row_id, supersede
 from recallite.review.audit.findings import batches
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.text.secrets import redact, redact_all
 
 _REASON = "found by audit"

@@ -20,8 +20,9 @@ from recallite.model.records import Link, Record
 from recallite.model.reports import Finding
 from recallite.remember.detection import on_one_subject
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
-from recallite.store.protocol import Progress, Reader
+from recallite.store.store import Progress
 from recallite.store.supersession_values import Sought
+from recallite.store.transaction import Reader
 from recallite.text.statements import judge, several_valued, statement_of
 from recallite.text.statements.stored_keys import sought_keys
 

@@ -9,7 +9,8 @@ from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.model.reports import Finding
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding
-from recallite.store.protocol import Progress, Reader
+from recallite.store.store import Progress
+from recallite.store.transaction import Reader
 from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, strings_of
 from recallite.text.unwanted import addresses_model, passing_time

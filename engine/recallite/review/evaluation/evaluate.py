@@ -29,7 +29,7 @@ from recallite.review.evaluation.comparison import compare
 from recallite.review.evaluation.matching import Match, match_expected
 from recallite.review.evaluation.metrics import mean_figures, measure
 from recallite.review.evaluation.questions import Question, Source, read_questions, request_of
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
 

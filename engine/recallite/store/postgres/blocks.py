@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recallite.store.packing import PackedVectors, pack
-from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, term_block
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Table, term_block
 from recallite.store.values import Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _SELECT = (
 _IMPORTANCE_UNIT = 1e-15
 
 
-class PostgresBlocks(SqlBlocks):
+class PostgresBlocks(Blocks):
     """Whole columns of the tables, of all records or of those in a scope and its descendants."""
 
     _scope = "/"
@@ -85,7 +85,7 @@ class PostgresBlocks(SqlBlocks):
         fields["importance"] = (packed * _IMPORTANCE_UNIT).astype(np.float32)
         return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
 
-    def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
+    def ranges(self, table: Table) -> list[tuple[int, int]]:
         source = {"columns": "record t", "terms": "record_terms t", "vectors": "vector t"}[table]
         key = "t.record_id" if table == "terms" else "t.id"
         rows = f"SELECT {key} AS id FROM {source} {self._of_record(table)}"
@@ -138,7 +138,7 @@ class PostgresBlocks(SqlBlocks):
             ids = self._column(f"SELECT r.id FROM record r WHERE {self._inside()}")
         return super().links(ids)
 
-    def _of_record(self, table: Literal["columns", "terms", "vectors"]) -> str:
+    def _of_record(self, table: Table) -> str:
         """The records that rows `t` of a table belong to, and the condition that these are in the scope."""
         if self._scope == "/":
             return "WHERE true"

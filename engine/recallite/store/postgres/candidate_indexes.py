@@ -17,7 +17,7 @@ from recallite.errors import RecalliteError
 from recallite.store.postgres.candidates import WORD_INDEX, halves_of, vector_index
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import translated
-from recallite.store.protocol import Progress
+from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow
 from recallite.system.logs import logger
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recallite.model.filters import Filter
-from recallite.store.protocol.candidates import Chains, CorpusCounts
+from recallite.store.sql.candidates import CandidateSearch, Chains, CorpusCounts
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.repository import LISTED
 from recallite.store.values import EmbedderRow
 from recallite.text.record_words import MOST
 
@@ -44,7 +44,7 @@ def halves_of(embedder: EmbedderRow, column: str) -> str:
     return f"halves({column}, {embedder.dimension:d})::halfvec({embedder.dimension:d})"
 
 
-class PostgresCandidates(Repository):
+class PostgresCandidates(CandidateSearch):
     """Searches in a read transaction."""
 
     _ef_search = 0  # of the transaction

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recallite.store.sql.changes import SqlChanges
+from recallite.store.sql.changes import Changes
 from recallite.store.values import Change, Commit, Operation
 
 KEPT_ROWS = 100_000
@@ -77,7 +77,7 @@ def _parsed(snapshot: str) -> tuple[int, int, frozenset[int]]:
     return int(first), int(last), frozenset(map(int, filter(None, running.split(","))))
 
 
-class PostgresChanges(SqlChanges):
+class PostgresChanges(Changes):
     """The table `feed`."""
 
     # What this read transaction sees, which does not change in it; None in a write transaction.

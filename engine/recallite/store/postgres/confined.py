@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from recallite.store.postgres.changes import PostgresChanges
-from recallite.store.sql.embedding_cache import SqlEmbeddingCache
-from recallite.store.sql.lexicon import SqlLexicon
-from recallite.store.sql.snapshot import SqlIndexSnapshot
-from recallite.store.sql.vectors import SqlVectors
+from recallite.store.sql.embedding_cache import EmbeddingCache
+from recallite.store.sql.lexicon import Lexicon
+from recallite.store.sql.snapshot import IndexSnapshot
+from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow, Parts
 
 
-class ConfinedLexicon(SqlLexicon):
+class ConfinedLexicon(Lexicon):
     """Words, of which a tenant learns the numbers and cannot list them."""
 
     def size(self) -> int | None:
@@ -22,7 +22,7 @@ class ConfinedLexicon(SqlLexicon):
         return dict(self._execute("SELECT text, id FROM numbered_words(?)", (self._array(words),))) if words else {}
 
 
-class ConfinedVectors(SqlVectors):
+class ConfinedVectors(Vectors):
     """Vectors of the embedder that the memory has, or, as the first, of another."""
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
@@ -34,7 +34,7 @@ class ConfinedVectors(SqlVectors):
         return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
 
 
-class ConfinedCache(SqlEmbeddingCache):
+class ConfinedCache(EmbeddingCache):
     """No cache: a vector that is there would tell that another has its text, and one could be put there for others."""
 
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
@@ -57,7 +57,7 @@ class ConfinedChanges(PostgresChanges):
         self._execute("SELECT trim_feed()")
 
 
-class ConfinedSnapshot(SqlIndexSnapshot):
+class ConfinedSnapshot(IndexSnapshot):
     """The state of the memory, of whose index a server keeps no snapshot."""
 
     def discard(self) -> None:

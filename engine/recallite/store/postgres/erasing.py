@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
 from recallite.store.postgres.values import BytesArray
-from recallite.store.sql.erasing import SqlErasure
+from recallite.store.sql.erasing import Erasure
 from recallite.store.sql.rebuilding import drop_unused
 from recallite.store.values import Erased
 
@@ -25,7 +25,7 @@ _OUTSIDE = (
 )
 
 
-class PostgresErasure(SqlErasure):
+class PostgresErasure(Erasure):
     """Erasure in a write transaction."""
 
     def _drop_unused(self) -> None:
@@ -44,7 +44,6 @@ class PostgresErasure(SqlErasure):
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM session_words WHERE words @> ?)", ([word],)).get)
 
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
-        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
         columns = self._rows(
             "SELECT c.table_name::text, c.column_name::text, c.data_type::text FROM information_schema.columns c "
             "JOIN pg_tables t ON t.schemaname = c.table_schema AND t.tablename = c.table_name "

@@ -9,14 +9,14 @@ import psycopg
 
 from recallite.errors import AlreadyExists
 from recallite.store.columns import RowColumns
-from recallite.store.sql.records import SqlRecords
+from recallite.store.sql.records import Records
 from recallite.system.messages import shown
 
 # As a join with the array, a table without statistics was read whole.
 BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND recorded_until IS NULL"
 
 
-class PostgresRecords(SqlRecords):
+class PostgresRecords(Records):
     """The table `record`."""
 
     def _insert_rows(

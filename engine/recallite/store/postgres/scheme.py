@@ -6,7 +6,7 @@ from typing import Unpack
 
 from recallite.store.opening import StoreOptions
 from recallite.store.postgres.address import parse_address
-from recallite.store.protocol import Store
+from recallite.store.store import Store
 
 
 def open(address: str, **options: Unpack[StoreOptions]) -> Store:

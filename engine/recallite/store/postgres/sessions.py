@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.sessions import SqlSessions
+from recallite.store.sql.sessions import Sessions
 from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _LEAST_IDF = 1e-6
 _FROM = "FROM session_words w JOIN session_message m ON m.id = w.message_id JOIN session s ON s.id = m.session_id"
 
 
-class PostgresSessions(SqlSessions):
+class PostgresSessions(Sessions):
     """The tables of sessions, with `session_words`."""
 
     _message_bytes = "convert_to(m.message, 'UTF8')"

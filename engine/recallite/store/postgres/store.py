@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreReadOnly
+from recallite.errors import InvalidInput, StoreReadOnly
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.postgres import candidate_indexes, erasing, tenants, upkeep
 from recallite.store.postgres.address import parse_address
@@ -25,11 +25,10 @@ from recallite.store.postgres.standby import Standby
 from recallite.store.postgres.statements import statement
 from recallite.store.postgres.transaction import PostgresTransaction, add_names_sql
 from recallite.store.postgres.values import TextArray, adapt
-from recallite.store.protocol import Progress, Store
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.rebuilding import drop_unused
-from recallite.store.sql.repository import INSIDE
 from recallite.store.sql.stats import figures
+from recallite.store.store import Progress, Store
 from recallite.store.values import Erased, TenantRow
 
 _CONNECTIONS_OF_A_WRITER = 3
@@ -46,8 +45,6 @@ class _Inside(threading.local):
 class PostgresStore(Store):
     """A schema of a database, open for one process: each transaction has a connection of a pool."""
 
-    snapshot_path = None
-    in_memory = encrypted = False
     reads_scopes = True
 
     def __init__(
@@ -63,6 +60,7 @@ class PostgresStore(Store):
         standby_lag_ms: int = 10_000,
         unfinished: bool = False,
     ) -> None:
+        super().__init__()
         self._address = parse_address(address)
         self.path = str(self._address)
         self._connections = Connections(
@@ -74,8 +72,6 @@ class PostgresStore(Store):
             durable=durability == "full",
         )
         self._vector_type = vector_type
-        self._process = os.getpid()
-        self._closed = False
         self._inside = _Inside()
         # A connection of its own for names: see `_add_names`.
         self._naming = threading.Lock()
@@ -89,12 +85,12 @@ class PostgresStore(Store):
             self._refuse_unfinished()
 
     @property
-    def closed(self) -> bool:
-        return self._closed or os.getpid() != self._process
-
-    @property
     def nested(self) -> bool:
         return self._inside.depth > 1
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._inside.shared
 
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[PostgresTransaction]:
@@ -189,11 +185,6 @@ class PostgresStore(Store):
                 yield transaction, raw
                 return
 
-    def size(self) -> int:
-        with self.read() as reader:
-            found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
-        return found
-
     def stats(self, scope: str) -> dict[str, Any]:
         with self.read() as reader:
             server, vector, size = reader.connection.execute(
@@ -219,7 +210,7 @@ class PostgresStore(Store):
             upkeep.rebuild(writer, on_progress)
 
     def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
-        self._check_outside()
+        self.check_outside()
         if self.confined_to is not None:
             return []
         with self.read() as reader:
@@ -227,7 +218,7 @@ class PostgresStore(Store):
         return candidate_indexes.make(self._connections, embedder, on_progress)
 
     def vacuum(self) -> int:
-        self._check_outside()
+        self.check_outside()
         before = self._bytes()
         with self.atomic() as writer:
             drop_unused(writer)
@@ -236,7 +227,7 @@ class PostgresStore(Store):
 
     def compact(self) -> None:
         """Free the space of what was deleted, for new rows; what is at the end of a table goes back to the disk."""
-        self._check_outside()
+        self.check_outside()
         with translated(self._address), self._connections.connection() as raw:
             tables = raw.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()")
             names = ", ".join(name for (name,) in tables.fetchall())
@@ -274,28 +265,19 @@ class PostgresStore(Store):
     @contextmanager
     def _granting(self) -> Iterator[StoreConnection]:
         """A transaction on privileges: PostgreSQL has no two of them wait for each other."""
-        self._check_outside()
+        self.check_outside()
         with translated(self._address), self._connections.connection() as raw, raw.transaction():
             raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recallite {self._address.schema}",))
             yield raw
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
-        self._check_outside()
+        self.check_outside()
         return erasing.prove(self, erased)
-
-    def check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedProcess(
-                f"{self.path} was opened before fork(): its connections do not survive it. "
-                "Open a new Memory in the child process"
-            )
-        if self._closed:
-            raise StoreClosed(f"{self.path} was closed: open a new Memory")
 
     def close(self) -> None:
         if os.getpid() != self._process or self._closed:
             return
-        self._check_outside()
+        self.check_outside()
         self._closed = True
         self._connections.close()
 
@@ -305,12 +287,6 @@ class PostgresStore(Store):
         if mark is not None:
             self._connections.close()
             raise unfinished_copy(self.path, mark)
-
-    def _check_outside(self) -> None:
-        """Refuse what PostgreSQL does not do in a transaction, and what would end it."""
-        self.check_usable()
-        if self._inside.shared:
-            raise InvalidInput(INSIDE)
 
     def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
         found: PostgresTransaction | None = raw.transaction_on_it

@@ -27,8 +27,8 @@ from recallite.store.postgres.statements import PostgresConnection
 from recallite.store.postgres.values import BytesArray, IdArray, TextArray, adapt
 from recallite.store.postgres.vectors import PostgresVectors
 from recallite.store.sql.lexicon import WordNumbers
-from recallite.store.sql.snapshot import SqlIndexSnapshot
-from recallite.store.sql.transaction import SqlTransaction
+from recallite.store.sql.snapshot import IndexSnapshot
+from recallite.store.transaction import Writer
 
 if TYPE_CHECKING:
     pass
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_LOCKS = 64
 
 
-class PostgresTransaction(SqlTransaction):
+class PostgresTransaction(Writer):
     """The repositories that all databases share, and those of PostgreSQL.
 
     Who writes holds a shared lock on the memory and exclusive ones on what it names, or an exclusive one on the memory.
@@ -75,7 +75,7 @@ class PostgresTransaction(SqlTransaction):
         self.blocks = PostgresBlocks(self)
         self.candidates = PostgresCandidates(self)
         self.changes = PostgresChanges(self)
-        self.snapshot = SqlIndexSnapshot(self)
+        self.snapshot = IndexSnapshot(self)
         self.copying = PostgresCopying(self)
         self.erasure = PostgresErasure(self)
         if confined:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from recallite.model.reports import Problem, Verification
-from recallite.store.protocol import Progress
 from recallite.store.sql import rebuilding, verifying
 from recallite.store.sql.verifying import REBUILD, Check, found
+from recallite.store.store import Progress
 
 if TYPE_CHECKING:
     from recallite.store.postgres.transaction import PostgresTransaction

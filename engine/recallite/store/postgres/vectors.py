@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from recallite.store.sql.vectors import SqlVectors
+from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow
 
 
-class PostgresVectors(SqlVectors):
+class PostgresVectors(Vectors):
     """The tables of vectors; of two writers that bring the first embedder, the second waits and is told."""
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:

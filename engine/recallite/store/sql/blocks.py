@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from recallite.errors import StoreCorrupt
 from recallite.store.packing import PackedVectors, as_float32, pack
 from recallite.store.sql.repository import Repository
 from recallite.store.sql.term_lists import CHANGED, unpacked
-from recallite.store.values import NEVER, LinkBlock, TermBlock, TokenBlock
+from recallite.store.values import NEVER, Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,19 +36,47 @@ COLUMNS = {
     "resolved": "r.valid_resolved",
 }
 """The fields of `Columns`, as SQL that reads them from a record `r`."""
+Table: TypeAlias = Literal["columns", "terms", "vectors"]
+"""What an index reads of records, as the name of a block."""
 # Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
 ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
 
 
-class SqlBlocks(Repository):
+class Blocks(Repository):
     """Reads by row id; whole ranges are read by each database in its own way."""
 
     def within(self, scope: str) -> Self:
+        """The same of the records in a scope and its descendants alone, of stores that read them by themselves."""
         if scope != "/":
             raise NotImplementedError
         return self
 
+    @abstractmethod
+    def reading_all(self) -> AbstractContextManager[None]:
+        """Within it everything is read once: what has been read need not be cached."""
+
+    @abstractmethod
+    def columns(self, ids: Sequence[int]) -> Columns:
+        """The columns of these records."""
+
+    @abstractmethod
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        """The columns of the records in a range."""
+
+    @abstractmethod
+    def ranges(self, table: Table) -> list[tuple[int, int]]:
+        """Ranges (after, up to) that cover the rows of a table, each small enough to be read at once."""
+
+    @abstractmethod
+    def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
+        """The packed vectors of one embedder in a range, by vector id."""
+
+    @abstractmethod
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        """The term lists of the records in a range."""
+
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
+        """The packed vectors of these records by one embedder, by record and part."""
         return packed_rows(
             self._rows(
                 "SELECT id, record_id, value FROM vector WHERE embedder_id = ? "
@@ -57,6 +87,7 @@ class SqlBlocks(Repository):
         )
 
     def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
+        """The token codes of the vectors with these vector ids."""
         return token_block(
             self._rows(
                 "SELECT vector_id, codes FROM token_code WHERE vector_id IN (SELECT value FROM carray(?)) "
@@ -66,6 +97,7 @@ class SqlBlocks(Repository):
         )
 
     def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
+        """The token codes in a range of `ranges("vectors")`."""
         return token_block(
             self._rows(
                 "SELECT vector_id, codes FROM token_code WHERE vector_id > ? AND vector_id <= ? ORDER BY vector_id",
@@ -74,6 +106,7 @@ class SqlBlocks(Repository):
         )
 
     def terms(self, ids: Sequence[int]) -> TermBlock:
+        """The term lists of these records."""
         rows = self._rows(
             "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id",
@@ -86,6 +119,7 @@ class SqlBlocks(Repository):
         )
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        """All links, or those of these records, incoming and outgoing."""
         # Recall does not spread along "supersedes": what an answer replaced is no further answer.
         chosen = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
         if ids is None:

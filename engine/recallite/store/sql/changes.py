@@ -9,7 +9,7 @@ from recallite.store.sql.repository import Repository
 from recallite.store.values import Change, Commit, Operation
 
 
-class SqlChanges(Repository):
+class Changes(Repository):
     """The table `feed`; how its rows are ordered, and a commit named, is each database's own."""
 
     def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:

@@ -24,25 +24,30 @@ _OWN = (
 )  # fmt: skip
 
 
-class SqlDocuments(Repository):
+class Documents(Repository):
     """The table `document`, and the records that are its chunks."""
 
     def find(self, scope: str, source: str) -> DocumentRow | None:
+        """The document of a source in exactly this scope."""
         return _one(self._execute(f"{_SELECT} WHERE s.path = ? AND o.name = ?", (scope, source)))
 
     def find_many(self, scope: str) -> dict[str, DocumentRow]:
+        """The documents of exactly this scope, by source."""
         rows = self._execute(f"{_SELECT} WHERE s.path = ?", (scope,))
         return {row[3]: read_row(row, DocumentRow, "document") for row in rows}
 
     def with_id(self, public_id: str, scope: str) -> DocumentRow | None:
+        """The document with this id in a scope or its descendants; None if it is elsewhere."""
         seen, bound = within(scope)
         return _one(self._execute(f"{_SELECT} WHERE d.public_id = ? AND {seen}", (public_id, *bound)))
 
     def with_content(self, scope: str, content_hash: bytes) -> list[DocumentRow]:
+        """The documents with these bytes in exactly this scope, oldest first."""
         rows = self._execute(f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope))
         return read_rows(rows, DocumentRow, "document")
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
+        """The documents of a scope and its descendants, by source."""
         seen, bound = within(scope)
         rows = self._execute(
             f"{_SELECT} WHERE {seen} ORDER BY o.name, d.id LIMIT ?", (*bound, NO_LIMIT if limit is None else limit)
@@ -50,6 +55,7 @@ class SqlDocuments(Repository):
         return read_rows(rows, DocumentRow, "document")
 
     def chunks_of(self, source_id: int) -> list[Chunk]:
+        """The chunks of a document, in order."""
         rows = self._execute(
             f"SELECT r.id, r.text, r.context, r.position, r.metadata, r.created_at, {TAGS_SQL}, r.embedding_state "
             "FROM record r "
@@ -59,6 +65,7 @@ class SqlDocuments(Repository):
         return read_rows(rows, Chunk, "chunk")
 
     def put(self, scope: str, source: str, public_id: str, columns: dict[str, Any]) -> None:
+        """Insert or replace the document of a source; `columns` are the fields of `DocumentRow` that are not keys."""
         scope_id = self._tx.scopes.intern({scope})[scope]
         source_id = self._tx.scopes.intern_sources({(scope_id, source)})[scope_id, source]
         values = [columns[name] for name in _OWN]
@@ -70,9 +77,11 @@ class SqlDocuments(Repository):
         )
 
     def note_read(self, seen: Sequence[tuple[int | None, int, int, bytes]]) -> None:
+        """Note (inode, time, row id, content hash) of files that were read, for documents that have this content."""
         self._execute_many("UPDATE document SET inode = ?, read_at = ? WHERE id = ? AND content_hash = ?", seen)
 
     def move_chunks(self, moved: Sequence[tuple[Chunk, int, str | None, int, Sequence[str]]]) -> None:
+        """Change position, metadata, time of creation and tags of chunks whose text is the same."""
         changed, tagged = [], []
         for chunk, position, metadata, created_at, tags in moved:
             if (chunk.position, chunk.metadata, chunk.created_at) != (position, metadata, created_at):
@@ -88,9 +97,11 @@ class SqlDocuments(Repository):
             self._tx.changes.append_ids("update", ids)
 
     def rename_source(self, document: DocumentRow, source: str) -> None:
+        """Rename the source of a document; no other source of the scope may have the name."""
         self._execute("UPDATE source SET name = ? WHERE id = ?", (source, document.source_id))
 
     def delete(self, rows: Iterable[DocumentRow]) -> int:
+        """Purge documents with their chunks; returns how many chunks."""
         sources = [row.source_id for row in rows]
         self._execute(
             "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (self._id_array(sources),)
@@ -105,6 +116,7 @@ class SqlDocuments(Repository):
         return len(chunks)
 
     def sources_of(self, record_ids: Sequence[int]) -> list[int]:
+        """The source ids of the documents of which these records are chunks."""
         return self._column(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
             "AND id IN (SELECT value FROM carray(?))",
@@ -112,6 +124,7 @@ class SqlDocuments(Repository):
         )
 
     def settle(self, source_ids: Sequence[int]) -> None:
+        """After chunks were deleted: delete documents without any, and have others chunked again at the next read."""
         left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
         self._execute(
             f"UPDATE document SET chunking = '', chunks = {left} "

@@ -10,10 +10,11 @@ from recallite.store.sql.repository import NO_LIMIT, Repository
 from recallite.store.values import EmbedderRow, Parts
 
 
-class SqlEmbeddingCache(Repository):
+class EmbeddingCache(Repository):
     """The table `embedding_cache`."""
 
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
+        """The vectors of this embedder by content hash, with token codes if they were kept."""
         width = embedder.dimension * 4
         rows = self._rows(
             "SELECT content_hash, parts, codes FROM embedding_cache WHERE embedder_id = ? AND content_hash IN "
@@ -30,6 +31,7 @@ class SqlEmbeddingCache(Repository):
         }
 
     def keep(self, embedder: EmbedderRow, made: Mapping[bytes, Parts], max_entries: int | None) -> None:
+        """Add vectors; beyond `max_entries` the least recently used entries are removed."""
         used = self._next_use()
         self._execute_many(
             "INSERT INTO embedding_cache (content_hash, embedder_id, parts, codes, used) VALUES (?, ?, ?, ?, ?) "
@@ -44,6 +46,7 @@ class SqlEmbeddingCache(Repository):
         self._trim(max_entries)
 
     def touch(self, embedder: EmbedderRow, hashes: Iterable[bytes], max_entries: int | None) -> None:
+        """Mark entries as just used."""
         used = self._next_use()
         self._execute_many(
             "UPDATE embedding_cache SET used = ? WHERE content_hash = ? AND embedder_id = ?",
@@ -52,6 +55,7 @@ class SqlEmbeddingCache(Repository):
         self._trim(max_entries)
 
     def count(self) -> int:
+        """How many entries there are."""
         return self._number("SELECT count(*) FROM embedding_cache")
 
     def _next_use(self) -> int:

@@ -51,10 +51,11 @@ _OF_SCOPES = {
 _IN_SCOPES = ("record", "source", "consolidation", *_OF_SCOPES)
 
 
-class SqlErasure(Repository):
+class Erasure(Repository):
     """Erasure of records in a write transaction; a database's proof searches for what it collected."""
 
     def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+        """Note what is stored of these open records and, for whole scopes, of their services."""
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
         traces = self._traces(record_ids, scopes)
@@ -69,11 +70,16 @@ class SqlErasure(Repository):
         return traces
 
     def finish(self, erased: Erased) -> None:
+        """Remove what the deletion has left unused, and count what is gone."""
         self._drop_unused_scopes()
         self._drop_unused()
         self._add_names_gone(erased)
         now = self._rows_by_table()
         erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
+
+    @abstractmethod
+    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
 
     def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """What is stored of these open records with their closed versions, and of the services in `scopes`."""

@@ -36,10 +36,11 @@ class WordNumbers:
         self.epoch = -1
 
 
-class SqlLexicon(Repository):
+class Lexicon(Repository):
     """The words of the store; `record_terms` is derived from them."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
+        """The numbers of words; those that no record ever had are absent."""
         if not words:
             return {}
         return dict(
@@ -53,6 +54,7 @@ class SqlLexicon(Repository):
         return self._number("SELECT count(*) FROM term")
 
     def recalled(self, words: Sequence[str], generation: int) -> dict[str, int]:
+        """`lookup` with a cache, for queries. `generation` is another whenever numbers may have changed."""
         cache = self._tx.numbers
         if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
             cache.asked, cache.asked_at = {}, generation

@@ -27,10 +27,11 @@ class _LinkRow(NamedTuple):
     reason: str | None
 
 
-class SqlLinks(Repository):
+class Links(Repository):
     """The table `link`."""
 
     def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
+        """The links that leave (or reach) a record, strongest first."""
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
         chosen, bound = self._of_types(types)
         rows = self._execute(
@@ -39,6 +40,7 @@ class SqlLinks(Repository):
         return [*map(_link, rows)]
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
+        """Links between open records that a filter admits, but "supersedes", streamed; with or without `chunks`."""
         condition = self._tx.conditions.exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         # Without the plus SQLite looks up every pair of records: 1.6 s for 1,500 links of 3,000.
@@ -50,6 +52,7 @@ class SqlLinks(Repository):
         yield from map(_link, rows)
 
     def missing(self, rows: Sequence[LinkRow]) -> list[LinkRow]:
+        """The links among these that the store does not have, each once."""
         wanted = {row[:3]: row for row in reversed(rows)}
         return [
             row
@@ -58,6 +61,7 @@ class SqlLinks(Repository):
         ]
 
     def put(self, links: Iterable[LinkRow]) -> None:
+        """Insert or strengthen links."""
         rows = [LinkRow(*row) for row in links]
         self._execute_many(
             "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) VALUES (?, ?, ?, ?, ?, ?) "
@@ -69,6 +73,10 @@ class SqlLinks(Repository):
         self._tx.changes.append_ids("link", sorted({row[0] for row in rows}))
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
+        """Remove the links from one record to another, of these types or (empty) all but "supersedes".
+
+        Returns how many.
+        """
         chosen, bound = self._of_types(types)
         kept = "" if types else "AND l.type != 'supersedes'"
         self._execute(
@@ -82,6 +90,7 @@ class SqlLinks(Repository):
     def steps(
         self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
     ) -> list[Step]:
+        """Every link from one of these records to one that a filter admits."""
         condition = self._tx.conditions.matching(visible, now)
         chosen, bound = self._of_types(types)
         found: list[Step] = []
@@ -99,6 +108,7 @@ class SqlLinks(Repository):
         return (f"AND l.type {LISTED}", (self._array(types),)) if types else ("", ())
 
     def contradicting(self) -> set[tuple[int, int]]:
+        """Pairs of row ids, the lower first, with a link of type "contradicts"."""
         rows = self._rows("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
         return {(min(row), max(row)) for row in rows}
 

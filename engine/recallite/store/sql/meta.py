@@ -9,20 +9,24 @@ _ROLE, _INDEX = "purpose", "workspace index"
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
 
 
-class SqlMeta(Repository):
+class Meta(Repository):
     """Rows of the table `meta`."""
 
     def identity(self) -> str | None:
+        """The id of this store; None before `put_identity`."""
         found: str | None = self._execute("SELECT value FROM meta WHERE key = 'identity'").get
         return found
 
     def put_identity(self, value: str) -> None:
+        """Set the id of this store, once."""
         self._execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
 
     def is_index(self) -> bool:
+        """Whether the role of the store is the index of a workspace, and it holds nothing but chunks."""
         return is_index(self._connection)
 
     def claim_as_index(self) -> bool:
+        """Make an empty store the index of a workspace; False if it has other content."""
         if self.is_index():
             return True
         if any(self._execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get for table in _CONTENT):

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import numpy as np
 
 from recallite.model.filters import Filter
 from recallite.store.overview import Labels
 from recallite.store.sql.repository import Repository
+from recallite.store.values import EmbedderRow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 _DAY_US = 86_400_000_000
 
 
-class SqlOverview(Repository):
+class Overview(Repository):
     """Ids, names and times of the records that a filter admits."""
 
     def labels(self, chosen: Filter, now: int) -> Labels:
+        """Ids, scopes, kinds and sources of the records that a filter admits."""
         condition = self._tx.conditions.matching(chosen, now)
         # As JSON, which SQLite writes without the GIL: row by row takes 1.3 times as long, and holds it.
         columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)")
@@ -35,7 +43,21 @@ class SqlOverview(Repository):
             source_names=dict(self._execute("SELECT id, name FROM source")),
         )
 
+    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """The row ids, ascending, of those records (None: of all) that have a vector of this embedder."""
+        chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
+        if ids is None:
+            return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
+        found = self._column(
+            f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, self._id_array(ids))
+        )
+        return np.sort(np.array(found, dtype=np.int64))
+
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
+        """How many records that a filter admits tell of each day that has any: days since 1970 (UTC), ascending.
+
+        A record tells of its valid time, else of when it was created.
+        """
         condition = self._tx.conditions.matching(chosen, now)
         # Integer division rounds towards zero: times before 1970 are shifted first.
         moment = "coalesce(r.valid_from, r.created_at)"

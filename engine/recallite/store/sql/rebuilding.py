@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recallite.store.protocol import Progress
 from recallite.store.rows import read_rows
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.sql.vectors import VECTOR_BYTES
+from recallite.store.store import Progress
 from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
 
 if TYPE_CHECKING:
-    from recallite.store.sql.transaction import SqlTransaction
+    from recallite.store.transaction import Writer
 
 
 _BATCH = 2000
@@ -30,7 +30,7 @@ class _Text(NamedTuple):
     indexed: bool | int
 
 
-def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
+def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
 
     A database has emptied the derived tables before, and filled those that it alone has.
@@ -66,7 +66,7 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
     tx.changes.append("reload", 0)
 
 
-def drop_unused(tx: SqlTransaction) -> None:
+def drop_unused(tx: Writer) -> None:
     """Drop words and tags that no record has."""
     used: set[int] = set()
     rows = iter(tx.connection.execute("SELECT terms FROM record_terms"))
@@ -80,7 +80,7 @@ def drop_unused(tx: SqlTransaction) -> None:
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
 
 
-def _texts(tx: SqlTransaction, after_id: int) -> list[_Text]:
+def _texts(tx: Writer, after_id: int) -> list[_Text]:
     rows: Any = tx.connection.execute(
         f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
         (after_id, _BATCH),
@@ -88,7 +88,7 @@ def _texts(tx: SqlTransaction, after_id: int) -> list[_Text]:
     return read_rows(rows, _Text, "record")
 
 
-def open_epoch(tx: SqlTransaction) -> None:
+def open_epoch(tx: Writer) -> None:
     """Begin another epoch of the numbers of words: those that processes keep are looked up again."""
     tx.connection.execute(
         "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
@@ -97,7 +97,7 @@ def open_epoch(tx: SqlTransaction) -> None:
     tx.forget_known()
 
 
-def _mend_vectors(tx: SqlTransaction) -> None:
+def _mend_vectors(tx: Writer) -> None:
     """Leave only whole sets of sound vectors of one embedder; records without go back to pending.
 
     Token codes that cannot be right go too; `reembed` makes them again.

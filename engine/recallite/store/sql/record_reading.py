@@ -157,10 +157,11 @@ class _Opened(NamedTuple):
     public_id: str
 
 
-class SqlRecordReader(Repository):
+class RecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
+        """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(record_ids)
         rows = [*self._execute(_FOUND, (ids,))]
         try:
@@ -180,6 +181,10 @@ class SqlRecordReader(Repository):
             for row in found
         }
 
+    def last_id(self) -> int:
+        """The newest row id; 0 without records."""
+        return self._number("SELECT coalesce(max(id), 0) FROM record")
+
     def public_ids(self, ids: Sequence[int]) -> list[str]:
         """Public ids, in the order of the row ids."""
         return self._column(
@@ -192,9 +197,14 @@ class SqlRecordReader(Repository):
         return [names[record_id] for record_id in ids]
 
     def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
+
+        Only those in `among`, unless it is None.
+        """
         return self._tx.standing.named(among)
 
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
+        """Return the open, current ones of these records by row id, as `insert` was given them."""
         vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
         found = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
@@ -209,6 +219,7 @@ class SqlRecordReader(Repository):
         return found
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
+        """The contexts of these records, in their order; None where there is none or no such record."""
         found = dict(
             self._execute(
                 "SELECT id, context FROM record WHERE id IN (SELECT value FROM carray(?)) AND context IS NOT NULL",
@@ -218,6 +229,7 @@ class SqlRecordReader(Repository):
         return [found.get(key) for key in record_ids.tolist()]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
+        """Row ids by public id, of open records in a scope and its descendants; others are absent."""
         if not public_ids:
             return {}
         condition = self._tx.conditions.in_scopes([scope])
@@ -230,9 +242,11 @@ class SqlRecordReader(Repository):
         )
 
     def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
+        """Row ids of the records that a filter admits, ascending."""
         return self._ids(self._tx.conditions.matching(chosen, now, versions))
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
+        """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""
         return self._ids(
             Condition(
                 "r.recorded_until IS NULL AND r.kind = ? AND r.content_hash = ? "
@@ -242,6 +256,7 @@ class SqlRecordReader(Repository):
         )
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
+        """Whether a filter admits a record."""
         return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(chosen, now)))
 
     def find(
@@ -254,6 +269,7 @@ class SqlRecordReader(Repository):
         limit: int | None = None,
         offset: int = 0,
     ) -> Iterator[Record]:
+        """The records that a filter admits, streamed."""
         condition = self._tx.conditions.matching(chosen, now, versions)
         # The ids first: by themselves they are found through the index of a column and sorted without the texts.
         ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
@@ -264,16 +280,22 @@ class SqlRecordReader(Repository):
         return map(_record, rows)
 
     def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
+        """The record with this row id."""
         (row,) = self._execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
         return _record(row, outcome)
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
+        """The records with these row ids, ascending, streamed."""
         rows = self._execute(
             f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (self._id_array(ids),)
         )
         return map(_record, rows)
 
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
+        """Every version of a record, oldest first; the open one is last.
+
+        With `chain` also those of the records that it supersedes and that supersede it, transitively, in this order.
+        """
         ids = self.version_ids(public_id)
         if chain:
             chained = self._tx.supersessions.chain(ids[-1])
@@ -282,12 +304,14 @@ class SqlRecordReader(Repository):
         return [found[row_id] for row_id in ids]
 
     def version_ids(self, public_id: str) -> list[int]:
+        """The row ids of `history`."""
         # Two statements, each by its partial index: as one they scan the table.
         closed = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NOT NULL ORDER BY recorded_from, id"
         current = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NULL"
         return self._column(closed, (public_id,)) + self._column(current, (public_id,))
 
     def version_at(self, record_id: int, moment: int) -> int:
+        """The row id of the version of an open record that was valid at `moment`; the open one if none was."""
         found: Any = self._execute(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
             "WHERE r.id = ? AND v.recorded_from <= ? AND v.recorded_until > ?",
@@ -296,10 +320,12 @@ class SqlRecordReader(Repository):
         return record_id if found is None else int(found)
 
     def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
+        """How many records a filter admits."""
         condition = self._tx.conditions.matching(chosen, now, versions)
         return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
 
     def count_by_scope(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        """How many records a filter admits in each scope that has any."""
         condition = self._tx.conditions.matching(chosen, now)
         return self._rows(
             "SELECT s.path, n.records FROM (SELECT r.scope_id, count(*) AS records FROM record r "
@@ -308,6 +334,7 @@ class SqlRecordReader(Repository):
         )
 
     def count_by_tag(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        """How many records that a filter admits have each tag."""
         condition = self._tx.conditions.matching(chosen, now)
         # Counted here: GROUP BY sorts all rows first, which takes three times as long.
         counts = Counter(
@@ -325,9 +352,11 @@ class SqlRecordReader(Repository):
         return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
 
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
+        """The current records with these row ids; superseded ones are none."""
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
+        """The current records whose text has one of these keys (`text_key`), in order of storing."""
         chosen = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
         return self._current(chosen, now, self._id_array([*self.ids_by_text(keys)]))
 
@@ -336,6 +365,7 @@ class SqlRecordReader(Repository):
         """The open records whose text has one of these keys: by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
+        """The current records of these topics, the last changed last."""
         chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.recorded_from, r.id"
         return self._current(chosen, now, self._array(topics))
 
@@ -344,6 +374,7 @@ class SqlRecordReader(Repository):
         return map(CurrentRecord._make, rows)
 
     def months(self, chosen: Filter) -> list[Month]:
+        """The open records that a filter admits, without chunks of documents, by scope and month (UTC)."""
         condition = self._tx.conditions.exported(chosen, chunks=False)
         found: dict[tuple[str, str], list[int]] = {}
         for scope, created_at, row_id in self._execute(
@@ -355,6 +386,10 @@ class SqlRecordReader(Repository):
         return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
 
     def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
+        """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
+
+        With `embedder`, with its vectors. Streamed, a few hundred records at a time.
+        """
         condition = self._tx.conditions.exported(chosen)
         # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
         opened = self._execute(
@@ -383,6 +418,7 @@ class SqlRecordReader(Repository):
         return found
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
+        """`get_many` by row id."""
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
 
 

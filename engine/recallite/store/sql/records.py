@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from recallite.store.columns import RowColumns
-from recallite.store.sql.record_reading import SqlRecordReader
+from recallite.store.sql.record_reading import RecordReader
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
@@ -27,7 +27,7 @@ INSERT_RECORD = f"INSERT INTO record (id, {', '.join(_COLUMNS)}) VALUES ({', '.j
 """Inserts a row of `values_of`."""
 
 
-class SqlRecords(SqlRecordReader):
+class Records(RecordReader):
     """The table `record` and what is derived from it."""
 
     def insert(
@@ -37,6 +37,11 @@ class SqlRecords(SqlRecordReader):
         *,
         compared_by: Callable[[bool], str] | None = None,
     ) -> list[int]:
+        """Insert records with their words, tags and vectors; returns their row ids, ascending.
+
+        `rows` may be `RowColumns`. Their statements are read now; with `compared_by` they wait to be compared under the
+        policy in JSON that it returns for rows whose ids the caller chose (True) or did not choose (False).
+        """
         columns = RowColumns.of(rows)
         if not columns:
             return []
@@ -154,6 +159,7 @@ class SqlRecords(SqlRecordReader):
         return {record_id: (terms, counts) for record_id, terms, counts in rows}
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
+        """Replace the text of a record. The old one becomes a closed version with a row id of its own, or is purged."""
         # The next version begins after this one, whatever the clocks of two writers say: each was current once.
         began: Any = self._execute("SELECT recorded_from FROM record WHERE id = ?", (record_id,)).get
         recorded_from = max(row.recorded_from, began + 1)
@@ -188,6 +194,7 @@ class SqlRecords(SqlRecordReader):
         self._tx.changes.append("text", record_id)
 
     def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
+        """Insert a text that is older than the current one among the versions of a record, by its time."""
         versions = self._rows(
             "SELECT v.id, v.recorded_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
             "WHERE r.id = ? ORDER BY v.recorded_from, v.recorded_until IS NULL, v.id",
@@ -207,6 +214,7 @@ class SqlRecords(SqlRecordReader):
         )
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
+        """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""
         columns = dict(columns)
         if "importance" in columns:
             columns.setdefault("base_importance", None)
@@ -250,9 +258,11 @@ class SqlRecords(SqlRecordReader):
         self._tx.changes.append("update", record_id)
 
     def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
+        """Let records expire at another time, which slides no more; no other field changes."""
         self._move_expiry(record_ids, "expires_at = ?, expires_after = NULL", expires_at)
 
     def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
+        """Let those records that have an `expires_after` expire so long after `now`; no other field changes."""
         self._move_expiry(record_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
 
     def _move_expiry(self, record_ids: Sequence[int], assignment: str, moment: int | None) -> None:
@@ -266,6 +276,7 @@ class SqlRecords(SqlRecordReader):
         self._tx.changes.append_ids("update", list(record_ids))
 
     def delete(self, record_ids: Sequence[int]) -> int:
+        """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
         if not len(record_ids):
             return 0
         sources = self._execute(
@@ -281,11 +292,15 @@ class SqlRecords(SqlRecordReader):
         return closed
 
     def purge_versions(self, record_ids: Sequence[int]) -> int:
+        """Purge the closed versions of these open records; returns how many."""
+        # The map may have placed an open record by the text of one of these.
+        self._tx.snapshot.erase_points(record_ids)
         closed = self.closed_versions(record_ids)
         self._purge(closed)
         return len(closed)
 
     def touch(self, accesses: Mapping[str, Access]) -> None:
+        """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""
         self._execute_many(
             "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
             "WHERE public_id = ?1 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
@@ -345,7 +360,7 @@ def values_of(
 
 
 def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, bytes, bytes | None]]:
-    """The parts of these rows, for `SqlVectors.insert`."""
+    """The parts of these rows, for `Vectors.insert`."""
     return [
         part
         for record_id, vectors, codes in zip(ids, rows.vectors, rows.codes, strict=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from recallite.store.sql.transaction import SqlTransaction
+    from recallite.store.transaction import Writer
 
 
 INSIDE = "this is not possible inside transaction(): call it before or after"
@@ -54,7 +54,7 @@ class SqlConnection(Protocol):
 class Repository:
     """Part of a transaction."""
 
-    def __init__(self, transaction: SqlTransaction) -> None:
+    def __init__(self, transaction: Writer) -> None:
         self._tx = transaction
         self._connection = transaction.connection
         self._execute = transaction.connection.execute

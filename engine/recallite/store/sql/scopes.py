@@ -17,7 +17,7 @@ _TABLES = {
 }
 
 
-class SqlScopes(Repository):
+class Scopes(Repository):
     """The tables `scope` and `source`."""
 
     def intern(self, paths: set[str]) -> dict[str, int]:
@@ -49,6 +49,7 @@ class SqlScopes(Repository):
         return found
 
     def within(self, scopes: Sequence[str]) -> list[int]:
+        """The ids of these scopes and their descendants, each once."""
         found = {
             row[0]
             for scope in scopes
@@ -59,6 +60,7 @@ class SqlScopes(Repository):
         return sorted(found)
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
+        """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
         return self._column(
             f"SELECT s.path FROM scope s WHERE {'s.id ' + LISTED if scopes else 'true'} AND EXISTS "
             "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.recorded_until IS NULL) "
@@ -67,6 +69,7 @@ class SqlScopes(Repository):
         )
 
     def ids(self, paths: Sequence[str]) -> dict[str, int]:
+        """The ids of the scopes that the store knows among these paths."""
         if len(paths) == 1:
             scope_id = self._tx.known(("scope", paths[0]), lambda: self._read_ids(paths).get(paths[0]))
             return {} if scope_id is None else {paths[0]: scope_id}
@@ -106,6 +109,7 @@ class SqlScopes(Repository):
         return counts
 
     def purge_services(self, scope: str) -> int:
+        """Purge what every service keeps in a scope and its descendants; returns the rows, messages not counted."""
         condition, bound = within(scope)
         removed = 0
         found = self._tx.sessions.unused_since(scope, None)

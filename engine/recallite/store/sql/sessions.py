@@ -35,17 +35,19 @@ _SNAPSHOT = (
 )
 
 
-class SqlSessions(Repository):
+class Sessions(Repository):
     """The tables of sessions; how words are kept and searched is each database's own."""
 
     # SQL for the bytes of the text `m.message`.
     _message_bytes: str
 
     def find(self, scope: str, name: str) -> SessionRow | None:
+        """The session of this name in exactly this scope."""
         row: Any = self._execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
         return None if row is None else read_row(row, SessionRow, "session")
 
     def find_id(self, scope: str, name: str) -> int | None:
+        """The row id of the session of this name in exactly this scope."""
         found: Any = self._execute(
             "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?",
             (scope, name),
@@ -53,15 +55,18 @@ class SqlSessions(Repository):
         return None if found is None else int(found)
 
     def create(self, scope: str, name: str, provider: str | None, now: int) -> None:
+        """Add an empty session."""
         self._execute(
             "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
             (self._tx.scopes.id_of(scope), name, provider, now),
         )
 
     def set_provider(self, session_id: int, provider: str) -> None:
+        """Set the provider of a session."""
         self._execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+        """The sessions of a scope and its descendants, last used first."""
         condition, bound = within(scope)
         rows = self._rows(
             f"{_SESSION} WHERE {condition} ORDER BY updated_at DESC, s.id DESC LIMIT ?",
@@ -70,6 +75,7 @@ class SqlSessions(Repository):
         return read_rows(rows, SessionRow, "session")
 
     def unused_since(self, scope: str, moment: int | None) -> list[int]:
+        """Row ids of the sessions of a scope and its descendants that were not used since `moment` (None: all)."""
         condition, bound = within(scope)
         return self._column(
             f"SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE {condition} AND {SESSION_UPDATED} < ?",
@@ -79,6 +85,7 @@ class SqlSessions(Repository):
     def append(
         self, session_id: int, rows: Sequence[tuple[str | None, str, str, Sequence[str]]], created_at: int
     ) -> int:
+        """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
         position: int = self._execute(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
         ).get
@@ -92,6 +99,7 @@ class SqlSessions(Repository):
         return position
 
     def remove_from(self, session_id: int, position: int) -> int:
+        """Purge the messages of a session from this position on; returns how many."""
         chosen = "session_id = ? AND position >= ?"
         self._drop_words(chosen, (session_id, position))
         self._execute(f"DELETE FROM session_message WHERE {chosen}", (session_id, position))
@@ -100,6 +108,12 @@ class SqlSessions(Repository):
     def messages(
         self, session_id: int, *, limit: int | None = None, before: int | None = None
     ) -> list[tuple[int, bytes]]:
+        """Position and JSON of the messages of a session in order; with a limit, of the last ones.
+
+        With `before`, of those before this position.
+
+        JSON as bytes: one message that is not UTF-8 must not make the others unreadable.
+        """
         rows = self._rows(
             f"SELECT CAST(m.position AS BIGINT), {self._message_bytes} FROM session_message m WHERE m.session_id = ? "
             "AND m.position < ? ORDER BY m.position DESC LIMIT ?",
@@ -108,10 +122,12 @@ class SqlSessions(Repository):
         return list(reversed(rows))
 
     def delete(self, session_ids: Sequence[int]) -> None:
+        """Purge sessions with their messages and words."""
         self._drop_words(f"session_id {LISTED}", (self._id_array(session_ids),))
         self._execute(f"DELETE FROM session WHERE id {LISTED}", (self._id_array(session_ids),))
 
     def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
+        """The messages of a scope and its descendants with any of `words`, by BM25 within that scope, best first."""
         condition, bound = within(scope)
         part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
         matching, scores = self._ranked(words, part)
@@ -128,6 +144,7 @@ class SqlSessions(Repository):
         return read_rows(listed, FoundMessage, "a message of session")
 
     def put_snapshot(self, row: SnapshotRow) -> None:
+        """Store a snapshot."""
         self._execute(
             "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
             "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -135,6 +152,7 @@ class SqlSessions(Repository):
         )
 
     def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
+        """The snapshots of a scope and its descendants, newest first."""
         condition, bound = within(scope)
         rows = self._rows(f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit))
         return read_rows(rows, SnapshotRow, "snapshot")

@@ -8,7 +8,7 @@ from recallite.store.sql.repository import LISTED, Repository
 from recallite.text.standing import Standing, standing_of
 
 
-class SqlStanding(Repository):
+class StandingRecords(Repository):
     """The table `standing`; most records are not in it."""
 
     def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:

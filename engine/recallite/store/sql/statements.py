@@ -61,7 +61,7 @@ class Stated(NamedTuple):
     superseded_at: int | None = None
 
 
-class SqlStatements(Repository):
+class Statements(Repository):
     """The tables `statement` and `statement_key`; SQLite has sorted runs in place of the second."""
 
     def put(self, stated: Iterable[Stated]) -> None:
@@ -83,6 +83,7 @@ class SqlStatements(Repository):
         self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
+        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it."""
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
@@ -124,6 +125,11 @@ class SqlStatements(Repository):
         self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
 
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
+        """For each that is sought at most `limit` records that share a key, of those that are new for the key.
+
+        Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
+        superseded and expired ones are none.
+        """
         if not sought:
             return []
         scopes = self._tx.scopes.ids([*{each.scope for each in sought}])
@@ -156,6 +162,7 @@ class SqlStatements(Repository):
         ]
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
+        """For each that is sought the records of its text, in no order, of those that `candidates` would find."""
         keys = {each.key for each in sought}
         if not keys:
             return []
@@ -195,6 +202,10 @@ class SqlStatements(Repository):
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
     def frames(self, record_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
+        """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none.
+
+        `of_texts` reads them from the texts, of records that wait to be compared: some 0.1 ms each.
+        """
         rows: list[tuple[int, bytes]] = []
         if of_texts:
             stated = self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(record_ids),))
@@ -228,23 +239,28 @@ class SqlStatements(Repository):
         return [row for row in rows if row[0] in wanted]
 
 
-class SqlUncompared(Repository):
+class UncomparedRecords(Repository):
     """The table `uncompared`."""
 
     def first(self, limit: int) -> Uncompared | None:
+        """At most `limit` of those with the least row ids; None where none waits."""
         found: Any = self._execute("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id LIMIT 1").get
         return None if found is None else Uncompared(found[0], min(found[1], found[0] + limit - 1), found[2])
 
     def ranges(self) -> list[tuple[int, int]]:
+        """The first and the last row id of each range that waits, ascending."""
         return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
 
     def count(self) -> int:
+        """How many wait."""
         return self._number("SELECT coalesce(sum(last_id - first_id + 1), 0) FROM uncompared")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
+        """Have records wait to be compared under a policy."""
         self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs_of(ids)])
 
     def done(self, first: Uncompared) -> None:
+        """Have those that `first` returned wait no longer."""
         left = self._column(
             "SELECT r.id FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
             (first.last_id, first.first_id),
@@ -253,10 +269,11 @@ class SqlUncompared(Repository):
         self.add(left, first.policy)
 
 
-class SqlOccurrences(Repository):
+class Occurrences(Repository):
     """The table `occurrence`."""
 
     def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        """The further times of these records, oldest first, by row id; those without are absent."""
         found: dict[int, list[Occurrence]] = {}
         for record_id, *row in self._execute(
             f"SELECT record_id, at, text FROM occurrence WHERE record_id {LISTED} ORDER BY record_id, at, id",
@@ -266,6 +283,7 @@ class SqlOccurrences(Repository):
         return found
 
     def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
+        """Add times, given as row id, time and (where it differs from the record's) text."""
         self._execute_many("INSERT INTO occurrence (record_id, at, text) VALUES (?, ?, ?)", [*rows])
 
     def move(self, record_id: int, to_id: int) -> None:
@@ -273,10 +291,11 @@ class SqlOccurrences(Repository):
         self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))
 
 
-class SqlJudgements(Repository):
+class Judgements(Repository):
     """The table `judgement`."""
 
     def waiting(self, limit: int) -> list[Judgement]:
+        """The first pairs, in order of their row ids."""
         rows = self._execute(
             "SELECT old_id, new_id, confidence, reason, created_at FROM judgement ORDER BY old_id, new_id LIMIT ?",
             (limit,),
@@ -284,9 +303,11 @@ class SqlJudgements(Repository):
         return [Judgement(*row) for row in rows]
 
     def count(self) -> int:
+        """How many wait."""
         return self._number("SELECT count(*) FROM judgement")
 
     def put(self, rows: Iterable[Judgement]) -> None:
+        """Have pairs wait."""
         self._execute_many(
             "INSERT INTO judgement VALUES (?, ?, ?, ?, ?) ON CONFLICT (old_id, new_id) DO UPDATE SET "
             "confidence = excluded.confidence, reason = excluded.reason, created_at = excluded.created_at",
@@ -294,6 +315,7 @@ class SqlJudgements(Repository):
         )
 
     def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Remove pairs (old, new)."""
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
 
 

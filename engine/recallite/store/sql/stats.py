@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recallite.store.sql.transaction import SqlTransaction
+    from recallite.store.transaction import Writer
 
 
-def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
+def figures(tx: Writer, scope: str) -> dict[str, Any]:
     """Counts, as `Stats` names them, of `scope` and its descendants; what a database tells of itself it adds."""
     embedder = tx.vectors.active_embedder()
     visible = tx.conditions.in_scopes([scope])
@@ -50,7 +50,7 @@ def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
     }
 
 
-def _codes(tx: SqlTransaction, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
+def _codes(tx: Writer, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
     """How many vectors have codes of their tokens, and the bytes of these."""
     everything = tx.connection.execute("SELECT count(*), sum(length(codes)) FROM token_code")
     if values:

@@ -32,13 +32,15 @@ DERIVED_SQL = f"""SELECT x.old_id AS record_id, min(x.known_from) AS superseded_
     FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL"""
 
 
-class SqlSupersessions(Repository):
+class Supersessions(Repository):
     """The table `supersession`."""
 
     def of_old(self, old_ids: Sequence[int]) -> list[Supersession]:
+        """The standing supersessions of these records, by others."""
         return self._standing("old_id", old_ids)
 
     def of_new(self, new_ids: Sequence[int]) -> list[Supersession]:
+        """The standing supersessions by these records, of others."""
         return self._standing("new_id", new_ids)
 
     def _standing(self, end: str, ids: Sequence[int]) -> list[Supersession]:
@@ -49,6 +51,7 @@ class SqlSupersessions(Repository):
         return [Supersession(*row) for row in rows]
 
     def following(self, ids: Sequence[int]) -> set[int]:
+        """The records that supersede these, directly or through others."""
         return set(
             self._column(
                 f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {LISTED} "
@@ -59,6 +62,7 @@ class SqlSupersessions(Repository):
         )
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
+        """What decides whether these open records may take part, by row id."""
         rows = self._execute(
             f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at "
             f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {LISTED}",
@@ -67,6 +71,7 @@ class SqlSupersessions(Repository):
         return {row[0]: Standpoint(*row) for row in rows}
 
     def chain(self, record_id: int) -> list[int]:
+        """A record, those that it supersedes and those that supersede it, transitively: the oldest first."""
         found = {record_id: 0}
         edges: dict[int, list[int]] = {}
         for near, far in (("old_id", "new_id"), ("new_id", "old_id")):
@@ -85,6 +90,10 @@ class SqlSupersessions(Repository):
     def formers(
         self, ids: Sequence[int] | NDArray[np.int64], now: int, known_at: int | None = None
     ) -> dict[int, list[FormerRow]]:
+        """What these versions supersede, by row id, the last that held first; those that supersede none are absent.
+
+        As it is known now or was at `known_at`, without what has expired.
+        """
         condition, bound = _known(known_at)
         found: dict[int, list[FormerRow]] = {}
         for record_id, *row in self._execute(
@@ -101,6 +110,7 @@ class SqlSupersessions(Repository):
     def successors(
         self, ids: Sequence[int] | NDArray[np.int64], known_at: int | None = None
     ) -> dict[int, tuple[int, tuple[str, ...]]]:
+        """When each of these versions stopped to hold, and the ids of what supersedes it; current ones are absent."""
         condition, bound = _known(known_at)
         found: dict[int, tuple[int, tuple[str, ...]]] = {}
         for record_id, holds_from, public_id in self._execute(
@@ -115,6 +125,10 @@ class SqlSupersessions(Repository):
         return found
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
+        """Row ids of all versions that were superseded at `known_at` by what has been undone since.
+
+        With `valid_at` only those that, as it was known then, no longer held at that valid time.
+        """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
             "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) "
@@ -124,10 +138,12 @@ class SqlSupersessions(Repository):
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
 
     def lapses(self) -> list[tuple[int, int]]:
+        """When superseded versions are current again, as all their successors expire, and their row ids; ascending."""
         # With ORDER BY, SQLite walks all records instead of the index of these few: 4 ms of 20,000.
         return sorted(self._execute("SELECT superseded_until, id FROM record WHERE superseded_until <= ?", (NO_LIMIT,)))
 
     def missing(self, row: Supersession) -> bool:
+        """Whether the store lacks a supersession: between these records, and standing, or undone at the same times."""
         return not self._execute(
             "SELECT 1 FROM supersession WHERE old_id = ?1 AND new_id = ?2 AND known_until IS NOT DISTINCT FROM ?4 "
             "AND (known_until IS NULL OR known_from = ?3)",
@@ -135,6 +151,7 @@ class SqlSupersessions(Repository):
         ).get
 
     def between(self, chosen: Filter) -> Iterator[NamedSupersession]:
+        """All supersessions, undone ones too, between open records that a filter admits, in order of storing."""
         condition = self._tx.conditions.exported(chosen)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
@@ -147,6 +164,7 @@ class SqlSupersessions(Repository):
             yield read_row(row, NamedSupersession, "a supersession of")
 
     def put(self, rows: Sequence[Supersession]) -> None:
+        """Store supersessions, with the links of those that stand."""
         if not rows:
             return
         self._execute_many(f"INSERT INTO supersession ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -157,6 +175,7 @@ class SqlSupersessions(Repository):
         self.derive(sorted({row.old_id for row in standing}))
 
     def undo(self, old_ids: Sequence[int], known_until: int) -> int:
+        """End the standing supersessions of these records by others, and remove their links; returns how many."""
         standing = self.of_old(old_ids)
         self._execute_many(
             "UPDATE supersession SET known_until = CASE WHEN known_from > ?1 THEN known_from ELSE ?1 END "
@@ -169,6 +188,7 @@ class SqlSupersessions(Repository):
         return len(standing)
 
     def hold_from(self, new_id: int, before: int, after: int) -> None:
+        """Have what this record supersedes from one valid time on be superseded from another on."""
         self._execute(
             "UPDATE supersession SET holds_from = ? WHERE new_id = ? AND holds_from = ? AND known_until IS NULL",
             (after, new_id, before),
@@ -176,6 +196,7 @@ class SqlSupersessions(Repository):
         self.derive([row.old_id for row in self.of_new([new_id])])
 
     def derive(self, ids: Sequence[int]) -> None:
+        """Set again what is derived from the supersessions of these records, by others."""
         while ids:
             derived = {
                 row[0]: row[1:]

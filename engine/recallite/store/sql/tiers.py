@@ -31,10 +31,11 @@ _SUMS = ", ".join(
 )  # fmt: skip
 
 
-class SqlConsolidations(Repository):
+class Consolidations(Repository):
     """The table `consolidation`, and the importance of episodes."""
 
     def last_episode(self, scope: str) -> int:
+        """The row id of the newest episode of exactly this scope; 0 for none."""
         return self._number(
             "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.recorded_until IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
@@ -42,14 +43,17 @@ class SqlConsolidations(Repository):
         )
 
     def last(self, scope: str) -> CycleRow | None:
+        """The newest cycle of exactly this scope."""
         row: Any = self._execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
         return None if row is None else read_row(row, CycleRow, "consolidation")
 
     def listed(self, scope: str, limit: int) -> list[CycleRow]:
+        """The cycles of exactly this scope, newest first."""
         rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")
 
     def new_episodes(self, scope: str, enough: int) -> int:
+        """How many episodes of exactly this scope are newer than its last cycle, counted up to `enough`."""
         return self._number(
             "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.recorded_until IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
@@ -58,9 +62,15 @@ class SqlConsolidations(Repository):
         )
 
     def episodes_between(self, scope: str, after: int, last: int) -> list[int]:
+        """The row ids of the episodes of exactly this scope after one and up to another, ascending."""
         return self._column(f"SELECT r.id FROM record r WHERE {_EPISODES} ORDER BY r.id", (scope, after, last))
 
     def compress(self, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
+        """Multiply the importance of the episodes up to row id `last` that are not pinned; purge what falls too low.
+
+        An episode is purged when its new importance is under prune_threshold * decay_factor ** (cycles_a_recall *
+        accesses). Returns how many were multiplied, the purged among them, and how many were purged.
+        """
         chosen = f"{_EPISODES} AND NOT r.pinned"
         bound = (scope, 0, last)
         doomed = self._column(
@@ -81,12 +91,14 @@ class SqlConsolidations(Repository):
         return kept + len(doomed), len(doomed)
 
     def change(self, row: CycleRow) -> None:
+        """Update a cycle after its episodes were extracted."""
         self._execute(
             "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
             (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
         )
 
     def add(self, row: CycleRow) -> None:
+        """Add a cycle."""
         self._execute(
             "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
             "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -94,12 +106,13 @@ class SqlConsolidations(Repository):
         )
 
 
-class SqlExperience(Repository):
+class Experience(Repository):
     """The tables `tool_pattern` and `error_recovery`."""
 
     def add_run(
         self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
+        """Count one run under (scope, task type, pattern)."""
         self._execute(
             "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
             f"ON CONFLICT (scope_id, task_type, pattern) DO UPDATE SET {_SUMS}, updated_at = excluded.updated_at",
@@ -117,6 +130,7 @@ class SqlExperience(Repository):
         )
 
     def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:
+        """The patterns of exactly these scopes, summed, by task type and pattern; None is all types."""
         rows = self._rows(
             f"SELECT t.task_type, t.pattern, {_SUM.format('total_count')}, {_SUM.format('success_count')}, "
             f"{_MEAN.format('steps')}, {_MEAN.format('tokens')} "
@@ -128,6 +142,7 @@ class SqlExperience(Repository):
         return read_rows(rows, ToolPattern, "tool_pattern")
 
     def add_recovery(self, key: tuple[str, str, str], *, error: str, recovery: str, now: int) -> None:
+        """Count one recovery under (scope, tool, error pattern); only the latest is kept, with its own count."""
         self._execute(
             "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT "
             "(scope_id, tool, error_pattern) DO UPDATE SET total_count = "
@@ -137,6 +152,7 @@ class SqlExperience(Repository):
         )
 
     def recoveries(self, scopes: Sequence[str], tool: str) -> list[Recovery]:
+        """The recoveries from errors of a tool in exactly these scopes, most frequent first."""
         rows = self._rows(
             "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
             "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM carray(?)) AND e.tool = ? "
@@ -153,10 +169,11 @@ class _Use(NamedTuple):
     success_count: int
 
 
-class SqlProcedures(Repository):
+class Procedures(Repository):
     """The table `procedure_use`."""
 
     def named(self, scope: str, name: str) -> int | None:
+        """The row id of the procedure of this name in exactly this scope; the last stored of several."""
         named = self._tx.conditions.of_metadata(["name"], "eq", name)
         found: int | None = self._execute(
             "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL "
@@ -166,6 +183,7 @@ class SqlProcedures(Repository):
         return found
 
     def with_id(self, scope: str, public_id: str) -> int | None:
+        """The row id of the procedure with this public id in a scope or below it."""
         visible = self._tx.conditions.in_scopes([scope])
         found: int | None = self._execute(
             "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL AND r.public_id = ? "
@@ -175,6 +193,7 @@ class SqlProcedures(Repository):
         return found
 
     def set_rate(self, record_id: int, success_rate: float) -> None:
+        """Set the success rate; counts stay."""
         self._execute(
             "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
             "ON CONFLICT (record_id) DO UPDATE SET success_rate = excluded.success_rate",
@@ -182,6 +201,7 @@ class SqlProcedures(Repository):
         )
 
     def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
+        """Count one use and move the rate by `weight` towards its outcome, from `first_rate` at the first use."""
         self._execute(
             "INSERT INTO procedure_use VALUES (?1, ?3, 1, ?2) ON CONFLICT (record_id) DO UPDATE SET "
             "success_rate = (1.0 - ?4) * procedure_use.success_rate + ?5, use_count = procedure_use.use_count + 1, "
@@ -190,6 +210,7 @@ class SqlProcedures(Repository):
         )
 
     def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
+        """(rate, uses, successes) of procedures by public id; those never used are absent."""
         if not public_ids:
             return {}
         rows = self._rows(
@@ -201,10 +222,11 @@ class SqlProcedures(Repository):
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}
 
 
-class SqlWorking(Repository):
+class Working(Repository):
     """The table `working_state`."""
 
     def save(self, scope: str, items: str, now: int) -> None:
+        """Replace the working memory of exactly this scope, as JSON."""
         self._execute(
             "INSERT INTO working_state VALUES (?, ?, ?) "
             "ON CONFLICT (scope_id) DO UPDATE SET items = excluded.items, updated_at = excluded.updated_at",
@@ -212,6 +234,7 @@ class SqlWorking(Repository):
         )
 
     def load(self, scope: str) -> str | None:
+        """The working memory of exactly this scope, as JSON."""
         found: Any = self._execute(
             "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)
         ).get

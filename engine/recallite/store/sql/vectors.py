@@ -28,12 +28,13 @@ VECTOR_BYTES = "CASE e.vector_type WHEN 'float16' THEN 2 ELSE 4 END * e.dimensio
 """The size of a stored vector of an embedder `e`."""
 
 
-class SqlVectors(Repository):
+class Vectors(Repository):
     """The tables `embedder`, `vector`, `token_code` and `refusal`."""
 
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
+        """(row id, scope id, kind, expiry, vectors (parts, dimension)) of the open records among these."""
         rows = self._rows(
             "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
             "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
@@ -58,6 +59,7 @@ class SqlVectors(Repository):
         return found
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
+        """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
         held = self.values_of(ids, embedder)
         nearest = np.zeros(len(ids), dtype=np.float32)
         for place, record_id in enumerate(ids):
@@ -69,6 +71,7 @@ class SqlVectors(Repository):
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
+        """Store the vectors of records, or why the embedder refused them; `active` sets their embedding state too."""
         self._execute(
             "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
             (embedder.id, self._id_array(list(parts))),
@@ -86,6 +89,7 @@ class SqlVectors(Repository):
             self._tx.changes.append_ids("text", list(parts))
 
     def active_embedder(self) -> EmbedderRow | None:
+        """The embedder whose vectors recall uses; None before the first vector."""
         return self._tx.known("embedder", self._read_active)
 
     def _read_active(self) -> EmbedderRow | None:
@@ -93,6 +97,7 @@ class SqlVectors(Repository):
         return None if row is None else EmbedderRow(*row)
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+        """The row of the active embedder, this one if the store has none; EmbedderMismatch if it is another."""
         active = self.active_embedder()
         if active is None:
             row = self.add_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
@@ -112,6 +117,7 @@ class SqlVectors(Repository):
         return active
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+        """The row of an embedder whose vectors are made beside the active ones."""
         self._execute(
             "INSERT INTO embedder (fingerprint, name, dimension, vector_type) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (fingerprint) DO NOTHING",
@@ -121,6 +127,7 @@ class SqlVectors(Repository):
         return EmbedderRow(*row)
 
     def of_record(self, record_id: int) -> Parts:
+        """The parts of a record by the active embedder, if any; with token codes if every part has them."""
         rows = self._rows(
             "SELECT v.value, c.codes, e.dimension FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
             "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
@@ -130,12 +137,14 @@ class SqlVectors(Repository):
         return Parts(tuple(_float32_bytes(row[0], row[2]) for row in rows), () if None in codes else codes)
 
     def count_waiting(self) -> int:
+        """How many records wait for a vector."""
         return self._number(
             "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
             "AND indexed"
         )
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
+        """(row id, text, context) of records that wait for a vector, with row ids above `after_id`."""
         return self._rows(
             "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
             "AND indexed AND id > ? ORDER BY id LIMIT ?",
@@ -143,15 +152,18 @@ class SqlVectors(Repository):
         )
 
     def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
+        """(row id, text, context) of records that `embedder` has neither embedded nor refused."""
         return self._rows(
             f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
             (embedder.id, limit),
         )
 
     def count_lacking(self, embedder: EmbedderRow) -> int:
+        """How many records `embedder` has neither embedded nor refused."""
         return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
     def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
+        """`parts` of the records whose text is still that of `rows`."""
         still = {
             row[0]: row
             for row in self._execute(
@@ -162,11 +174,13 @@ class SqlVectors(Repository):
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
 
     def switch_to(self, embedder: EmbedderRow) -> None:
+        """Make `embedder`, which has embedded or refused every record, the active one and drop all others."""
         self._activate_alone(embedder)
         self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed")
         self.mark_refused()
 
     def start_over(self, embedder: EmbedderRow) -> None:
+        """Make `embedder` the active one and drop all others; records without its vectors wait."""
         self._activate_alone(embedder)
         self._execute(
             "UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
@@ -238,9 +252,11 @@ class SqlVectors(Repository):
         self._execute_many("INSERT INTO token_code (vector_id, codes) VALUES (?, ?)", rows)
 
     def has_token_codes(self) -> bool:
+        """Whether any vector has token codes."""
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
 
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
+        """(row id, text, context) of records with vectors of this embedder but no token codes, above `after_id`."""
         return self._rows(
             "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
             f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) "
@@ -249,6 +265,7 @@ class SqlVectors(Repository):
         )
 
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
+        """Add token codes to records that have as many parts as there are codes; returns to how many."""
         changed = []
         for record_id, parts in codes.items():
             vectors = self._rows(
@@ -263,6 +280,7 @@ class SqlVectors(Repository):
         return len(changed)
 
     def drop_token_codes(self) -> None:
+        """Remove all token codes."""
         if self.has_token_codes():
             self._execute("DELETE FROM token_code")
             self._tx.changes.append("reload", 0)
@@ -294,6 +312,7 @@ class SqlVectors(Repository):
         self._execute("DELETE FROM refusal WHERE record_id = ?", (record_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
+        """Forget what an embedder refused; those records wait again."""
         self._execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
         self._execute(
             "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'refused' "
@@ -301,11 +320,13 @@ class SqlVectors(Repository):
         )
 
     def count_refused(self, scope: str) -> int:
+        """How many open records of a scope and its descendants the active embedder refused."""
         visible = self._tx.conditions.in_scopes([scope])
         refused = "r.embedding_state = 'refused' AND r.recorded_until IS NULL"
         return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
+        """(id, source, reason) of the first open records of a scope that the active embedder refused."""
         visible = self._tx.conditions.in_scopes([scope])
         return self._rows(
             "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "

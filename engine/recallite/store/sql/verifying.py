@@ -12,18 +12,18 @@ import numpy as np
 
 from recallite.errors import StoreCorrupt
 from recallite.model.reports import Problem, Verification
-from recallite.store.protocol import Progress
 from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.statements import Stated, key_array, stored_form
 from recallite.store.sql.supersessions import DERIVED_SQL
 from recallite.store.sql.term_lists import packed_lists
 from recallite.store.sql.vectors import VECTOR_BYTES
+from recallite.store.store import Progress
 from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
 from recallite.text.standing import standing_of
 
 if TYPE_CHECKING:
-    from recallite.store.sql.transaction import SqlTransaction
+    from recallite.store.transaction import Writer
 
 
 _SHOWN = 5
@@ -115,7 +115,7 @@ _CHECKS = (
 
 
 def verify(
-    tx: SqlTransaction,
+    tx: Writer,
     checks: Sequence[Check],
     others: Sequence[Callable[[], Iterator[Problem]]],
     fault_of: Callable[[Exception], Problem | None],
@@ -167,11 +167,11 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
         yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
 
 
-def _vector_values(tx: SqlTransaction) -> Iterator[Problem]:
+def _vector_values(tx: Writer) -> Iterator[Problem]:
     yield from found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
 
 
-def _statements(tx: SqlTransaction) -> Iterator[Problem]:
+def _statements(tx: Writer) -> Iterator[Problem]:
     """Compare keys and frames with the texts, and the listed keys with those."""
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, "
@@ -198,7 +198,7 @@ def _statements(tx: SqlTransaction) -> Iterator[Problem]:
     yield from found("key of no statement", [f"record {each}" for each in np.setdiff1d(owners, stated_ids)])
 
 
-def _words(tx: SqlTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
+def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Problem]:
     numbers = dict(tx.connection.execute("SELECT text, id FROM term WHERE id > 0"))
     missing: list[str] = []
     wrong: list[str] = []

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from recallite.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly
-from recallite.store.protocol import Progress
 from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.keys import Key
+from recallite.store.store import Progress
 from recallite.system.atomic_file import unfinished
 from recallite.system.descriptors import sync_folder
 

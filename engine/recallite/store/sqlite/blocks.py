@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
@@ -15,7 +15,7 @@ import numpy as np
 
 from recallite.store.packing import PackedVectors
 from recallite.store.rows import read_rows
-from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, SqlBlocks, packed_rows, term_block
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Table, packed_rows, term_block
 from recallite.store.sqlite.arrays import id_array
 from recallite.store.sqlite.connection import CACHE_KIB
 from recallite.store.values import Columns, EmbedderRow, TermBlock
@@ -36,7 +36,7 @@ class _Kind(NamedTuple):
     id: int
 
 
-class SqliteBlocks(SqlBlocks):
+class SqliteBlocks(Blocks):
     """Whole columns of the tables, concatenated by SQLite."""
 
     @contextmanager
@@ -76,11 +76,11 @@ class SqliteBlocks(SqlBlocks):
         kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
         return Columns(**fields, kind_numbers=dict(kinds))
 
-    def ranges(self, blocks: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
-        table = {"columns": "record", "terms": "record_terms", "vectors": "vector"}[blocks]
-        key = "record_id" if blocks == "terms" else "id"
-        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
-        chunk = ROWS_A_BLOCK[blocks]
+    def ranges(self, table: Table) -> list[tuple[int, int]]:
+        name = {"columns": "record", "terms": "record_terms", "vectors": "vector"}[table]
+        key = "record_id" if table == "terms" else "id"
+        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {name}").get
+        chunk = ROWS_A_BLOCK[table]
         return [(start, start + chunk) for start in range(0, last, chunk)]
 
     def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:

@@ -6,7 +6,7 @@ it reaches is loaded again.
 
 from __future__ import annotations
 
-from recallite.store.sql.changes import SqlChanges
+from recallite.store.sql.changes import Changes
 from recallite.store.values import Change, Commit, Operation
 
 KEPT_ROWS = 20_000
@@ -15,7 +15,7 @@ KEPT_ROWS = 20_000
 _TRIMMED_EVERY = 32
 
 
-class SqliteChanges(SqlChanges):
+class SqliteChanges(Changes):
     """The table `feed`."""
 
     # The newest sequence number that a read transaction sees, read once; None in one that writes, or before it is read.

@@ -16,7 +16,7 @@ from recallite.errors import StoreError, StoreFull
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
 from recallite.store.byte_search import found_in
-from recallite.store.sql.erasing import SqlErasure
+from recallite.store.sql.erasing import Erasure
 from recallite.store.sqlite.files import RawDatabase, files_of, snapshot_of
 from recallite.store.sqlite.rebuilding import drop_unused
 from recallite.store.values import Erased
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SHADOWS = ("session_fts_", "sqlite_")
 
 
-class SqliteErasure(SqlErasure):
+class SqliteErasure(Erasure):
     """Erasure of records in a write transaction; `prove` searches for what it collected."""
 
     def _drop_unused(self) -> None:
@@ -52,7 +52,6 @@ class SqliteErasure(SqlErasure):
         return found.fetchone() is not None
 
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
-        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
         columns = self._rows(
             "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
             "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recallite.store.protocol import Progress
 from recallite.store.sql import rebuilding
 from recallite.store.sqlite.key_lists_schema import KEY_LIST_TABLES
 from recallite.store.sqlite.schema import MIGRATIONS
+from recallite.store.store import Progress
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recallite.store.columns import RowColumns
-from recallite.store.sql.records import SqlRecords
+from recallite.store.sql.records import Records
 from recallite.store.sql.repository import LISTED, NO_LIMIT
 from recallite.store.sql.statements import KeysOf
 from recallite.store.sqlite.key_lists import KeyLists
@@ -26,7 +26,7 @@ TEXT_KEYS = (
 """Selects the open records and their `text_key`, by which they are listed."""
 
 
-class SqliteRecords(SqlRecords):
+class SqliteRecords(Records):
     """The table `record`, and the list of its texts."""
 
     def __init__(self, transaction: SqliteTransaction) -> None:

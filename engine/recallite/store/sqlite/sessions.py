@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.store.rows import read_rows
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.sessions import SqlSessions
+from recallite.store.sql.sessions import Sessions
 from recallite.store.sqlite.full_text import Table, bm25
 from recallite.text.index_terms import tokenize
 
@@ -24,7 +24,7 @@ class _Message(NamedTuple):
     content: str
 
 
-class SqliteSessions(SqlSessions):
+class SqliteSessions(Sessions):
     """The tables of sessions, with `session_fts`."""
 
     _message_bytes = "CAST(m.message AS BLOB)"

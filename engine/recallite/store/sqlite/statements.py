@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from recallite.store.sql.statements import NEWEST_OF_A_KEY, KeysOf, SqlStatements
+from recallite.store.sql.statements import NEWEST_OF_A_KEY, KeysOf, Statements
 from recallite.store.sqlite.key_lists import KeyLists
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
 
-class SqliteStatements(SqlStatements):
+class SqliteStatements(Statements):
     """The table `statement` and the lists of its keys."""
 
     def __init__(self, transaction: SqliteTransaction) -> None:

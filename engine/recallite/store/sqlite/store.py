@@ -12,12 +12,10 @@ from typing import Any
 
 import apsw
 
-from recallite.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt, WriteUnknown
+from recallite.errors import InvalidInput, StoreCorrupt, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
-from recallite.store.protocol import Progress, Store
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.lexicon import WordNumbers
-from recallite.store.sql.repository import INSIDE
 from recallite.store.sql.stats import figures
 from recallite.store.sqlite import erasing, files, rebuilding
 from recallite.store.sqlite.backup import backup
@@ -30,6 +28,7 @@ from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import SqliteTransaction
 from recallite.store.sqlite.verifying import verify
+from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
 
 
@@ -49,46 +48,34 @@ class SqliteStore(Store):
         key: str | None = None,
         unfinished: bool = False,
     ) -> None:
+        super().__init__()
         self.path = resolve(path)
+        self.in_memory = self.path == MEMORY
         given = None if key is None else Key(key)
         self.key = None if self.in_memory else given
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
-        self._process = os.getpid()
         self._lock = threading.RLock()
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
         # The thread that is inside `transaction`, if one is.
         self._inside: int | None = None
-        self._closed = False
         self._checkpoints = Checkpoints()
         # The WAL that commits go to, by its file; None before the first. With another, readers are opened again.
         self._wal: tuple[int, int] | None = None
         self._writer = self._open_writer()
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = self._writer.connection.filename
-        self.snapshot_path = None
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-
-    @property
-    def in_memory(self) -> bool:
-        return self.path == MEMORY
-
-    @property
-    def reads_scopes(self) -> bool:
-        return False
+            self.map_path = files.map_of(self._database)
 
     @property
     def encrypted(self) -> bool:
         return self.key is not None
-
-    @property
-    def closed(self) -> bool:
-        return self._closed or os.getpid() != self._process
 
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
@@ -142,6 +129,10 @@ class SqliteStore(Store):
     def nested(self) -> bool:
         return self._depth > 1
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._inside == threading.get_ident()
+
     @contextmanager
     def _undone(self) -> Iterator[None]:
         try:
@@ -153,7 +144,7 @@ class SqliteStore(Store):
 
     def read(self) -> AbstractContextManager[SqliteTransaction]:
         self.check_usable()
-        if self.in_memory or self._inside == threading.get_ident():
+        if self.in_memory or self.in_transaction:
             return self._read_as_writer()
         return Reading(self)
 
@@ -226,15 +217,10 @@ class SqliteStore(Store):
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
-        self._check_outside()
+        self.check_outside()
         with self._lock, self._translated(self._writer.connection):
             self.check_usable()
             yield self._writer.connection
-
-    def size(self) -> int:
-        with self.read() as reader:
-            found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
-        return found
 
     def stats(self, scope: str) -> dict[str, Any]:
         with self.read() as reader:
@@ -256,7 +242,7 @@ class SqliteStore(Store):
             rebuilding.rebuild(writer, on_progress)
 
     def vacuum(self) -> int:
-        self._check_outside()
+        self.check_outside()
         before = files.bytes_on_disk(self.path)
         with self.atomic() as writer:
             rebuilding.drop_unused(writer)
@@ -280,18 +266,19 @@ class SqliteStore(Store):
         return backup(self, target, on_progress)
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
-        self._check_outside()
+        self.check_outside()
         self._numbers.forget()
         with self._lock, self._checkpoints.paused():
             return erasing.prove(self, erased)
 
     def rekey(self, key: str | None) -> None:
         made = None if key is None else Key(key)
-        self._check_outside()
+        self.check_outside()
         if self.in_memory:
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
+            writer.snapshot.erase_points()
         with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection
@@ -308,33 +295,18 @@ class SqliteStore(Store):
                 self._wal = None
                 self._writer = self._open_writer()
 
-    def check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedProcess(
-                f"{self.path} was opened before fork(): SQLite connections do not survive it. "
-                "Open a new Memory in the child process"
-            )
-        if self._closed:
-            raise StoreClosed(f"{self.path} was closed: open a new Memory")
-
     def close(self) -> None:
         if os.getpid() != self._process:
             return
         with self._lock:
             if self._closed:
                 return
-            self._check_outside()
+            self.check_outside()
             self._closed = True
             self._checkpoints.close()
             while self._idle:
                 self._idle.pop().connection.close()
             self._writer.connection.close()
-
-    def _check_outside(self) -> None:
-        """Refuse what SQLite does not do in a transaction, and what would end it."""
-        self.check_usable()
-        if self._inside == threading.get_ident():
-            raise InvalidInput(INSIDE)
 
     def _refuse_unfinished(self) -> None:
         mark = None

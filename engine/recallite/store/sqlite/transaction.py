@@ -8,7 +8,6 @@ from typing import Any
 import apsw
 
 from recallite.store.sql.lexicon import WordNumbers
-from recallite.store.sql.transaction import Known, SqlTransaction
 from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
 from recallite.store.sqlite.changes import SqliteChanges
@@ -22,12 +21,13 @@ from recallite.store.sqlite.sessions import SqliteSessions
 from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
 from recallite.store.sqlite.statements import SqliteStatements
 from recallite.store.sqlite.vectors import SqliteVectors
+from recallite.store.transaction import Known, Writer
 
 # Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
 
 
-class SqliteTransaction(SqlTransaction):
+class SqliteTransaction(Writer):
     """The repositories that all databases share, and those of SQLite."""
 
     connection: apsw.Connection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.store.sql.vectors import SqlVectors
+from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _SOUND = (
 )
 
 
-class SqliteVectors(SqlVectors):
-    """The tables of vectors on a connection with sqlite-vec; without it, or for float16, SqlVectors does the work."""
+class SqliteVectors(Vectors):
+    """The tables of vectors on a connection with sqlite-vec; without it, or for float16, Vectors does the work."""
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         if embedder.vector_type != "float32":  # sqlite-vec reads no other

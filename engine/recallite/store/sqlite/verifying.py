@@ -10,10 +10,10 @@ import apsw
 import numpy as np
 
 from recallite.model.reports import Problem, Verification
-from recallite.store.protocol import Progress
 from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
 from recallite.store.sqlite.records import TEXT_KEYS
+from recallite.store.store import Progress
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction

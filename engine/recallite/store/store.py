@@ -1,0 +1,159 @@
+"""What a store is, whatever it is made of: transactions that hold repositories, and maintenance."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from recallite.errors import ForkedProcess, InvalidInput, StoreClosed
+from recallite.model.reports import ErasureReceipt, Verification
+from recallite.store.sql.repository import INSIDE
+
+if TYPE_CHECKING:
+    from recallite.store.transaction import Reader, Writer
+    from recallite.store.values import Erased, TenantRow
+
+Progress = Callable[[int, int | None], None]
+
+
+class Store(ABC):
+    """A store that is open in this process.
+
+    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, and `map_path`
+    the map of memories, if anywhere. `confined_to` is the scope to which a server confines the user, None for no one.
+    """
+
+    path: str
+    snapshot_path: str | None = None
+    map_path: str | None = None
+    confined_to: str | None = None
+    in_memory = False
+    """Whether the data is lost when the store is closed."""
+    reads_scopes = False
+    """Whether what an index of one scope needs can be read by itself."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._closed = False
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the store is encrypted."""
+        return False
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`, and in a forked child process."""
+        return self._closed or os.getpid() != self._process
+
+    @property
+    @abstractmethod
+    def nested(self) -> bool:
+        """Inside `atomic()`: whether an outer transaction may still roll it back."""
+
+    @abstractmethod
+    def read(self) -> AbstractContextManager[Reader]:
+        """A read transaction; it does not wait for writers."""
+
+    @abstractmethod
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> AbstractContextManager[Writer]:
+        """A write transaction; a savepoint inside another of the same thread.
+
+        A writer that names what it reads and writes in `locks`, by scopes and ids, lets other writers run at the same
+        time, if the store can; else one thread writes at a time. Without `wait`, StoreLocked is raised at once if
+        another process is writing.
+        """
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """A write transaction in which `read` of the same thread sees what was written."""
+
+    @property
+    @abstractmethod
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `transaction`."""
+
+    def check_usable(self) -> None:
+        """Raise StoreClosed or ForkedProcess unless the store may be used."""
+        if os.getpid() != self._process:
+            raise ForkedProcess(
+                f"{self.path} was opened before fork(): its connections do not survive it. "
+                "Open a new Memory in the child process"
+            )
+        if self._closed:
+            raise StoreClosed(f"{self.path} was closed: open a new Memory")
+
+    def check_outside(self) -> None:
+        """Refuse what a database does not do inside `transaction`, and what would end it."""
+        self.check_usable()
+        if self.in_transaction:
+            raise InvalidInput(INSIDE)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything. A second call, or one in a forked child, does nothing."""
+
+    def size(self) -> int:
+        """About how many records there are, versions included."""
+        with self.read() as reader:
+            return reader.records.last_id()
+
+    @abstractmethod
+    def stats(self, scope: str) -> dict[str, Any]:
+        """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
+
+    @abstractmethod
+    def verify(self, on_progress: Progress | None = None) -> Verification:
+        """Compare everything derived with the records; nothing is changed."""
+
+    @abstractmethod
+    def rebuild(self, on_progress: Progress | None = None) -> None:
+        """Derive everything from the records again. Damaged vectors are removed; their records wait for others."""
+
+    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
+        """Make the indexes of `CandidateSearch` that are missing, while others read and write; returns their names."""
+        return []
+
+    @abstractmethod
+    def vacuum(self) -> int:
+        """Remove what nothing refers to and free its space; returns how many bytes."""
+
+    @abstractmethod
+    def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+        """Copy the store, as of one commit, to a new file; returns its path. The file appears only when it is complete.
+
+        Raises InvalidInput if the path exists, even if it was made during the copy, and StoreFull, StoreReadOnly or
+        StoreError, which name the target, if it cannot be written.
+        """
+
+    @abstractmethod
+    def rekey(self, key: str | None) -> None:
+        """Encrypt the store with another key, or (None) decrypt it; all of it or nothing.
+
+        Raises StoreLocked if another connection is open.
+        """
+
+    def tenants(self) -> list[TenantRow]:
+        """The roles that are confined to a scope, by name. Raises InvalidInput for a file, which has no roles."""
+        raise self._without_roles()
+
+    def grant_tenant(self, role: str, scope: str) -> TenantRow:
+        """Let a role use a scope and what is below it, and nothing else; it replaces another scope of that role.
+
+        Raises InvalidInput for a role that is not there, or that nothing confines.
+        """
+        raise self._without_roles()
+
+    def revoke_tenant(self, role: str) -> None:
+        """Take from a role all that it may do. Raises NotFound if it has no scope."""
+        raise self._without_roles()
+
+    def _without_roles(self) -> InvalidInput:
+        return InvalidInput(f"{self.path} is a file, which has no roles: tenants are of a PostgreSQL server")
+
+    @abstractmethod
+    def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        """Compact the store and search all of its files for the bytes of what was erased."""

@@ -1,0 +1,179 @@
+"""Transactions: the repositories of a store on one connection.
+
+`Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. A reader has
+the same ones, which fail to write on its connection. Row ids grow with time and are never reused, but need not be
+consecutive. What every store promises is held by `tests/unit/store/contract/`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from recallite.store.sql.access_tokens import AccessTokens
+from recallite.store.sql.conditions import Conditions
+from recallite.store.sql.documents import Documents
+from recallite.store.sql.embedding_cache import EmbeddingCache
+from recallite.store.sql.lexicon import Lexicon, WordNumbers
+from recallite.store.sql.links import Links
+from recallite.store.sql.meta import Meta
+from recallite.store.sql.overview import Overview
+from recallite.store.sql.repository import SqlConnection
+from recallite.store.sql.scopes import Scopes
+from recallite.store.sql.standing import StandingRecords
+from recallite.store.sql.statements import Judgements, Occurrences, Statements, UncomparedRecords
+from recallite.store.sql.supersessions import Supersessions
+from recallite.store.sql.tiers import Consolidations, Experience, Procedures, Working
+from recallite.store.sql.vectors import Vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.store.sql.blocks import Blocks
+    from recallite.store.sql.candidates import CandidateSearch
+    from recallite.store.sql.changes import Changes
+    from recallite.store.sql.copying import SqlCopying
+    from recallite.store.sql.erasing import Erasure
+    from recallite.store.sql.records import Records
+    from recallite.store.sql.sessions import Sessions
+    from recallite.store.sql.snapshot import IndexSnapshot
+    from recallite.store.values import Commit
+
+
+Known = TypeVar("Known")
+
+
+class ReadOnlySql:
+    """SQL for the custom strategies of a workspace, inside a read transaction."""
+
+    def __init__(self, connection: SqlConnection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, bindings: Any = ()) -> Any:
+        """Run a statement; returns its rows as tuples, to be iterated once."""
+        return self._connection.execute(statement, bindings)
+
+
+class Reader(ABC):
+    """A read transaction: all reads see the same commit. `candidates` is None if the store cannot search by itself."""
+
+    access_tokens: AccessTokens
+    blocks: Blocks
+    candidates: CandidateSearch | None = None
+    changes: Changes
+    consolidations: Consolidations
+    copying: SqlCopying
+    documents: Documents
+    embedding_cache: EmbeddingCache
+    experience: Experience
+    judgements: Judgements
+    lexicon: Lexicon
+    links: Links
+    meta: Meta
+    occurrences: Occurrences
+    overview: Overview
+    procedures: Procedures
+    records: Records
+    scopes: Scopes
+    sessions: Sessions
+    snapshot: IndexSnapshot
+    statements: Statements
+    supersessions: Supersessions
+    uncompared: UncomparedRecords
+    vectors: Vectors
+    working: Working
+
+    @property
+    @abstractmethod
+    def sees_one_commit(self) -> bool:
+        """Whether no other writer can commit what this transaction sees, until it asks for the newest commit."""
+
+    @property
+    @abstractmethod
+    def uncommitted(self) -> bool:
+        """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
+
+    @abstractmethod
+    def sql(self) -> ReadOnlySql:
+        """A handle for SQL over the documented views."""
+
+
+class Writer(Reader):
+    """A write transaction: it sees its own writes, and commits all of them or none.
+
+    It is made once for a connection and used for one transaction after the other; `path` is the store's, for messages.
+    A database adds the repositories that it keeps in its own way.
+    """
+
+    erasure: Erasure
+
+    def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
+        self.connection = connection
+        self.path = path
+        # The type of stored vectors of new embedders: float32 or float16.
+        self.vector_type = "float32"
+        self.numbers = numbers
+        self.conditions = conditions
+        # The commit at which the transaction of a caller began, inside it.
+        self.began: Commit | None = None
+        self.scopes = Scopes(self)
+        self.links = Links(self)
+        self.supersessions = Supersessions(self)
+        self.statements = Statements(self)
+        self.uncompared = UncomparedRecords(self)
+        self.occurrences = Occurrences(self)
+        self.judgements = Judgements(self)
+        self.vectors = Vectors(self)
+        self.lexicon = Lexicon(self)
+        self.overview = Overview(self)
+        self.standing = StandingRecords(self)
+        self.meta = Meta(self)
+        self.documents = Documents(self)
+        self.consolidations = Consolidations(self)
+        self.experience = Experience(self)
+        self.procedures = Procedures(self)
+        self.working = Working(self)
+        self.embedding_cache = EmbeddingCache(self)
+        self.access_tokens = AccessTokens(self)
+
+    @property
+    def uncommitted(self) -> bool:
+        return self.began is not None and not self.changes.matches(self.began)
+
+    def sql(self) -> ReadOnlySql:
+        return ReadOnlySql(self.connection)
+
+    @staticmethod
+    @abstractmethod
+    def id_array(ids: Sequence[int] | NDArray[np.int64]) -> Any:
+        """Row ids for `carray(?)`."""
+
+    @staticmethod
+    @abstractmethod
+    def array(values: Sequence[str]) -> Any:
+        """Texts for `carray(?)`."""
+
+    @staticmethod
+    @abstractmethod
+    def byte_array(values: Sequence[bytes]) -> Any:
+        """Byte sequences for `carray(?)`."""
+
+    def known(self, key: Hashable, read: Callable[[], Known]) -> Known:
+        """Return what `read` returns; a database that knows whether others have written may keep it for later writes.
+
+        It must not change before a `reload` is appended to the feed.
+        """
+        return read()
+
+    def forget_known(self) -> None:
+        """Have what is `known` read again."""
+
+    @abstractmethod
+    def new_ids(self, table: str, count: int) -> list[int]:
+        """Row ids, ascending, for new rows of a table; no row ever had one of them."""
+
+    @abstractmethod
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+        """Add those of these names that a table lacks."""
