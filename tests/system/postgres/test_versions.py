@@ -13,7 +13,7 @@ from tests.attacks.workload import Embedder
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres.schema import SCHEMA_VERSION
+from recallite.store.postgres.migrating import SCHEMA_VERSION
 
 
 def test_a_memory_of_a_newer_recallite_is_left_as_it_is(postgres_server, postgres_address):

@@ -155,15 +155,6 @@ def test_memories_by_name_memory_share_nothing(memory):
     assert memory.count() == 0
 
 
-def test_a_schema_that_was_never_released_is_refused_and_left_alone(path, tmp_path):
-    Memory(path, settings=PLAIN).close()
-    make_foreign(path, "PRAGMA user_version = 1")
-    before = contents(tmp_path)
-    with pytest.raises(StoreError, match=r"development version.*schema 1.*import"):
-        Memory(path, settings=PLAIN)
-    assert contents(tmp_path) == before
-
-
 def test_a_kind_that_is_no_text_is_damage(path):
     """The thread that writes the index snapshot ended with a TypeError."""
     with Memory(path, settings=PLAIN) as memory:

@@ -10,12 +10,16 @@ from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUns
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import Connections
 from recallite.store.postgres.faults import translated
-from recallite.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
+from recallite.store.postgres.schema import FUNCTIONS, TABLES, TYPES
 from recallite.store.postgres.server_check import APPLICATION, check_server, create_vector
+from recallite.store.postgres.tenant_schema import TENANT_SCHEMA
 from recallite.store.postgres.tenants import renew_privileges, scope_of_user
 from recallite.system.logs import logger
 
 _log = logger(__name__)
+MIGRATIONS: tuple[str, ...] = ("".join([FUNCTIONS, *(table.create_sql(TYPES) for table in TABLES), TENANT_SCHEMA]),)
+"""What brings a schema from each version to the next."""
+SCHEMA_VERSION = len(MIGRATIONS)
 
 
 class Prepared(NamedTuple):

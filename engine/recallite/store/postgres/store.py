@@ -19,8 +19,7 @@ from recallite.store.postgres.address import parse_address
 from recallite.store.postgres.commits import commit
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import is_lost, translated
-from recallite.store.postgres.migrating import prepare
-from recallite.store.postgres.schema import SCHEMA_VERSION
+from recallite.store.postgres.migrating import SCHEMA_VERSION, prepare
 from recallite.store.postgres.standby import Standby
 from recallite.store.postgres.statements import statement
 from recallite.store.postgres.transaction import PostgresTransaction, add_names_sql

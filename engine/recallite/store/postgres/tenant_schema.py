@@ -7,25 +7,11 @@ paths) are given and numbered by functions, which run with the rights of the own
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-_TABLES = """
--- Which role is confined to which scope. What is below the scope is from `below` up to `beyond`, which is excluded.
-CREATE TABLE tenant (
-    role       TEXT_ PRIMARY KEY,
-    scope      TEXT_ NOT NULL,
-    below      TEXT_ NOT NULL GENERATED ALWAYS AS (CASE scope WHEN '/' THEN '/' ELSE scope || '/' END) STORED,
-    beyond     TEXT_ NOT NULL GENERATED ALWAYS AS (CASE scope WHEN '/' THEN '0' ELSE scope || '0' END) STORED,
-    created_at BIGINT NOT NULL
-);
--- Derived: the tags that records of a scope have, or had; a tenant reads the names of no others.
-CREATE TABLE scope_tag (
-    tag_id   BIGINT NOT NULL REFERENCES tag(id) ON DELETE CASCADE,
-    scope_id BIGINT NOT NULL REFERENCES scope(id) ON DELETE CASCADE,
-    PRIMARY KEY (tag_id, scope_id)
-);
-CREATE INDEX scope_tag_scope ON scope_tag(scope_id);
-"""
+from recallite.store.postgres.schema import TABLES
+from recallite.store.sql.schema import Table
 
 # Their bodies are bound to tables and operators when they are created: no search path changes what they mean.
 _OWNER = "LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
@@ -81,72 +67,65 @@ END;
 
 
 class Rule(NamedTuple):
-    """What a tenant may do with the rows of a table: those of which `sees` is true, and what it writes is `writes`."""
+    """What a tenant may do with the rows of a table: it sees those for which `sees` is true, and writes those for which
+    `writes` is; empty: `sees`.
+    """
 
     sees: str
     privileges: str = "SELECT, INSERT, UPDATE, DELETE"
     writes: str = ""
 
 
+_READ = "SELECT"
 # The array is made once for a table of a statement, and an index takes it.
 _OWN = "ANY ((SELECT own_scopes())::bigint[])"
-_MINE = f"scope_id = {_OWN}"
-_READ = "SELECT"
+_OWNER_OF_ROW = re.compile(r"REFERENCES (record|vector|source|session|session_message)\(")
 
 
-def _of_record(table: str, *columns: str) -> str:
-    each = columns or ("record_id",)
-    return " AND ".join(f"EXISTS (SELECT FROM record r WHERE r.id = {table}.{column})" for column in each)
+def _seen(table: Table) -> str:
+    """The condition for rows of the tenant's scopes, or of rows that it sees."""
+    if "scope_id" in table.columns:
+        return f"scope_id = {_OWN}"
+    owners = ((column, _OWNER_OF_ROW.search(rest)) for column, (_, rest) in table.columns.items())
+    return " AND ".join(
+        f"EXISTS (SELECT FROM {owner[1]} o WHERE o.id = {table.name}.{column})" for column, owner in owners if owner
+    )
 
 
 def _issued(table: str) -> str:
-    """The number of a new row is one that the sequence has given: nobody takes those of later rows."""
+    """The condition that a sequence has given the number of a new row: nobody takes those of later rows."""
     return f"{table}.id <= (SELECT q.last_value FROM {table}_id_seq q)"
 
 
+_SEEN = {table.name: seen for table in TABLES if (seen := _seen(table))}
 RULES: dict[str, Rule] = {
+    **{name: Rule(seen) for name, seen in _SEEN.items()},
     "tenant": Rule("role = session_user::text", _READ),
     "scope": Rule(f"id = {_OWN}", _READ),
-    **{
-        table: Rule(_MINE)
-        for table in ("source", "session", "session_snapshot", "tool_pattern", "error_recovery", "consolidation",
-                      "working_state")
-    },
     "record": Rule(
-        _MINE,
-        writes=f"{_MINE} AND {_issued('record')} AND (record.source_id IS NULL "
+        _SEEN["record"],
+        writes=f"{_SEEN['record']} AND {_issued('record')} AND (record.source_id IS NULL "
         "OR EXISTS (SELECT FROM source o WHERE o.id = record.source_id AND o.scope_id = record.scope_id))",
     ),
-    **{
-        table: Rule(_of_record(table))
-        for table in ("access", "occurrence", "statement", "statement_key", "refusal", "record_terms", "standing",
-                      "procedure_use")
-    },
+    "statement_key": Rule("EXISTS (SELECT FROM record o WHERE o.id = statement_key.record_id)"),
     "record_tag": Rule(
-        _of_record("record_tag"),
-        writes=f"{_of_record('record_tag')} AND EXISTS (SELECT FROM tag g WHERE g.id = record_tag.tag_id)",
+        _SEEN["record_tag"],
+        writes=f"{_SEEN['record_tag']} AND EXISTS (SELECT FROM tag g WHERE g.id = record_tag.tag_id)",
     ),
-    "link": Rule(_of_record("link", "source_id", "target_id")),
-    "supersession": Rule(_of_record("supersession", "old_id", "new_id")),
-    "judgement": Rule(_of_record("judgement", "old_id", "new_id")),
     "uncompared": Rule(
         "EXISTS (SELECT FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id)",
         # All of them are records of the tenant's.
         writes="(SELECT count(*) FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id) "
         "= uncompared.last_id - uncompared.first_id + 1",
     ),
-    "vector": Rule(_of_record("vector"), writes=f"{_of_record('vector')} AND {_issued('vector')}"),
-    "token_code": Rule("EXISTS (SELECT FROM vector v WHERE v.id = token_code.vector_id)"),
-    "document": Rule("EXISTS (SELECT FROM source o WHERE o.id = document.source_id)"),
-    "session_message": Rule("EXISTS (SELECT FROM session s WHERE s.id = session_message.session_id)"),
-    "session_words": Rule("EXISTS (SELECT FROM session_message m WHERE m.id = session_words.message_id)"),
+    "vector": Rule(_SEEN["vector"], writes=f"{_SEEN['vector']} AND {_issued('vector')}"),
     # By the index: of all records the first of a kind may be far behind those of others.
     "kind": Rule(
         "EXISTS (SELECT FROM scope s WHERE (SELECT r.id FROM record r WHERE r.scope_id = s.id AND r.kind = kind.name "
         "ORDER BY r.recorded_until LIMIT 1) IS NOT NULL)",
         _READ,
     ),
-    "scope_tag": Rule(_MINE, _READ),
+    "scope_tag": Rule(_SEEN["scope_tag"], _READ),
     "tag": Rule("EXISTS (SELECT FROM scope_tag g WHERE g.tag_id = tag.id)", _READ),
     "embedder": Rule("true", _READ),
     "meta": Rule(
@@ -162,9 +141,9 @@ RULES: dict[str, Rule] = {
         writes="operation <> 'reload' AND last_id BETWEEN first_id AND first_id + 100000 "
         "AND last_id <= (SELECT q.last_value FROM record_id_seq q)",
     ),
-}  # fmt: skip
+}
 """What a tenant sees and writes; of a table that is not here, nothing."""
-HIDDEN = ("term", "embedding_cache", "access_token")
+HIDDEN = [table.name for table in TABLES if table.name not in RULES]
 """Tables of which a tenant has nothing. Words have no scope, and a cached vector tells that its text is stored."""
 SEQUENCES = {"record_id_seq": "SELECT, USAGE", "vector_id_seq": "SELECT, USAGE", "feed_sequence_seq": "USAGE"}
 """What a tenant may do with sequences; of other tables the server numbers the rows."""
@@ -188,9 +167,8 @@ def _policy(table: str, rule: Rule) -> str:
 
 
 TENANT_SCHEMA = (
-    _TABLES
-    + _FUNCTIONS
-    + "".join(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n" for table in (*RULES, *HIDDEN))
+    _FUNCTIONS
+    + "".join(f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY;\n" for table in TABLES)
     + "".join(_policy(table, rule) for table, rule in RULES.items())
     + "".join(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC;\n" for function in FUNCTIONS)
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from recallite.model.reports import Problem, Verification
+from recallite.store.postgres.schema import TABLES
 from recallite.store.sql import rebuilding, verifying
 from recallite.store.sql.verifying import REBUILD, Check, found
 from recallite.store.store import Progress
@@ -29,15 +30,7 @@ _CHECKS = (
     ),
 )
 # `term` keeps its rows: `drop_unused` removes those that no record has.
-_DERIVED = (
-    "kind",
-    "record_terms",
-    "standing",
-    "statement",
-    "statement_key",
-    "session_words",
-    "scope_tag",
-)
+_DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
 
 
 def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:

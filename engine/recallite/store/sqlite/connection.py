@@ -13,7 +13,7 @@ from recallite.errors import NotADatabase, SchemaTooNew, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
 from recallite.store.sqlite.keys import Key, refuse_unfit
-from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION, UNRELEASED
+from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION
 from recallite.system.logs import logger
 
 _log = logger(__name__)
@@ -127,11 +127,6 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
             "give another path; the file was left as it is"
         )
-    if 0 < version <= UNRELEASED:
-        raise StoreError(
-            f"{path} was written by a development version of Recallite (schema {version}), which this one cannot read: "
-            "export it with that version and import it into a new file"
-        )
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
             f"{path} has schema {version} and this Recallite knows up to {SCHEMA_VERSION}: upgrade recallite"
@@ -159,7 +154,7 @@ def _migrate(connection: apsw.Connection) -> None:
     try:
         # Another process may have migrated while this one waited for the lock.
         before = connection.pragma("user_version")
-        for step in MIGRATIONS[max(before - UNRELEASED, 0) :]:
+        for step in MIGRATIONS[before:]:
             connection.execute(step).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)

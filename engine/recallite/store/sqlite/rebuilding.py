@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING
 import apsw
 
 from recallite.store.sql import rebuilding
-from recallite.store.sqlite.key_lists_schema import KEY_LIST_TABLES
-from recallite.store.sqlite.schema import MIGRATIONS
+from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
 from recallite.store.store import Progress
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
-
-
-_DERIVED = (
-    "kind", "record_terms", "term", "standing", "statement", *KEY_LIST_TABLES,
-)  # fmt: skip
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
@@ -39,10 +33,10 @@ def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
-    for table in _DERIVED:
+    tx.connection.execute(MESSAGE_WORDS)
+    for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
-    for statement in _derived_statements():
-        tx.connection.execute(statement).fetchall()
+        tx.connection.execute(create).fetchall()
 
 
 def _drop(tx: SqliteTransaction, table: str) -> None:
@@ -57,13 +51,3 @@ def _drop(tx: SqliteTransaction, table: str) -> None:
         tx.connection.execute("PRAGMA writable_schema = ON").fetchall()
         tx.connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
         tx.connection.execute("PRAGMA writable_schema = RESET").fetchall()
-
-
-def _derived_statements() -> list[str]:
-    """The statements of the schema that create derived tables."""
-    wanted = (
-        *(f"CREATE TABLE {table} " for table in _DERIVED),
-        "CREATE VIRTUAL TABLE session_fts ",
-    )
-    code = "\n".join(line for line in "".join(MIGRATIONS).splitlines() if not line.startswith("--"))
-    return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]
