@@ -14,7 +14,7 @@ import numpy as np
 from recallite.model.filters import Filter
 from recallite.store.sql.candidates import CandidateSearch, Chains, CorpusCounts
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import LISTED
+from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.values import EmbedderRow
 from recallite.text.record_words import MOST
 
@@ -58,7 +58,7 @@ class PostgresCandidates(CandidateSearch):
             self._rows(
                 "SELECT c.relname::text, pg_relation_size(c.oid) FROM pg_index i JOIN pg_class c "
                 "ON c.oid = i.indexrelid "
-                f"WHERE i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND c.relname {LISTED}",
+                f"WHERE i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND c.relname {IN_ARRAY}",
                 (self._array(names),),
             )
         )
@@ -120,9 +120,8 @@ class PostgresCandidates(CandidateSearch):
         """Have scans go on until there are enough; set once for a transaction."""
         if ef_search != self._ef_search:
             self._execute(
-                "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
-                f"set_config('hnsw.ef_search', '{ef_search:d}', true), "
-                f"set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', true)"
+                "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', "
+                f"'{ef_search:d}', true), set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', true)"
             )
             self._ef_search = ef_search
 
@@ -162,7 +161,7 @@ class PostgresCandidates(CandidateSearch):
             # To look up the record of each takes ten times as long as to count them, and closed versions are few.
             every, closed = f"(SELECT count(*) FROM record_terms t WHERE {has})", "r.recorded_until IS NOT NULL)"
         else:
-            within, bound = f"r.scope_id {LISTED.replace('?', '?2')}", (self._id_array(scopes),)
+            within, bound = f"r.scope_id {IN_ARRAY.replace('?', '?2')}", (self._id_array(scopes),)
             every, closed = f"{joined} {within})", f"r.recorded_until IS NOT NULL AND {within})"
         rows = self._rows(
             f"SELECT c.value, {every}, {joined} {closed} FROM carray(?1) c", (self._id_array(terms), *bound)
@@ -175,7 +174,7 @@ class PostgresCandidates(CandidateSearch):
     def _within(self, scopes: Sequence[int] | None) -> Condition:
         if scopes is None:
             return Condition("true")
-        return Condition(f"r.scope_id {LISTED}", (self._id_array(scopes),))
+        return Condition(f"r.scope_id {IN_ARRAY}", (self._id_array(scopes),))
 
     def _ids(self, sql: str, bound: Sequence[object]) -> NDArray[np.int64]:
         """Row ids in the order of a statement whose column is `id`."""
@@ -213,10 +212,9 @@ def _chain(direction: str, order: str, nulls: str) -> str:
 
 
 _CHAINS = (
-    "SELECT DISTINCT pair.before, pair.after FROM (SELECT r.id, b.ids AS before, a.ids AS after FROM carray(?) c "
-    f"JOIN record r ON r.id = c.value AND r.source_id IS NOT NULL AND r.recorded_until IS NULL "
-    f"JOIN {_chain('<', 'DESC', 'FIRST')} b ON true JOIN {_chain('>', 'ASC', 'LAST')} a ON true) found "
-    "JOIN LATERAL (VALUES (before[2], before[1]), (before[1], found.id), (found.id, after[1]), "
-    "(after[1], after[2])) pair(before, after) ON true "
-    "WHERE pair.before IS NOT NULL AND pair.after IS NOT NULL"
+    "SELECT DISTINCT pair.before, pair.after FROM (SELECT r.id, b.ids AS before, a.ids AS after FROM carray(?) c JOIN "
+    "record r ON r.id = c.value AND r.source_id IS NOT NULL AND r.recorded_until IS NULL JOIN "
+    f"{_chain('<', 'DESC', 'FIRST')} b ON true JOIN {_chain('>', 'ASC', 'LAST')} a ON true) found JOIN LATERAL (VALUES "
+    "(before[2], before[1]), (before[1], found.id), (found.id, after[1]), (after[1], after[2])) pair(before, after) ON "
+    "true WHERE pair.before IS NOT NULL AND pair.after IS NOT NULL"
 )

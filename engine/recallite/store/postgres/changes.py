@@ -21,9 +21,8 @@ _TRIMMING = 17
 # A server of which one process was killed recovers without being started again, and gives numbers of transactions
 # that it had lost to others; its statistics begin anew then.
 _VISIBLE = (
-    "SELECT pg_current_snapshot()::text, concat_ws('-', "
-    "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), "
-    "CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT))"
+    "SELECT pg_current_snapshot()::text, concat_ws('-', CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 "
+    "AS BIGINT), CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT))"
 )
 _SEEN = (
     f"{_VISIBLE}, coalesce(pg_current_xact_id_if_assigned()::text, ''), coalesce((SELECT max(sequence) FROM feed "
@@ -96,9 +95,9 @@ class PostgresChanges(Changes):
         if not self._execute("SELECT pg_try_advisory_xact_lock('feed'::regclass::oid::int, ?::int)", (_TRIMMING,)).get:
             return
         newest = self._execute(
-            "WITH gone AS (DELETE FROM feed WHERE sequence <= ? RETURNING xid) "
-            "SELECT max(xid::text::bigint) FROM gone", (up_to,)
-        ).get  # fmt: skip
+            "WITH gone AS (DELETE FROM feed WHERE sequence <= ? RETURNING xid) SELECT max(xid::text::bigint) FROM gone",
+            (up_to,),
+        ).get
         if newest is not None:
             # What is trimmed later may be older: a row is seen when its transaction ends.
             self._execute(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recallite.store.sql.conditions import ORDERS, Condition, Conditions
-from recallite.store.sql.repository import LISTED
+from recallite.store.sql.repository import IN_ARRAY
 
 _NEVER = Condition("false")
 _FLAGS = ("pinned",)
@@ -35,7 +35,7 @@ class PostgresConditions(Conditions):
             if field in _FLAGS or field in _REALS or field in _WHOLE:
                 either = " OR ".join(f"{expression} = ?" for _ in kept)
                 return Condition(f"({either})", tuple(part for each in kept for part in (*bound, each)))
-            return Condition(f"{expression} {LISTED}", (*bound, self._array(kept)))
+            return Condition(f"{expression} {IN_ARRAY}", (*bound, self._array(kept)))
         if value is None:
             return Condition(f"{expression} IS NULL", bound)
         if operator == "contains":

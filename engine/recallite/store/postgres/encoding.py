@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # https://www.postgresql.org/docs/current/sql-copy.html, Binary Format
-COPY_HEADER, COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+_COPY_HEADER, _COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 _NULL_BYTES = -1
 
 
@@ -54,7 +54,7 @@ class _Cells(NamedTuple):
 
 def as_copied(columns: Sequence[Column]) -> bytes:
     """Return rows as COPY reads them, header and trailer included."""
-    return COPY_HEADER + _rows(columns, [("columns", ">i2", len(columns))]) + COPY_TRAILER
+    return _COPY_HEADER + _rows(columns, [("columns", ">i2", len(columns))]) + _COPY_TRAILER
 
 
 def as_array(column: Column) -> bytes:

@@ -27,8 +27,6 @@ from recallite.store.postgres.address import PostgresAddress
 from recallite.system.messages import fault_text
 
 _UNDONE = "nothing was written"
-# Of serialisation failures and deadlocks the whole transaction is run again.
-_CONFLICTS = ("40001", "40P01")
 # The server ends, or ended this connection. 57P03: it is starting, or is a standby that takes no connections.
 _ENDED = ("57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "08")
 _NO_ROOM = ("53300", "53400")
@@ -88,11 +86,6 @@ READ_AGAIN = (
     "writing twice does no harm"
 )
 """What to do about a write of which it is not known whether it is done."""
-
-
-def may_be_repeated(fault: psycopg.Error, connection: psycopg.Connection[tuple[object, ...]]) -> bool:
-    """Whether a transaction that failed before its commit may succeed if it is run again from its beginning."""
-    return fault.sqlstate in _CONFLICTS or is_lost(fault, connection)
 
 
 def is_lost(fault: psycopg.Error, connection: psycopg.Connection[tuple[object, ...]]) -> bool:

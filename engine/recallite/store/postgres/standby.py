@@ -9,11 +9,9 @@ from recallite.store.postgres.statements import PostgresConnection
 
 # It has replayed all that it received, and is receiving; else what it replayed last is so old.
 _BEHIND = (
-    "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 0.0 "
-    "WHEN coalesce(pg_last_wal_receive_lsn() <= pg_last_wal_replay_lsn(), true) "
-    "AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0.0 "
-    "ELSE coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000, 'infinity') "
-    "END::float8"
+    "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 0.0 WHEN coalesce(pg_last_wal_receive_lsn() <= "
+    "pg_last_wal_replay_lsn(), true) AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0.0 ELSE "
+    "coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000, 'infinity') END::float8"
 )
 _ASKED_EVERY_SECONDS = 0.5
 

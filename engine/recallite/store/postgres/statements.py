@@ -10,7 +10,6 @@ from typing import Any
 import psycopg
 from psycopg import RawCursor
 
-from recallite.store.postgres.encoding import COPY_HEADER, COPY_TRAILER
 from recallite.store.postgres.inserting import Inserter
 
 _PLACEHOLDER = re.compile(r"'[^']*'|\?(\d*)")
@@ -87,8 +86,3 @@ class PostgresConnection:
         """Run COPY ... FROM STDIN with these rows."""
         with self.raw.cursor().copy(statement.encode()) as copy:
             copy.write(rows)
-
-    def copied(self, query: str) -> bytes:
-        """The rows of a query in the binary format of COPY, without its header and trailer."""
-        with self.raw.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
-            return b"".join(copy)[len(COPY_HEADER) : -len(COPY_TRAILER)]

@@ -142,9 +142,9 @@ RULES: dict[str, Rule] = {
         "AND last_id <= (SELECT q.last_value FROM record_id_seq q)",
     ),
 }
-"""What a tenant sees and writes; of a table that is not here, nothing."""
-HIDDEN = [table.name for table in TABLES if table.name not in RULES]
-"""Tables of which a tenant has nothing. Words have no scope, and a cached vector tells that its text is stored."""
+"""The rights of a tenant. It has none on other tables: words have no scope, and a cached vector tells that its text is
+stored.
+"""
 SEQUENCES = {"record_id_seq": "SELECT, USAGE", "vector_id_seq": "SELECT, USAGE", "feed_sequence_seq": "USAGE"}
 """What a tenant may do with sequences; of other tables the server numbers the rows."""
 FUNCTIONS = (

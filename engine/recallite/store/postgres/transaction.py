@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from recallite.errors import StoreLocked
 from recallite.store.postgres.blocks import PostgresBlocks
@@ -29,9 +28,6 @@ from recallite.store.postgres.vectors import PostgresVectors
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sql.snapshot import IndexSnapshot
 from recallite.store.transaction import Writer
-
-if TYPE_CHECKING:
-    pass
 
 # A server keeps all locks of all its connections in one table of a fixed size.
 _MOST_LOCKS = 64

@@ -11,7 +11,7 @@ import numpy as np
 
 from recallite.errors import StoreCorrupt
 from recallite.store.packing import PackedVectors, as_float32, pack
-from recallite.store.sql.repository import Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.sql.term_lists import CHANGED, unpacked
 from recallite.store.values import NEVER, Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
 
@@ -80,7 +80,7 @@ class Blocks(Repository):
         return packed_rows(
             self._rows(
                 "SELECT id, record_id, value FROM vector WHERE embedder_id = ? "
-                "AND record_id IN (SELECT value FROM carray(?)) ORDER BY record_id, part",
+                f"AND record_id {IN_ARRAY} ORDER BY record_id, part",
                 (embedder_id, self._id_array(ids)),
             ),
             dimension,
@@ -90,8 +90,7 @@ class Blocks(Repository):
         """The token codes of the vectors with these vector ids."""
         return token_block(
             self._rows(
-                "SELECT vector_id, codes FROM token_code WHERE vector_id IN (SELECT value FROM carray(?)) "
-                "ORDER BY vector_id",
+                f"SELECT vector_id, codes FROM token_code WHERE vector_id {IN_ARRAY} ORDER BY vector_id",
                 (self._id_array(vector_ids),),
             )
         )
@@ -108,8 +107,7 @@ class Blocks(Repository):
     def terms(self, ids: Sequence[int]) -> TermBlock:
         """The term lists of these records."""
         rows = self._rows(
-            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
-            "ORDER BY record_id",
+            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY} ORDER BY record_id",
             (self._id_array(ids),),
         )
         return term_block(

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
-from recallite.store.sql.repository import LISTED
+from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.values import CHUNK_KIND
 
 _COLUMNS = {"id": "public_id", "scope": "scope_id", "source": "source_id"}
@@ -128,7 +128,7 @@ class Conditions(ABC):
         if isinstance(value, str):
             return "= ?", value
         texts = [each for each in (value if isinstance(value, tuple) else ()) if isinstance(each, str)]
-        return LISTED, self._array(texts)
+        return IN_ARRAY, self._array(texts)
 
     @abstractmethod
     def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:

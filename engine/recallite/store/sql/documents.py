@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 
 from recallite.store.rows import read_row, read_rows
-from recallite.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, within
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow
 
 _SELECT = (
     "SELECT d.id, d.public_id, d.source_id, o.name, s.path, d.title, d.media_type, d.content_hash, d.chunking, "
-    "d.size_bytes, d.mtime_ns, d.inode, d.read_at, d.metadata, d.given, d.problem, d.chunks, "
-    "d.created_at, d.updated_at "
-    "FROM document d JOIN source o ON o.id = d.source_id JOIN scope s ON s.id = o.scope_id"
+    "d.size_bytes, d.mtime_ns, d.inode, d.read_at, d.metadata, d.given, d.problem, d.chunks, d.created_at, "
+    "d.updated_at FROM document d JOIN source o ON o.id = d.source_id JOIN scope s ON s.id = o.scope_id"
 )
 
 _OWN = (
@@ -103,12 +102,9 @@ class Documents(Repository):
     def delete(self, rows: Iterable[DocumentRow]) -> int:
         """Purge documents with their chunks; returns how many chunks."""
         sources = [row.source_id for row in rows]
-        self._execute(
-            "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (self._id_array(sources),)
-        )
+        self._execute(f"DELETE FROM document WHERE source_id {IN_ARRAY}", (self._id_array(sources),))
         chunks = self._column(
-            f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND recorded_until IS NULL "
-            "AND source_id IN (SELECT value FROM carray(?))",
+            f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND recorded_until IS NULL AND source_id {IN_ARRAY}",
             (self._id_array(sources),),
         )
         self._tx.records.delete(chunks)
@@ -119,7 +115,7 @@ class Documents(Repository):
         """The source ids of the documents of which these records are chunks."""
         return self._column(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
-            "AND id IN (SELECT value FROM carray(?))",
+            f"AND id {IN_ARRAY}",
             (self._id_array(record_ids),),
         )
 
@@ -127,12 +123,11 @@ class Documents(Repository):
         """After chunks were deleted: delete documents without any, and have others chunked again at the next read."""
         left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
         self._execute(
-            f"UPDATE document SET chunking = '', chunks = {left} "
-            f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {left}",
+            f"UPDATE document SET chunking = '', chunks = {left} WHERE source_id {IN_ARRAY} AND chunks > {left}",
             (self._id_array(source_ids),),
         )
         self._execute(
-            "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?)) AND chunks = 0 AND chunking = ''",
+            f"DELETE FROM document WHERE source_id {IN_ARRAY} AND chunks = 0 AND chunking = ''",
             (self._id_array(source_ids),),
         )
         self._tx.scopes.drop_empty_sources(source_ids)

@@ -8,7 +8,7 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.store.byte_search import LEAST_BYTES
-from recallite.store.sql.repository import INSIDE, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import Erased
 
@@ -32,13 +32,10 @@ _BESIDE = (
     ),
 )  # fmt: skip
 _NAMES = {
-    ("term", "text"): "SELECT text FROM term WHERE id IN (SELECT value FROM carray(?))",
-    ("tag", "name"): "SELECT name FROM tag WHERE id IN "
-    "(SELECT tag_id FROM record_tag WHERE record_id IN (SELECT value FROM carray(?)))",
-    ("source", "name"): "SELECT name FROM source WHERE id IN "
-    "(SELECT source_id FROM record WHERE id IN (SELECT value FROM carray(?)))",
-    ("scope", "path"): "SELECT path FROM scope WHERE id IN "
-    "(SELECT scope_id FROM record WHERE id IN (SELECT value FROM carray(?)))",
+    ("term", "text"): f"SELECT text FROM term WHERE id {IN_ARRAY}",
+    ("tag", "name"): f"SELECT name FROM tag WHERE id IN (SELECT tag_id FROM record_tag WHERE record_id {IN_ARRAY})",
+    ("source", "name"): f"SELECT name FROM source WHERE id IN (SELECT source_id FROM record WHERE id {IN_ARRAY})",
+    ("scope", "path"): f"SELECT path FROM scope WHERE id IN (SELECT scope_id FROM record WHERE id {IN_ARRAY})",
 }
 # What the services keep of a scope, as columns by table.
 _OF_SCOPES = {
@@ -63,8 +60,7 @@ class Erasure(Repository):
         traces.rows = self._rows_by_table()
         traces.had_snapshot = self._has_snapshot()
         self._execute(
-            "DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record "
-            "WHERE id IN (SELECT value FROM carray(?)))",
+            f"DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record WHERE id {IN_ARRAY})",
             (self._id_array(self._with_versions(record_ids)),),
         )
         return traces
@@ -85,11 +81,7 @@ class Erasure(Repository):
         """What is stored of these open records with their closed versions, and of the services in `scopes`."""
         found = Erased()
         versions = self._with_versions(record_ids)
-        rows = list(
-            self._execute(
-                f"SELECT {_TEXTS} FROM record WHERE id IN (SELECT value FROM carray(?))", (self._id_array(versions),)
-            )
-        )
+        rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
         for (table, column), statement in _NAMES.items():
@@ -119,7 +111,7 @@ class Erasure(Repository):
         """Note the names that are gone by now; a word that is in a message of a session is not."""
         for (table, column), names in erased.names.items():
             kept: Any = self._execute(
-                f"SELECT {column} FROM {table} WHERE {column} IN (SELECT value FROM carray(?))",
+                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}",
                 (self._array([*names]),),
             )
             for name in names - {row[0] for row in kept}:
@@ -140,7 +132,7 @@ class Erasure(Repository):
     def _terms(self, record_ids: Sequence[int]) -> list[int]:
         """The numbers of the words of these records."""
         lists = self._column(
-            "SELECT terms FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
+            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}",
             (self._id_array(record_ids),),
         )
         numbers: list[int] = numbers_in(lists).tolist()

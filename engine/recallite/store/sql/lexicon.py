@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.store.sql.repository import Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.sql.term_lists import packed_lists
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ class Lexicon(Repository):
         """The numbers of words; those that no record ever had are absent."""
         if not words:
             return {}
-        return dict(
-            self._execute(
-                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))", (self._array(words),)
-            )
-        )
+        return dict(self._execute(f"SELECT text, id FROM term WHERE text {IN_ARRAY}", (self._array(words),)))
 
     def size(self) -> int | None:
         """How many words there are; None where that is not to be known."""
@@ -95,9 +91,7 @@ class Lexicon(Repository):
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the words of records."""
-        self._execute(
-            "DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),)
-        )
+        self._execute(f"DELETE FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
     def _read_epoch(self) -> int:
         return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)

@@ -9,7 +9,7 @@ from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Link
 from recallite.store.rows import Moment, read_row
-from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import Direction, LinkRow, Step
 
 _LINK = (
@@ -98,14 +98,14 @@ class Links(Repository):
             if direction in (name, "both"):
                 rows = self._rows(
                     f"SELECT l.{near}, l.{far}, l.strength FROM link l JOIN record r ON r.id = l.{far} "
-                    f"WHERE l.{near} IN (SELECT value FROM carray(?)) {chosen} AND ({condition.sql})",
+                    f"WHERE l.{near} {IN_ARRAY} {chosen} AND ({condition.sql})",
                     (self._id_array(ids), *bound, *condition.values),
                 )
                 found += map(Step._make, rows)
         return found
 
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
-        return (f"AND l.type {LISTED}", (self._array(types),)) if types else ("", ())
+        return (f"AND l.type {IN_ARRAY}", (self._array(types),)) if types else ("", ())
 
     def contradicting(self) -> set[tuple[int, int]]:
         """Pairs of row ids, the lower first, with a link of type "contradicts"."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from recallite.model.filters import Filter
 from recallite.store.overview import Labels
-from recallite.store.sql.repository import Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import EmbedderRow
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class Overview(Repository):
         chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
         if ids is None:
             return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
-        found = self._column(
-            f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, self._id_array(ids))
-        )
+        found = self._column(f"{chosen} AND record_id {IN_ARRAY}", (embedder.id, self._id_array(ids)))
         return np.sort(np.array(found, dtype=np.int64))
 
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from recallite.store.rows import read_rows
-from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
@@ -75,7 +75,7 @@ def drop_unused(tx: Writer) -> None:
     unused = [row[0] for row in tx.connection.execute("SELECT id FROM term") if row[0] not in used]
     if unused:
         open_epoch(tx)
-        tx.connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (tx.id_array(unused),))
+        tx.connection.execute(f"DELETE FROM term WHERE id {IN_ARRAY}", (tx.id_array(unused),))
         tx.changes.append("reload", 0)
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
 
@@ -115,7 +115,7 @@ def _mend_vectors(tx: Writer) -> None:
         "DELETE FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector) OR length(codes) % 8 != 0"
     )
     bad = tx.vectors.unsound()
-    tx.connection.execute("DELETE FROM vector WHERE record_id IN (SELECT value FROM carray(?))", (tx.id_array(bad),))
+    tx.connection.execute(f"DELETE FROM vector WHERE record_id {IN_ARRAY}", (tx.id_array(bad),))
     tx.connection.execute(
         "DELETE FROM vector WHERE (record_id, embedder_id) IN (SELECT record_id, embedder_id FROM vector "
         "GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*))"

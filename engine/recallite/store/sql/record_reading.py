@@ -18,7 +18,7 @@ from recallite.model.filters import Filter, Versions
 from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.rows import Moment, read_row, read_rows
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import LISTED, NO_LIMIT, TAGS_SQL, Repository, json_list
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, json_list
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
 from recallite.system.messages import shown
 from recallite.text.standing import Standing
@@ -54,14 +54,13 @@ _NAMED = json_list(
 )  # fmt: skip
 
 _RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, "
-    "r.pinned, r.topic, o.name, r.position, r.created_at, r.valid_from, r.updated_at, a.accessed_at, r.expires_at, "
-    f"coalesce(a.count, 0), r.recorded_from, r.recorded_until, r.metadata, r.embedding_state, "
-    "(SELECT name FROM standing WHERE record_id = r.id), r.valid_until, r.valid_resolved, r.superseded_at, "
-    f"r.held_until, r.indexed, r.expires_after, "
-    f"{_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
-    f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} "
-    "LEFT JOIN access a ON a.record_id = r.id"
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, r.pinned, "
+    "r.topic, o.name, r.position, r.created_at, r.valid_from, r.updated_at, a.accessed_at, r.expires_at, "
+    "coalesce(a.count, 0), r.recorded_from, r.recorded_until, r.metadata, r.embedding_state, (SELECT name FROM "
+    "standing WHERE record_id = r.id), r.valid_until, r.valid_resolved, r.superseded_at, r.held_until, r.indexed, "
+    f"r.expires_after, {_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
+    f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} LEFT JOIN access a ON a.record_id "
+    "= r.id"
 )
 
 _ORDERS = {
@@ -144,9 +143,8 @@ _WRITTEN = ", ".join([f"r.{name}" for name in _WRITTEN_FIELDS[:-2]] + ["s.path",
 
 _SELECT = (
     "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.recorded_from "
-    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL "
-    "AND (r.expires_at IS NULL OR r.expires_at > ?1) "
-    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
+    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND (r.expires_at IS NULL OR "
+    "r.expires_at > ?1) AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
 
 _CHUNK = 500
@@ -187,9 +185,7 @@ class RecordReader(Repository):
 
     def public_ids(self, ids: Sequence[int]) -> list[str]:
         """Public ids, in the order of the row ids."""
-        return self._column(
-            "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (self._id_array(ids),)
-        )
+        return self._column(f"SELECT public_id FROM record WHERE id {IN_ARRAY} ORDER BY id", (self._id_array(ids),))
 
     def public_ids_of(self, ids: Sequence[int]) -> list[str]:
         """Public ids in this order of the row ids, which may be any."""
@@ -209,7 +205,7 @@ class RecordReader(Repository):
         found = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
             f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} {_JOINS} WHERE r.recorded_until IS NULL "
-            f"AND r.superseded_at IS NULL AND r.indexed AND r.id {LISTED}",
+            f"AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(record_ids),),
         ):
             found[row_id] = Row(
@@ -222,7 +218,7 @@ class RecordReader(Repository):
         """The contexts of these records, in their order; None where there is none or no such record."""
         found = dict(
             self._execute(
-                "SELECT id, context FROM record WHERE id IN (SELECT value FROM carray(?)) AND context IS NOT NULL",
+                f"SELECT id, context FROM record WHERE id {IN_ARRAY} AND context IS NOT NULL",
                 (self._id_array(record_ids),),
             )
         )
@@ -286,9 +282,7 @@ class RecordReader(Repository):
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
         """The records with these row ids, ascending, streamed."""
-        rows = self._execute(
-            f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (self._id_array(ids),)
-        )
+        rows = self._execute(f"{_RECORD} WHERE r.id {IN_ARRAY} ORDER BY r.id", (self._id_array(ids),))
         return map(_record, rows)
 
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
@@ -343,9 +337,7 @@ class RecordReader(Repository):
                 condition.values,
             )
         )
-        names = self._rows(
-            "SELECT name, id FROM tag WHERE id IN (SELECT value FROM carray(?))", (self._id_array([*counts]),)
-        )
+        names = self._rows(f"SELECT name, id FROM tag WHERE id {IN_ARRAY}", (self._id_array([*counts]),))
         return [(name, counts[tag_id]) for name, tag_id in names]
 
     def _ids(self, condition: Condition) -> list[int]:
@@ -411,7 +403,7 @@ class RecordReader(Repository):
         found: dict[str, list[int]] = {}
         for record_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
-            "AND public_id IN (SELECT value FROM carray(?)) ORDER BY recorded_from, recorded_until, id",
+            f"AND public_id {IN_ARRAY} ORDER BY recorded_from, recorded_until, id",
             (self._array(public_ids),),
         ):
             found.setdefault(public_id, []).append(record_id)

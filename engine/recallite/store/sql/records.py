@@ -10,7 +10,7 @@ import msgspec
 
 from recallite.store.columns import RowColumns
 from recallite.store.sql.record_reading import RecordReader
-from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
 from recallite.text.reading import read_texts
@@ -122,9 +122,7 @@ class Records(RecordReader):
         if not names:
             return
         self._tx.add_names("tag", "name", names)
-        tag_ids = dict(
-            self._execute("SELECT name, id FROM tag WHERE name IN (SELECT value FROM carray(?))", (self._array(names),))
-        )
+        tag_ids = dict(self._execute(f"SELECT name, id FROM tag WHERE name {IN_ARRAY}", (self._array(names),)))
         self._execute_many(
             "INSERT INTO record_tag (record_id, place, tag_id) VALUES (?, ?, ?)",
             [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
@@ -140,8 +138,7 @@ class Records(RecordReader):
         """Derive the words of records again from what is stored; returns those whose words are others now."""
         before = self._term_lists(ids)
         rows = self._rows(
-            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed "
-            "AND r.id IN (SELECT value FROM carray(?))",
+            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         self._tx.lexicon.drop(ids)
@@ -153,7 +150,7 @@ class Records(RecordReader):
 
     def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
         rows = self._rows(
-            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
+            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         return {record_id: (terms, counts) for record_id, terms, counts in rows}
@@ -269,7 +266,7 @@ class Records(RecordReader):
         if not len(record_ids):
             return
         self._execute(
-            f"UPDATE record SET {assignment} WHERE id IN (SELECT value FROM carray(?))",
+            f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}",
             (moment, self._id_array(record_ids)),
         )
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
@@ -280,7 +277,7 @@ class Records(RecordReader):
         if not len(record_ids):
             return 0
         sources = self._execute(
-            "SELECT DISTINCT source_id FROM record WHERE id IN (SELECT value FROM carray(?)) AND source_id IS NOT NULL",
+            f"SELECT DISTINCT source_id FROM record WHERE id {IN_ARRAY} AND source_id IS NOT NULL",
             (self._id_array(record_ids),),
         ).fetchall()
         losing, following = self._tx.supersessions.losing(record_ids)
@@ -336,7 +333,7 @@ class Records(RecordReader):
         """Row ids of the closed versions of these open records."""
         return self._column(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
-            "WHERE r.id IN (SELECT value FROM carray(?))",
+            f"WHERE r.id {IN_ARRAY}",
             (self._id_array(record_ids),),
         )
 
@@ -347,7 +344,7 @@ class Records(RecordReader):
         self._tx.lexicon.drop(record_ids)
         self._tx.statements.drop(record_ids)
         # Tags, links, supersessions, access counts and vectors follow by foreign key.
-        self._execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (self._id_array(record_ids),))
+        self._execute(f"DELETE FROM record WHERE id {IN_ARRAY}", (self._id_array(record_ids),))
         self._tx.changes.append_ids("delete", list(record_ids))
 
 

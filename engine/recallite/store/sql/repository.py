@@ -18,7 +18,7 @@ INSIDE = "this is not possible inside transaction(): call it before or after"
 """What is said of that which a database does not do in a transaction, or would end it."""
 NO_LIMIT = 2**63 - 1
 """A LIMIT that both databases read as none."""
-LISTED = "IN (SELECT value FROM carray(?))"
+IN_ARRAY = "IN (SELECT value FROM carray(?))"
 """The condition that a column has one of the values of an array."""
 
 

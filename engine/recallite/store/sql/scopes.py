@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from recallite.store.sql.repository import LISTED, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, Repository, within
 
 _TABLES = {
     "sessions": "session",
@@ -42,7 +42,7 @@ class Scopes(Repository):
                 (scope_id, names),
             )
             rows = self._rows(
-                "SELECT name, id FROM source WHERE scope_id = ? AND name IN (SELECT value FROM carray(?))",
+                f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}",
                 (scope_id, names),
             )
             found.update({(scope_id, name): source_id for name, source_id in rows})
@@ -62,7 +62,7 @@ class Scopes(Repository):
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
         """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
         return self._column(
-            f"SELECT s.path FROM scope s WHERE {'s.id ' + LISTED if scopes else 'true'} AND EXISTS "
+            f"SELECT s.path FROM scope s WHERE {'s.id ' + IN_ARRAY if scopes else 'true'} AND EXISTS "
             "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.recorded_until IS NULL) "
             "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
             (*([self._id_array(self.within(scopes))] if scopes else []), limit),
@@ -76,9 +76,7 @@ class Scopes(Repository):
         return self._read_ids(paths)
 
     def _read_ids(self, paths: Sequence[str]) -> dict[str, int]:
-        rows = self._rows(
-            "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (self._array(paths),)
-        )
+        rows = self._rows(f"SELECT path, id FROM scope WHERE path {IN_ARRAY}", (self._array(paths),))
         return dict(rows)
 
     def drop_empty_sources(self, source_ids: Iterable[Any]) -> None:

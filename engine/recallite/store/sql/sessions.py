@@ -10,7 +10,7 @@ import numpy as np
 
 from recallite.store.rows import read_row, read_rows
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import LISTED, NO_LIMIT, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository, within
 from recallite.store.values import FoundMessage, SessionRow, SnapshotRow
 from recallite.text.index_terms import tokenize
 
@@ -123,8 +123,8 @@ class Sessions(Repository):
 
     def delete(self, session_ids: Sequence[int]) -> None:
         """Purge sessions with their messages and words."""
-        self._drop_words(f"session_id {LISTED}", (self._id_array(session_ids),))
-        self._execute(f"DELETE FROM session WHERE id {LISTED}", (self._id_array(session_ids),))
+        self._drop_words(f"session_id {IN_ARRAY}", (self._id_array(session_ids),))
+        self._execute(f"DELETE FROM session WHERE id {IN_ARRAY}", (self._id_array(session_ids),))
 
     def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
         """The messages of a scope and its descendants with any of `words`, by BM25 within that scope, best first."""
@@ -133,9 +133,8 @@ class Sessions(Repository):
         matching, scores = self._ranked(words, part)
         best = np.lexsort((-matching, -scores))[:limit]
         rows = self._rows(
-            "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
-            "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
-            "WHERE m.id IN (SELECT value FROM carray(?))",
+            "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m JOIN "
+            f"session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id WHERE m.id {IN_ARRAY}",
             (self._id_array(matching[best]),),
         )
         found = {row_id: message for row_id, *message in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.text.standing import Standing, standing_of
 
 
@@ -19,9 +19,9 @@ class StandingRecords(Repository):
 
     def derive(self, ids: Sequence[int]) -> None:
         """Mark these records again by what is stored of them."""
-        self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),))
+        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
         rows = self._rows(
-            "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
+            f"SELECT id, kind, text, context FROM record WHERE indexed AND id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)
@@ -36,7 +36,7 @@ class StandingRecords(Repository):
             return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
         return dict(
             self._execute(
-                f"SELECT record_id, name FROM standing WHERE record_id {LISTED} ORDER BY record_id",
+                f"SELECT record_id, name FROM standing WHERE record_id {IN_ARRAY} ORDER BY record_id",
                 (self._id_array(among),),
             )
         )

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from recallite.store.rows import read_row, runs_of
-from recallite.store.sql.repository import LISTED, TAGS_SQL, Repository
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository
 from recallite.store.supersession_values import (
     Judgement,
     Occurrence,
@@ -80,14 +80,16 @@ class Statements(Repository):
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
         self._unlist(self._keys(ids), erase=True)
-        self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
+        self._execute(f"DELETE FROM statement WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
         """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it."""
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
-        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(ids),)))
+        self.put(
+            Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(ids),))
+        )
 
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records if they are not superseded, and unlist those of the others."""
@@ -95,7 +97,7 @@ class Statements(Repository):
         self._unlist(rows, erase=False)
         superseded = set(
             self._column(
-                f"SELECT id FROM record WHERE superseded_at IS NOT NULL AND id {LISTED}", (self._id_array(ids),)
+                f"SELECT id FROM record WHERE superseded_at IS NOT NULL AND id {IN_ARRAY}", (self._id_array(ids),)
             )
         )
         self._list([row for row in rows if row[0] not in superseded])
@@ -112,7 +114,7 @@ class Statements(Repository):
 
     def _keys(self, ids: Sequence[int]) -> list[KeysOf]:
         return self._rows(
-            f"SELECT record_id, keys FROM statement WHERE length(keys) > 0 AND record_id {LISTED}",
+            f"SELECT record_id, keys FROM statement WHERE length(keys) > 0 AND record_id {IN_ARRAY}",
             (self._id_array(ids),),
         )
 
@@ -195,7 +197,7 @@ class Statements(Repository):
             "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
             "r.position, r.pinned, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, r.expires_at, "
             f"r.recorded_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
-            f"WHERE r.id {LISTED} "
+            f"WHERE r.id {IN_ARRAY} "
             "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(record_ids)), now),
         )
@@ -208,7 +210,7 @@ class Statements(Repository):
         """
         rows: list[tuple[int, bytes]] = []
         if of_texts:
-            stated = self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(record_ids),))
+            stated = self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(record_ids),))
             made = ((row[0], stored_form(Stated(*row))) for row in stated)
             rows = [(record_id, form[1]) for record_id, form in made if form is not None and form[1]]
         elif len(record_ids):
@@ -276,7 +278,7 @@ class Occurrences(Repository):
         """The further times of these records, oldest first, by row id; those without are absent."""
         found: dict[int, list[Occurrence]] = {}
         for record_id, *row in self._execute(
-            f"SELECT record_id, at, text FROM occurrence WHERE record_id {LISTED} ORDER BY record_id, at, id",
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
             (self._id_array(record_ids),),
         ):
             found.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recallite.model.filters import Filter
 from recallite.store.rows import read_row
-from recallite.store.sql.repository import LISTED, NO_LIMIT, Repository
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
 from recallite.store.supersession_values import FormerRow, NamedSupersession, Standpoint, Supersession
 from recallite.store.values import NEVER, LinkRow
 
@@ -45,7 +45,7 @@ class Supersessions(Repository):
 
     def _standing(self, end: str, ids: Sequence[int]) -> list[Supersession]:
         rows = self._execute(
-            f"SELECT {_COLUMNS} FROM supersession WHERE {end} {LISTED} AND known_until IS NULL ORDER BY id",
+            f"SELECT {_COLUMNS} FROM supersession WHERE {end} {IN_ARRAY} AND known_until IS NULL ORDER BY id",
             (self._id_array(ids),),
         )
         return [Supersession(*row) for row in rows]
@@ -54,7 +54,7 @@ class Supersessions(Repository):
         """The records that supersede these, directly or through others."""
         return set(
             self._column(
-                f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {LISTED} "
+                f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {IN_ARRAY} "
                 "AND known_until IS NULL UNION SELECT x.new_id FROM reached JOIN supersession x "
                 "ON x.old_id = reached.id AND x.known_until IS NULL) SELECT id FROM reached",
                 (self._id_array(ids),),
@@ -65,7 +65,7 @@ class Supersessions(Repository):
         """What decides whether these open records may take part, by row id."""
         rows = self._execute(
             f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at "
-            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {LISTED}",
+            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         return {row[0]: Standpoint(*row) for row in rows}
@@ -97,11 +97,10 @@ class Supersessions(Repository):
         condition, bound = _known(known_at)
         found: dict[int, list[FormerRow]] = {}
         for record_id, *row in self._execute(
-            f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r "
-            "JOIN record c ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = "
-            "c.id "
-            f"JOIN record o ON o.id = x.old_id WHERE r.id {LISTED} AND {condition} "
-            "AND (o.expires_at IS NULL OR o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
+            f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r JOIN record c "
+            "ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = c.id JOIN "
+            f"record o ON o.id = x.old_id WHERE r.id {IN_ARRAY} AND {condition} AND (o.expires_at IS NULL OR "
+            "o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
             (self._id_array(ids), *bound, now),
         ):
             found.setdefault(record_id, []).append(read_row(tuple(row), FormerRow, "record"))
@@ -114,10 +113,9 @@ class Supersessions(Repository):
         condition, bound = _known(known_at)
         found: dict[int, tuple[int, tuple[str, ...]]] = {}
         for record_id, holds_from, public_id in self._execute(
-            "SELECT r.id, x.holds_from, n.public_id FROM record r "
-            "JOIN record c ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.old_id = "
-            "c.id "
-            f"JOIN record n ON n.id = x.new_id WHERE r.id {LISTED} AND {condition} ORDER BY x.holds_from, n.id",
+            "SELECT r.id, x.holds_from, n.public_id FROM record r JOIN record c ON c.public_id = r.public_id AND "
+            "c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id JOIN record n ON n.id = x.new_id WHERE "
+            f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
             held_until, names = found.get(record_id, (holds_from, ()))
@@ -131,8 +129,7 @@ class Supersessions(Repository):
         """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
-            "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) "
-            "AND x.holds_from <= ?2",
+            "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) AND x.holds_from <= ?2",
             (known_at, NO_LIMIT if valid_at is None else valid_at),
         )
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
@@ -201,13 +198,13 @@ class Supersessions(Repository):
             derived = {
                 row[0]: row[1:]
                 for row in self._execute(
-                    f"{DERIVED_SQL} AND x.old_id {LISTED} GROUP BY x.old_id", (self._id_array(ids),)
+                    f"{DERIVED_SQL} AND x.old_id {IN_ARRAY} GROUP BY x.old_id", (self._id_array(ids),)
                 )
             }
             before = {
                 row[0]: row[1:]
                 for row in self._execute(
-                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {LISTED}",
+                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {IN_ARRAY}",
                     (self._id_array(ids),),
                 )
             }
@@ -218,7 +215,7 @@ class Supersessions(Repository):
             # Whether it stands in the place of others depends on its own successors only where it expires.
             ids = self._column(
                 "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id "
-                f"WHERE x.known_until IS NULL AND n.expires_at IS NOT NULL AND x.new_id {LISTED}",
+                f"WHERE x.known_until IS NULL AND n.expires_at IS NOT NULL AND x.new_id {IN_ARRAY}",
                 (self._id_array(changed),),
             )
 
@@ -229,7 +226,7 @@ class Supersessions(Repository):
         for record_id in ids:
             versions = [record_id, *self._tx.records.closed_versions([record_id])]
             self._execute(
-                f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {LISTED}",
+                f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {IN_ARRAY}",
                 (*derived.get(record_id, (None, None, None)), self._id_array(versions)),
             )
             every += versions
@@ -242,9 +239,8 @@ class Supersessions(Repository):
         self._execute(f"DELETE FROM supersession WHERE old_id NOT IN {ends} OR new_id NOT IN {ends}")
         self._execute(f"DELETE FROM link WHERE type = '{LINK_TYPE}'")
         self._execute(
-            "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) "
-            f"SELECT new_id, old_id, '{LINK_TYPE}', strength, known_from, reason FROM supersession "
-            "WHERE known_until IS NULL"
+            "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) SELECT new_id, old_id, "
+            f"'{LINK_TYPE}', strength, known_from, reason FROM supersession WHERE known_until IS NULL"
         )
         self._execute(
             "UPDATE record SET superseded_at = NULL, superseded_until = NULL, held_until = NULL "

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recallite.model.policies import Consolidation
 from recallite.store.rows import read_row, read_rows
-from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import CycleRow, Recovery, ToolPattern
 
 _EPISODES = (
@@ -133,10 +133,9 @@ class Experience(Repository):
         """The patterns of exactly these scopes, summed, by task type and pattern; None is all types."""
         rows = self._rows(
             f"SELECT t.task_type, t.pattern, {_SUM.format('total_count')}, {_SUM.format('success_count')}, "
-            f"{_MEAN.format('steps')}, {_MEAN.format('tokens')} "
-            "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
-            f"WHERE p.path {LISTED} {'' if task_type is None else 'AND t.task_type = ?'} "
-            "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",
+            f"{_MEAN.format('steps')}, {_MEAN.format('tokens')} FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
+            f"WHERE p.path {IN_ARRAY} {'' if task_type is None else 'AND t.task_type = ?'} GROUP BY t.task_type, "
+            "t.pattern ORDER BY t.task_type, t.pattern",
             (self._array(scopes), *([] if task_type is None else [task_type])),
         )
         return read_rows(rows, ToolPattern, "tool_pattern")
@@ -155,7 +154,7 @@ class Experience(Repository):
         """The recoveries from errors of a tool in exactly these scopes, most frequent first."""
         rows = self._rows(
             "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
-            "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM carray(?)) AND e.tool = ? "
+            f"JOIN scope p ON p.id = e.scope_id WHERE p.path {IN_ARRAY} AND e.tool = ? "
             "ORDER BY e.total_count DESC, e.error_pattern, p.path",
             (self._array(scopes), tool),
         )
@@ -214,9 +213,8 @@ class Procedures(Repository):
         if not public_ids:
             return {}
         rows = self._rows(
-            "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r "
-            "JOIN procedure_use u ON u.record_id = r.id "
-            "WHERE r.recorded_until IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
+            "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r JOIN procedure_use u ON "
+            f"u.record_id = r.id WHERE r.recorded_until IS NULL AND r.public_id {IN_ARRAY}",
             (self._array(public_ids),),
         )
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}

@@ -9,7 +9,7 @@ import numpy as np
 
 from recallite.errors import EmbedderMismatch
 from recallite.store.packing import as_float32
-from recallite.store.sql.repository import Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import NEVER, EmbedderRow, Parts
 
 if TYPE_CHECKING:
@@ -36,10 +36,9 @@ class Vectors(Repository):
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
         """(row id, scope id, kind, expiry, vectors (parts, dimension)) of the open records among these."""
         rows = self._rows(
-            "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
-            "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
-            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.recorded_until IS NULL "
-            "AND r.superseded_at IS NULL ORDER BY r.id, v.part",
+            "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r JOIN vector v ON "
+            f"v.record_id = r.id AND v.embedder_id = ? WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL AND "
+            "r.superseded_at IS NULL ORDER BY r.id, v.part",
             (NEVER, embedder.id, self._id_array(ids)),
         )
         found: dict[tuple[int, int, str, int], list[bytes]] = {}
@@ -51,7 +50,7 @@ class Vectors(Repository):
         """The float32 bytes of the parts of records, by row id."""
         found: dict[int, list[bytes]] = {}
         for record_id, value in self._execute(
-            "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
+            f"SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY} "
             "ORDER BY record_id, part",
             (embedder.id, self._id_array(ids)),
         ):
@@ -73,7 +72,7 @@ class Vectors(Repository):
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
         """Store the vectors of records, or why the embedder refused them; `active` sets their embedding state too."""
         self._execute(
-            "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
+            f"DELETE FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY}",
             (embedder.id, self._id_array(list(parts))),
         )
         self.insert(embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
@@ -82,7 +81,7 @@ class Vectors(Repository):
         )
         if active:
             self._execute(
-                "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
+                f"UPDATE record SET embedding_state = 'embedded' WHERE id {IN_ARRAY}",
                 (self._id_array(list(parts)),),
             )
             self.mark_refused()
@@ -167,7 +166,7 @@ class Vectors(Repository):
         still = {
             row[0]: row
             for row in self._execute(
-                "SELECT id, text, context FROM record WHERE id IN (SELECT value FROM carray(?))",
+                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}",
                 (self._id_array(list(parts)),),
             )
         }
@@ -204,8 +203,8 @@ class Vectors(Repository):
         last: Any = self._execute("SELECT coalesce(max(id), 0) FROM vector").get
         for start in range(0, last, 8192):
             rows = self._rows(
-                "SELECT record_id, value FROM vector "
-                "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
+                "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? "
+                "AND length(value) = ?",
                 (start, start + 8192, active.id, active.vector_bytes),
             )
             bad.update(row[0] for row in rows if not isinstance(row[1], bytes))
@@ -258,9 +257,8 @@ class Vectors(Repository):
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
         """(row id, text, context) of records with vectors of this embedder but no token codes, above `after_id`."""
         return self._rows(
-            "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
-            f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) "
-            "ORDER BY r.id LIMIT ?",
+            "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS (SELECT 1 FROM vector v WHERE "
+            f"v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) ORDER BY r.id LIMIT ?",
             (after_id, embedder_id, limit),
         )
 

@@ -86,11 +86,9 @@ _CHECKS = (
     ),
     Check(
         "record whose succession is not that of its supersessions",
-        f"SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.recorded_until IS "
-        "NULL "
-        f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id "
-        "WHERE (v.superseded_at, v.superseded_until, v.held_until) "
-        "IS DISTINCT FROM (d.superseded_at, d.superseded_until, d.held_until)",
+        "SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.recorded_until IS NULL "
+        f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id WHERE (v.superseded_at, "
+        "v.superseded_until, v.held_until) IS DISTINCT FROM (d.superseded_at, d.superseded_until, d.held_until)",
         REBUILD,
     ),
     Check(
@@ -174,10 +172,8 @@ def _vector_values(tx: Writer) -> Iterator[Problem]:
 def _statements(tx: Writer) -> Iterator[Problem]:
     """Compare keys and frames with the texts, and the listed keys with those."""
     rows = tx.connection.execute(
-        "SELECT r.public_id, q.keys, q.frames, "
-        "r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.recorded_until, r.superseded_at FROM "
-        "record r "
-        "LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"
+        "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, "
+        "r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"
     )
     wrong = []
     waiting = tx.uncompared.ranges()

@@ -16,6 +16,7 @@ import numpy as np
 from recallite.store.packing import PackedVectors
 from recallite.store.rows import read_rows
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Table, packed_rows, term_block
+from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.sqlite.arrays import id_array
 from recallite.store.sqlite.connection import CACHE_KIB
 from recallite.store.values import Columns, EmbedderRow, TermBlock
@@ -50,8 +51,7 @@ class SqliteBlocks(Blocks):
 
     def columns(self, ids: Sequence[int]) -> Columns:
         rows = self._rows(
-            f"SELECT {', '.join(_COLUMNS.values())} FROM record r "
-            "WHERE r.indexed AND r.id IN (SELECT value FROM carray(?)) ORDER BY r.id",
+            f"SELECT {', '.join(_COLUMNS.values())} FROM record r WHERE r.indexed AND r.id {IN_ARRAY} ORDER BY r.id",
             (id_array(ids),),
         )
         return self._columns([*zip(*read_rows(rows, _ColumnsOfOne, "record"), strict=True)] or [()] * len(_COLUMNS))

@@ -102,9 +102,8 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         elsewhere, kept = reader.erasure.found_in_tables(found)
     if left := found - kept:
         problems.append(
-            f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in "
-            f"{', '.join(sizes)}, in no row: end the other processes that have {store.path} open, then run "
-            "recallite vacuum"
+            f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
+            f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
         )
     return ErasureReceipt(
         complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,

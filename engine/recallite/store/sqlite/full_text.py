@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 
 from recallite.store.sql.conditions import Condition
+from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.sqlite.arrays import id_array
 
 if TYPE_CHECKING:
@@ -93,9 +94,5 @@ def _varints(blob: bytes) -> list[int]:
 
 def _lengths(connection: apsw.Connection, table: Table, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """How many words each of these rows has."""
-    found = dict(
-        connection.execute(
-            f"SELECT id, sz FROM {table.name}_docsize WHERE id IN (SELECT value FROM carray(?))", (id_array(rows),)
-        )
-    )
+    found = dict(connection.execute(f"SELECT id, sz FROM {table.name}_docsize WHERE id {IN_ARRAY}", (id_array(rows),)))
     return np.array([_varints(found[row])[0] for row in rows.tolist()], dtype=np.float64)

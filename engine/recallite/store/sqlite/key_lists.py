@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recallite.store.sql.repository import LISTED, Repository
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.sql.statements import KeysOf, pairs_of
 from recallite.store.sqlite.key_runs import (
     MOST_APART,
@@ -161,7 +161,7 @@ class KeyLists(Repository):
         if len(ids) > _MANY:  # takes a tenth of the time
             chosen, bound = "BETWEEN ? AND ?", [int(np.min(ids)), int(np.max(ids))]
         else:
-            chosen, bound = LISTED, [self._id_array(ids)]
+            chosen, bound = IN_ARRAY, [self._id_array(ids)]
         return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {chosen}", bound))
 
     def _add_rows(self, rows: Sequence[KeysOf]) -> None:
@@ -215,9 +215,9 @@ class KeyLists(Repository):
         gone = unlisted[np.isin(unlisted, np.concatenate([run.ids for run in runs]))] if len(unlisted) else unlisted
         if len(run_ids) == 1 and not len(gone):
             return False
-        self._execute(f"DELETE FROM {self._run} WHERE id {LISTED}", (self._id_array(run_ids),))
+        self._execute(f"DELETE FROM {self._run} WHERE id {IN_ARRAY}", (self._id_array(run_ids),))
         if len(gone):
-            self._execute(f"DELETE FROM {self._off} WHERE record_id {LISTED}", (self._id_array(gone),))
+            self._execute(f"DELETE FROM {self._off} WHERE record_id {IN_ARRAY}", (self._id_array(gone),))
         whole = merged(runs, gone)
         if whole is not None:
             self._add(whole)
@@ -236,7 +236,7 @@ class KeyLists(Repository):
         instead = keys_instead(run, places)
         if not len(instead):
             self._execute(f"DELETE FROM {self._run} WHERE id = ?", (run_id,))
-            self._execute(f"DELETE FROM {self._off} WHERE record_id {LISTED}", (self._id_array(run.ids),))
+            self._execute(f"DELETE FROM {self._off} WHERE record_id {IN_ARRAY}", (self._id_array(run.ids),))
             return
         with self._database.blob_open("main", self._run, "keys", run_id, True) as blob:
             for place, key in zip(places.tolist(), instead.astype("<i8"), strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recallite.store.columns import RowColumns
 from recallite.store.sql.records import Records
-from recallite.store.sql.repository import LISTED, NO_LIMIT
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT
 from recallite.store.sql.statements import KeysOf
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.values import EmbedderRow, Row
@@ -50,7 +50,7 @@ class SqliteRecords(Records):
             first_id = rows[-1][0] + 1
 
     def _purge(self, record_ids: Sequence[int]) -> None:
-        self.texts.remove(self._text_keys(f"id {LISTED}", self._id_array(record_ids)), erase=True)
+        self.texts.remove(self._text_keys(f"id {IN_ARRAY}", self._id_array(record_ids)), erase=True)
         super()._purge(record_ids)
 
     def _text_keys(self, chosen: str, *bound: Any) -> list[KeysOf]:
