@@ -17,8 +17,11 @@ NAN = np.full(16, np.nan, dtype="<f4").tobytes()
 
 DIVERGENCES = {
     "record without vector": "DELETE FROM vector WHERE record_id = 3",
-    "vector without record": "PRAGMA foreign_keys = OFF; UPDATE vector SET record_id = 999 WHERE record_id = 3",
-    "vector of an unknown embedder": "PRAGMA foreign_keys = OFF; UPDATE vector SET embedder_id = 9 WHERE record_id = 3",
+    "row that refers to a missing one": (
+        "PRAGMA foreign_keys = OFF; UPDATE vector SET record_id = 999 WHERE record_id = 3; "
+        "UPDATE vector SET embedder_id = 9 WHERE record_id = 2; "
+        "INSERT INTO record_terms SELECT 999, terms, counts FROM record_terms LIMIT 1"
+    ),
     "more than one active embedder": (
         "INSERT INTO embedder (fingerprint, name, dimension, active) VALUES ('x:16', 'x', 16, 1)"
     ),
@@ -26,9 +29,6 @@ DIVERGENCES = {
     "vector of the wrong size": "UPDATE vector SET value = x'0011' WHERE record_id = 3",
     "vector that is not of unit length": "UPDATE vector SET value = zeroblob(64) WHERE record_id = 3",
     "record without words": "DELETE FROM record_terms WHERE record_id = 3",
-    "words without record": (
-        "PRAGMA foreign_keys = OFF; INSERT INTO record_terms SELECT 999, terms, counts FROM record_terms LIMIT 1"
-    ),
     "record whose words are not those of its text": (
         "UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE record_id = 4) WHERE record_id = 3"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.sessions import Sessions
+from recallite.store.sql.sessions import Sessions, bm25
 from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# As FTS5 of SQLite has them.
-_K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
 _FROM = "FROM session_words w JOIN session_message m ON m.id = w.message_id JOIN session s ON s.id = m.session_id"
 
 
@@ -40,18 +36,10 @@ class PostgresSessions(Sessions):
         found = self._rows(
             f"SELECT m.id, w.words {_FROM} WHERE w.words && ? AND {chosen} ORDER BY m.id", ([*words], *values)
         )
-        rows = np.array([row[0] for row in found], dtype=np.int64)
-        scores = np.zeros(len(rows))
-        if len(rows):
-            counts = [Counter(row[1]) for row in found]
-            lengths = np.array([len(row[1]) for row in found], dtype=np.float64)
-            for word in words:
-                each = np.array([count[word] for count in counts], dtype=np.float64)
-                holders = int(np.count_nonzero(each))
-                idf = math.log((records - holders + 0.5) / (holders + 0.5))
-                weight = idf if idf > 0 else _LEAST_IDF
-                scores += weight * ((each * (_K1 + 1.0)) / (each + _K1 * (1 - _B + _B * lengths / (total / records))))
-        return rows, scores
+        counters = [Counter(row[1]) for row in found]
+        counts = [np.array([counter[word] for counter in counters], dtype=np.float64) for word in words]
+        lengths = np.array([len(row[1]) for row in found], dtype=np.float64)
+        return np.array([row[0] for row in found], dtype=np.int64), bm25(counts, lengths, records, total)
 
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_words VALUES (?, ?)", (message_id, [*words]))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
 from recallite.model.filters import Filter
-from recallite.store.overview import Labels
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import EmbedderRow
 
@@ -17,6 +16,21 @@ if TYPE_CHECKING:
 
 
 _DAY_US = 86_400_000_000
+
+
+class Labels(NamedTuple):
+    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
+
+    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
+    """
+
+    ids: NDArray[np.int64]
+    public_ids: list[str]
+    scopes: NDArray[np.int64]
+    kinds: list[str]
+    sources: NDArray[np.int64]
+    scope_names: dict[int, str]
+    source_names: dict[int, str]
 
 
 class Overview(Repository):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# FTS5's parameters of BM25.
+_K1, _B = 1.2, 0.75
+_LEAST_IDF = 1e-6
+
 SESSION_UPDATED = (
     "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
     "s.created_at)"
@@ -33,6 +38,23 @@ _SNAPSHOT = (
     "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
     "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
 )
+
+
+def bm25(
+    counts: Sequence[NDArray[np.float64]], lengths: NDArray[np.float64], messages: int, words: int
+) -> NDArray[np.float64]:
+    """The BM25 of texts of these lengths, higher is better: `counts` say how often each has each word sought.
+
+    They are among `messages` texts with `words` words in all. Over a whole table the scores are those of FTS5's
+    `bm25()` to the last bit.
+    """
+    scores = np.zeros(len(lengths))
+    for count in counts if len(lengths) else ():
+        holders = int(np.count_nonzero(count))
+        idf = math.log((messages - holders + 0.5) / (holders + 0.5))
+        weight = idf if idf > 0 else _LEAST_IDF
+        scores += weight * ((count * (_K1 + 1.0)) / (count + _K1 * (1 - _B + _B * lengths / (words / messages))))
+    return scores
 
 
 class Sessions(Repository):

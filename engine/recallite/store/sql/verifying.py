@@ -48,16 +48,6 @@ _CHECKS = (
         REBUILD,
     ),
     Check(
-        "vector without record",
-        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = v.record_id)",
-        REBUILD,
-    ),
-    Check(
-        "vector of an unknown embedder",
-        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM embedder e WHERE e.id = v.embedder_id)",
-        REBUILD,
-    ),
-    Check(
         "more than one active embedder",
         "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
         "recallite reembed",
@@ -80,11 +70,6 @@ _CHECKS = (
         REBUILD,
     ),
     Check(
-        "token codes without vector",
-        "SELECT 'vector ' || vector_id FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector)",
-        REBUILD,
-    ),
-    Check(
         "record whose succession is not that of its supersessions",
         "SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.recorded_until IS NULL "
         f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id WHERE (v.superseded_at, "
@@ -103,11 +88,6 @@ _CHECKS = (
         "record whose kind has no number",
         "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
         REBUILD,
-    ),
-    Check(
-        "record without scope",
-        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
-        "restore a backup",
     ),
 )
 
@@ -232,11 +212,6 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
         ("record whose text was changed outside Recallite", edited),
     ):
         yield from found(name, examples)
-    orphans = tx.connection.execute(
-        "SELECT count(*) FROM record_terms t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = t.record_id)"
-    ).get
-    if orphans:
-        yield Problem(name="words without record", count=orphans)
 
 
 def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:

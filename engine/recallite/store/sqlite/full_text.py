@@ -6,24 +6,19 @@ scores are those of `bm25()` to the last bit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
+from recallite.store.sql import sessions
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.sqlite.arrays import id_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-# Those of fts5_aux.c.
-_K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
 
 
 class Table(NamedTuple):
@@ -56,7 +51,7 @@ def bm25(
     connection.execute(
         f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table.name}_places USING fts5vocab(main, {table.name}, 'instance')"
     )
-    held = [
+    holders = [
         np.array(
             connection.execute(
                 f"SELECT v.doc, count(*) FROM temp.{table.name}_places v {joined} "
@@ -67,18 +62,11 @@ def bm25(
         ).reshape(-1, 2)
         for word in words
     ]
-    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(each[:, 0] for each in held)]))
-    scores = np.zeros(len(rows))
-    if len(rows):
-        lengths = _lengths(connection, table, rows)
-        average = total / records
-        for each in held:
-            counts = np.zeros(len(rows))
-            counts[np.searchsorted(rows, each[:, 0])] = each[:, 1]
-            idf = math.log((records - len(each) + 0.5) / (len(each) + 0.5))
-            weight = idf if idf > 0 else _LEAST_IDF
-            scores += weight * ((counts * (_K1 + 1.0)) / (counts + _K1 * (1 - _B + _B * lengths / average)))
-    return rows, scores
+    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(pairs[:, 0] for pairs in holders)]))
+    counts = np.zeros((len(words), len(rows)))
+    for count, pairs in zip(counts, holders, strict=True):
+        count[np.searchsorted(rows, pairs[:, 0])] = pairs[:, 1]
+    return rows, sessions.bm25(counts, _lengths(connection, table, rows), records, total)
 
 
 def _varints(blob: bytes) -> list[int]:

@@ -64,7 +64,9 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
         yield from found("SQLite integrity_check", said, RESTORE)
     broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
     yield from found(
-        "row that refers to a missing one", [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken]
+        "row that refers to a missing one",
+        [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken],
+        RESTORE if any(parent == "scope" for *_, parent, _ in broken) else REBUILD,
     )
 
 
