@@ -5,22 +5,29 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recallite.errors import StoreCorrupt
-from recallite.model.checks import optional_datetime, to_datetime
+from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
-from recallite.model.records import EmbeddingState, Outcome, Record
-from recallite.store.rows import Moment, read_row, read_rows
+from recallite.model.records import Outcome, Record
+from recallite.store.rows import read_rows
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, json_list
+from recallite.store.sql.record_rows import (
+    FOUND,
+    JOINS,
+    RECORD,
+    FoundRow,
+    as_found,
+    columns_sql,
+    decode,
+    metadata_of,
+    record_of,
+)
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
-from recallite.system.messages import shown
 from recallite.text.standing import Standing
 
 if TYPE_CHECKING:
@@ -28,39 +35,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_decode = msgspec.json.decode
-
-_object = msgspec.json.Decoder(dict[str, Any]).decode
-
-_JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
-
-# Rows in the order of the array: `IN (SELECT value FROM carray(?))` sorts them first, which takes twice the time.
-_FOUND = (
-    "SELECT r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.valid_from, r.valid_until, "
-    "r.valid_resolved, r.updated_at, r.topic, r.metadata, o.name, r.position, r.id, "
-    "EXISTS (SELECT 1 FROM record_tag t WHERE t.record_id = r.id) FROM carray(?) c "
-    "CROSS JOIN record r ON r.id = c.value JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
-)
-
 _TAGS_OF = (
     "SELECT rt.record_id, t.name FROM (SELECT DISTINCT value FROM carray(?)) c "
     "CROSS JOIN record_tag rt ON rt.record_id = c.value JOIN tag t ON t.id = rt.tag_id ORDER BY rt.record_id, rt.place"
-)
-
-# The records at the other end of the standing supersessions of `r`, as JSON.
-_NAMED = json_list(
-    "e.public_id", "x.holds_from, e.id",
-    "supersession x JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL",
-)  # fmt: skip
-
-_RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, r.pinned, "
-    "r.topic, o.name, r.position, r.created_at, r.valid_from, r.updated_at, a.accessed_at, r.expires_at, "
-    "coalesce(a.count, 0), r.recorded_from, r.recorded_until, r.metadata, r.embedding_state, (SELECT name FROM "
-    "standing WHERE record_id = r.id), r.valid_until, r.valid_resolved, r.superseded_at, r.held_until, r.indexed, "
-    f"r.expires_after, {_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
-    f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} LEFT JOIN access a ON a.record_id "
-    "= r.id"
 )
 
 _ORDERS = {
@@ -72,81 +49,16 @@ _ORDERS = {
 }
 
 
-class _RecordRow(NamedTuple):
-    """The columns of `_RECORD`, named as the fields of `Record`; tags and metadata are JSON."""
-
-    id: str
-    text: str
-    kind: str
-    scope: str
-    context: str | None
-    tags: str
-    importance: float
-    base_importance: float | None
-    pinned: bool | int
-    topic: str | None
-    source: str | None
-    position: int | None
-    created_at: Moment
-    valid_from: Moment | None
-    updated_at: Moment
-    accessed_at: Moment | None
-    expires_at: Moment | None
-    access_count: int
-    recorded_from: Moment
-    recorded_until: Moment | None
-    metadata: str | None
-    embedding_state: EmbeddingState
-    standing: Standing | None
-    valid_until: Moment | None
-    valid_resolved: bool | int
-    superseded_at: Moment | None
-    held_until: Moment | None
-    indexed: bool | int
-    expires_after: int | None
-    supersedes: str
-    superseded_by: str
-    occurred_at: str
-
-
-class _FoundRow(NamedTuple):
-    """The columns of `_FOUND`, named as the fields of `Found`; metadata is JSON."""
-
-    public_id: str
-    text: str
-    kind: str
-    scope: str
-    context: str | None
-    importance: float
-    created_at: Moment
-    valid_from: Moment | None
-    valid_until: Moment | None
-    valid_resolved: bool | int
-    updated_at: Moment
-    topic: str | None
-    metadata: str | None
-    source: str | None
-    position: int | None
-    id: int
-    tagged: bool | int
-
-
-# A named tuple from a tuple, without a call of Python's.
-_as_found = partial(tuple.__new__, Found)
-
 _WRITTEN_FIELDS = (
     "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "valid_from",
-    "valid_until",
-    "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope", "source",
+    "valid_until", "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope", "source",
 )  # fmt: skip
-_WRITTEN = ", ".join([f"r.{name}" for name in _WRITTEN_FIELDS[:-2]] + ["s.path", "o.name"])
-
-_SELECT = (
-    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.recorded_from "
-    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND (r.expires_at IS NULL OR "
-    "r.expires_at > ?1) AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
+_WRITTEN = columns_sql(_WRITTEN_FIELDS)
+_CURRENT = (
+    f"SELECT r.id, {columns_sql(CurrentRecord._fields[1:])} FROM record r JOIN scope s ON s.id = r.scope_id "
+    "WHERE r.recorded_until IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?1) "
+    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
-
 _CHUNK = 500
 
 
@@ -161,22 +73,22 @@ class RecordReader(Repository):
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(record_ids)
-        rows = [*self._execute(_FOUND, (ids,))]
+        selected = [*self._execute(FOUND, (ids,))]
         try:
-            found = msgspec.convert(rows, list[_FoundRow])
-        except msgspec.ValidationError:  # told by the row that is wrong
-            found = read_rows(rows, _FoundRow, "record")
+            rows = msgspec.convert(selected, list[FoundRow])
+        except msgspec.ValidationError:  # row by row, which names the record
+            rows = read_rows(selected, FoundRow, "record")
         tags: dict[int, tuple[str, ...]] = {}
-        # Tags by a statement of their own, where there are any: a subquery for each of ten records took two thirds of
-        # the time.
-        if sum([row.tagged for row in found]):
+        # Tags by a statement of their own, if there are any: a subquery for each of ten records took two thirds of the
+        # time.
+        if sum([row.tagged for row in rows]):
             for row_id, name in self._execute(_TAGS_OF, (ids,)):
                 tags[row_id] = (*tags.get(row_id, ()), name)
         return {
-            row.id: _as_found((*row[:5], tags.get(row.id, ()), *row[5:12], _metadata(row[12], row[0]), *row[13:15]))
+            row.id: as_found((*row[:5], tags.get(row.id, ()), *row[5:12], metadata_of(row[12], row[0]), *row[13:15]))
             if row[12] is not None or row.tagged
-            else _as_found((*row[:5], (), *row[5:12], {}, *row[13:15]))
-            for row in found
+            else as_found((*row[:5], (), *row[5:12], {}, *row[13:15]))
+            for row in rows
         }
 
     def last_id(self) -> int:
@@ -204,13 +116,13 @@ class RecordReader(Repository):
         vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
         found = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
-            f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} {_JOINS} WHERE r.recorded_until IS NULL "
-            f"AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
+            f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} FROM record r {JOINS} "
+            f"WHERE r.recorded_until IS NULL AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(record_ids),),
         ):
             found[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
-                tags=tuple(_decode(tags)), vectors=tuple(vectors.get(row_id, ())),
+                tags=tuple(decode(tags)), vectors=tuple(vectors.get(row_id, ())),
             )  # fmt: skip
         return found
 
@@ -270,20 +182,20 @@ class RecordReader(Repository):
         # The ids first: by themselves they are found through the index of a column and sorted without the texts.
         ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
         rows = self._execute(
-            f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
+            f"{RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
             (*condition.values, NO_LIMIT if limit is None else limit, offset),
         )
-        return map(_record, rows)
+        return map(record_of, rows)
 
     def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
         """The record with this row id."""
-        (row,) = self._execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
-        return _record(row, outcome)
+        (row,) = self._execute(f"{RECORD} WHERE r.id = ?", (record_id,))
+        return record_of(row, outcome)
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
         """The records with these row ids, ascending, streamed."""
-        rows = self._execute(f"{_RECORD} WHERE r.id {IN_ARRAY} ORDER BY r.id", (self._id_array(ids),))
-        return map(_record, rows)
+        rows = self._execute(f"{RECORD} WHERE r.id {IN_ARRAY} ORDER BY r.id", (self._id_array(ids),))
+        return map(record_of, rows)
 
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
         """Every version of a record, oldest first; the open one is last.
@@ -362,7 +274,7 @@ class RecordReader(Repository):
         return self._current(chosen, now, self._array(topics))
 
     def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
-        rows = self._rows(f"{_SELECT} AND {chosen}", (now, bound))
+        rows = self._rows(f"{_CURRENT} AND {chosen}", (now, bound))
         return map(CurrentRecord._make, rows)
 
     def months(self, chosen: Filter) -> list[Month]:
@@ -412,47 +324,3 @@ class RecordReader(Repository):
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         """`get_many` by row id."""
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
-
-
-def _metadata(text: object, public_id: object) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        return _object(text)  # type: ignore[arg-type]
-    except (msgspec.DecodeError, TypeError, RecursionError) as fault:
-        raise StoreCorrupt(
-            f"the metadata of record {shown(public_id)} is not what was stored ({fault}): another program changed it"
-        ) from None
-
-
-def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
-    (
-        public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, recorded_from, recorded_until, metadata, state, standing, until, resolved,
-        superseded, held_until, indexed, expires_after, supersedes, superseded_by, again,
-    ) = read_row(row, _RecordRow, "record")  # fmt: skip
-    return Record(
-        id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
-        importance=importance, base_importance=base, pinned=bool(pinned), topic=topic, source=source, position=position,
-        created_at=to_datetime(created), valid_from=optional_datetime(event), updated_at=to_datetime(updated),
-        accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
-        recorded_from=to_datetime(recorded_from), recorded_until=optional_datetime(recorded_until),
-        metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
-        valid_until=optional_datetime(until), valid_resolved=bool(resolved),
-        superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until), indexed=bool(indexed),
-        expires_after=None if expires_after is None else timedelta(microseconds=expires_after),
-        supersedes=_names(supersedes), superseded_by=_names(superseded_by),
-        outcome=outcome, **_occurrences(created, again),
-    )  # fmt: skip
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return () if listed == "[]" else tuple(_decode(listed))
-
-
-def _occurrences(first: int, again: str) -> dict[str, Any]:
-    """How often a statement was remembered, and when; nothing for once."""
-    if again == "[]":
-        return {}
-    times = sorted([first, *_decode(again)])
-    return {"occurrences": len(times), "occurred_at": tuple(map(to_datetime, times))}
