@@ -20,7 +20,7 @@ class Readable(Protocol):
     """A binary stream."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Return at most `size` bytes; none at the end."""
 
 
 def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
@@ -32,8 +32,8 @@ def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
     if not sought:
         return set()
     by_end: dict[int, set[bytes]] = defaultdict(set)
-    for each in sought:
-        by_end[int.from_bytes(each[-LEAST_BYTES:], "little")].add(each)
+    for sequence in sought:
+        by_end[int.from_bytes(sequence[-LEAST_BYTES:], "little")].add(sequence)
     ends = np.array(sorted(by_end), dtype=np.uint64)
     slots = np.zeros(1 << 20, dtype=np.bool_)
     slots[ends * _FACTOR >> _SHIFT] = True
@@ -48,5 +48,5 @@ def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
                 left = by_end[int(words[place])]
                 if left:
                     stop = offset + LEAST_BYTES * (place + 1)
-                    left -= {each for each in left if data.endswith(each, 0, stop)}
+                    left -= {sequence for sequence in left if data.endswith(sequence, 0, stop)}
     return set(sought).difference(*by_end.values())

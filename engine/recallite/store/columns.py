@@ -103,13 +103,13 @@ class RowColumns(Sequence[Row]):
             return self
         self.take_back()
         columns = ((name, getattr(self, name)) for name in _FIELDS)
-        chosen = type(self)(**{name: [column[place] for place in places] for name, column in columns})
+        selected = type(self)(**{name: [column[place] for place in places] for name, column in columns})
         # The same rows: a refusal is traced to its item by the identity of its row.
-        chosen._made = {at: self._made[place] for at, place in enumerate(places) if place in self._made}
+        selected._made = {at: self._made[place] for at, place in enumerate(places) if place in self._made}
         if self.reading is not None:
-            chosen.reading = self.reading
-            chosen.read_at = [*places] if self.read_at is None else [self.read_at[place] for place in places]
-        return chosen
+            selected.reading = self.reading
+            selected.read_at = [*places] if self.read_at is None else [self.read_at[place] for place in places]
+        return selected
 
     def give_vectors(self, vectors: Sequence[bytes]) -> None:
         """Set the vectors that the caller gave, one for each row."""

@@ -47,7 +47,7 @@ class StoreOptions(TypedDict, total=False):
 
 
 class Scheme(Protocol):
-    """What an entry point of the group `recallite.stores` is, named by the scheme of the addresses that it opens."""
+    """An entry point of the group `recallite.stores`, named by the scheme of the addresses that it opens."""
 
     def open(self, address: str, **options: Unpack[StoreOptions]) -> Store:
         """The store at an address, created if it does not exist."""
@@ -90,7 +90,7 @@ def store_exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _scheme(path: str | os.PathLike[str]) -> tuple[Scheme, str]:
-    """What opens an address, and the address."""
+    """The scheme that opens an address, and the address."""
     address = str(path)
     name = address.partition(":")[0]
     return plugins.load("stores", plugins.registered_name("stores", name) or name), address

@@ -51,7 +51,7 @@ def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.f
 
 
 def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
-    """What codes leave of vectors (n, dimension), in steps of a 254th of a code's."""
+    """The rest of vectors (n, dimension) that their codes leave, in steps of a 254th of a code's."""
     inverse = np.divide(1.0, scales, out=np.zeros(len(scales), dtype=np.float32), where=scales > 0)
     left = values * inverse[:, None]
     left -= codes

@@ -1,4 +1,4 @@
-"""What a store is, whatever it is made of: transactions that hold repositories, and maintenance."""
+"""The base of all stores: transactions that hold repositories, and maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store takes and gives of supersessions, repeated statements and pairs that wait to be judged."""
+"""Values of a store: supersessions, repeated statements, and pairs that wait to be judged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NamedSupersession(NamedTuple):
 
 
 def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
-    """When a statement begins to hold, to tell which of two holds later.
+    """The time when a statement begins to hold, to tell which of two holds later.
 
     A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
     "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
@@ -51,7 +51,7 @@ def telling(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
 
 
 class Standpoint(NamedTuple):
-    """What decides whether a record may take part in a supersession."""
+    """The fields that decide whether a record may take part in a supersession."""
 
     record_id: int
     public_id: str
@@ -127,12 +127,12 @@ class StatementCandidate(NamedTuple):
 
     @property
     def begins_at(self) -> int:
-        """When it begins to hold."""
+        """The time when it begins to hold."""
         return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
 
 
 class Judgement(NamedTuple):
-    """A pair of open records of which the rules leave open whether the new one supersedes the old."""
+    """A pair of open records; the rules leave open whether the new one supersedes the old."""
 
     old_id: int
     new_id: int

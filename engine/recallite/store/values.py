@@ -1,4 +1,4 @@
-"""What the repositories of a store take and give: rows, blocks of arrays, identities."""
+"""Values of a store's repositories: rows, blocks of arrays, identities."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Row(Struct, kw_only=True, gc=False):
 
 
 class Found(NamedTuple):
-    """What a hit shows of its record."""
+    """The fields that a hit shows of its record."""
 
     public_id: str
     text: str
@@ -122,7 +122,7 @@ class Month(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How often a record was recalled, and when last, in microseconds."""
+    """The number of times that a record was recalled, and the last time, in microseconds."""
 
     times: int
     last_at: int
@@ -144,7 +144,7 @@ class Change(NamedTuple):
 
 
 class SnapshotIdentity(NamedTuple):
-    """What an index snapshot was made from: token, lexicon epoch, the active embedder's fingerprint and its id."""
+    """The state that an index snapshot is of: token, lexicon epoch, the active embedder's fingerprint and id."""
 
     token: str
     lexicon_epoch: str
@@ -239,7 +239,7 @@ class Parts(NamedTuple):
     refused: bool = False
 
     def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
-        """What `insert` takes."""
+        """The rows that `Vectors.insert` takes."""
         codes = self.codes or (None,) * len(self.values)
         return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
@@ -345,7 +345,7 @@ class SnapshotRow(NamedTuple):
 
 
 class CycleRow(NamedTuple):
-    """What one cycle did; time in microseconds."""
+    """The work of one cycle; time in microseconds."""
 
     row_id: int
     scope: str
@@ -360,7 +360,7 @@ class CycleRow(NamedTuple):
 
 
 class ToolPattern(NamedTuple):
-    """What is known of one tool list for one type of task; averages are None where no run told its figure."""
+    """The record of one tool list for one type of task; an average is None if no run told its figure."""
 
     task_type: str
     pattern: str
@@ -371,7 +371,7 @@ class ToolPattern(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What helped against an error of a tool."""
+    """The recovery that helped against an error of a tool."""
 
     tool: str
     error_pattern: str
@@ -381,7 +381,7 @@ class Recovery(NamedTuple):
 
 
 class Erased:
-    """What an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
+    """Traces that an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
 
     def __init__(self) -> None:
         self.ids: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ _HIDDEN = ("*", "D")
 
 @dataclass(frozen=True, repr=False)
 class PostgresAddress:
-    """Where a memory is: the server and database, as libpq is given them, and the schema that holds the memory.
+    """The place of a memory: server and database, as libpq takes them, and the schema that holds the memory.
 
     `str` and `repr` show no secret. `parameters` are keyword arguments of `psycopg.connect`, with the secrets.
     """
@@ -56,8 +56,8 @@ def parse_address(address: str) -> PostgresAddress:
     """
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise InvalidInput(f"a memory on a PostgreSQL server needs psycopg: {install_command('postgres')}")
-    given, schema = _split(address)
-    parameters, hidden = _understood(given)
+    server_address, schema = _split(address)
+    parameters, hidden = _understood(server_address)
     secrets = {parameters[name] for name in hidden if parameters.get(name)}
     if "," in parameters.get("host", "") and "target_session_attrs" not in parameters:
         # Of several hosts one is the primary.
@@ -83,7 +83,7 @@ def _split(address: str) -> tuple[str, str]:
             raise InvalidInput(
                 f"path is an address whose port is no number, or whose password is not: {_HOW_TO_ENCODE}"
             )
-    kept, schema = [], DEFAULT_SCHEMA
+    parts, schema = [], DEFAULT_SCHEMA
     for part in query.split("&") if query else ():
         name, equals, value = part.partition("=")
         if not equals:
@@ -91,8 +91,8 @@ def _split(address: str) -> tuple[str, str]:
         if name == "schema":
             schema = _checked_schema(unquote(value))
         else:
-            kept.append(part)
-    return f"postgresql://{base}" + (f"?{'&'.join(kept)}" if kept else ""), schema
+            parts.append(part)
+    return f"postgresql://{base}" + (f"?{'&'.join(parts)}" if parts else ""), schema
 
 
 def _checked_schema(name: str) -> str:
@@ -104,11 +104,11 @@ def _checked_schema(name: str) -> str:
 
 
 def _understood(address: str) -> tuple[dict[str, str], set[str]]:
-    """What libpq reads in an address, and the names of its secrets."""
+    """The parameters that libpq reads in an address, and the names of its secrets."""
     from psycopg import ProgrammingError, pq
     from psycopg.conninfo import conninfo_to_dict
 
-    known = {each.keyword.decode(): each.dispchar.decode() for each in pq.Conninfo.get_defaults()}
+    known = {option.keyword.decode(): option.dispchar.decode() for option in pq.Conninfo.get_defaults()}
     hidden = {name for name, shown_as in known.items() if shown_as in _HIDDEN}
     parameters: dict[str, str] | None = None
     # Raised outside the handler: libpq's message may repeat a part of the password.
@@ -135,9 +135,9 @@ def _shown(parameters: dict[str, str], schema: str) -> str:
     if not sockets and "host" in parameters:
         del parameters["host"]
         parameters.pop("port", None)
-        each = hosts.split(",")
-        ports = ports * len(each) if len(ports) == 1 else ports
-        pairs = zip(each, ports, strict=False)
+        names = hosts.split(",")
+        ports = ports * len(names) if len(ports) == 1 else ports
+        pairs = zip(names, ports, strict=False)
         authority = ",".join(_host(host) + (f":{port}" if port else "") for host, port in pairs)
     name = parameters.pop("dbname", "")
     query = urlencode({**dict(sorted(parameters.items())), "schema": schema}, safe="/", quote_via=quote)

@@ -30,9 +30,9 @@ _ROW = np.dtype(
     [
         ("fields", ">i4"),
         *(
-            each
+            field
             for name, (_, type) in _COLUMNS.items()
-            for each in ((f"{name} type", ">i4"), (f"{name} size", ">i4"), (name, type))
+            for field in ((f"{name} type", ">i4"), (f"{name} size", ">i4"), (name, type))
         ),
     ]
 )

@@ -75,7 +75,7 @@ def _vectors(embedder: EmbedderRow) -> str:
 
 
 def _allow_memory(connection: StoreConnection, embedder: EmbedderRow) -> None:
-    """As much as the graph takes while it is made, at most a half of what the server has for pages."""
+    """Allow the memory that making the graph takes, at most half of the server's shared buffers."""
     connection.execute(
         "SELECT set_config('maintenance_work_mem', greatest(least((SELECT count(*) FROM vector) * %s / 1024, "
         "(SELECT setting::bigint * 8 / 2 FROM pg_settings WHERE name = 'shared_buffers')), %s)::text, false)",

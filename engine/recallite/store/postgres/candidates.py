@@ -27,7 +27,7 @@ WORD_INDEX = "record_words"
 _MOST_EF = 1000
 # Tuples of the graph that a scan may visit: 0.1 % of this many are enough candidates for a recall.
 _MOST_SCANNED = 400_000
-# The mean length of a record comes from so many.
+# The number of records that the mean length of a record comes from.
 _SAMPLE = 20_000
 _OPEN = "r.indexed AND r.recorded_until IS NULL"
 _IDS = np.dtype(">i8")
@@ -63,37 +63,37 @@ class PostgresCandidates(CandidateSearch):
             )
         )
 
-    def listed(self, chosen: Filter, now: int, most: int) -> NDArray[np.int64] | None:
-        admitted = self._admitting(chosen, now)
+    def listed(self, filter: Filter, now: int, most: int) -> NDArray[np.int64] | None:
+        admitted = self._admitting(filter, now)
         ids = self._ids(f"SELECT r.id FROM record r WHERE {admitted.sql} LIMIT {most + 1:d}", admitted.values)
         return None if len(ids) > most else np.sort(ids)
 
-    def admitted(self, chosen: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        admitted = self._admitting(chosen, now)
+    def admitted(self, filter: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        admitted = self._admitting(filter, now)
         return self._ids(
             f"SELECT r.id FROM carray(?) c JOIN record r ON r.id = c.value WHERE {admitted.sql}",
             (self._id_array(ids), *admitted.values),
         )
 
     def nearest(
-        self, chosen: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
+        self, filter: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
     ) -> NDArray[np.int64]:
-        admitted = self._admitting(chosen, now)
-        asked = f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
+        admitted = self._admitting(filter, now)
+        query = f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
         self._allow(min(most, _MOST_EF))
-        found = np.empty(0, dtype=np.int64)
+        record_ids = np.empty(0, dtype=np.int64)
         for factor in (1, 4, 16):  # the parts of one record may fill the list
             limit = most * factor
-            found = self._ids(
+            record_ids = self._ids(
                 "SELECT v.record_id AS id FROM vector v "
                 f"JOIN record r ON r.id = v.record_id WHERE v.embedder_id = {embedder.id:d} AND {admitted.sql} "
                 f"ORDER BY {halves_of(embedder, 'v.value')} <=> ?::halfvec({embedder.dimension:d}) LIMIT {limit:d}",
-                (*admitted.values, asked),
+                (*admitted.values, query),
             )
-            first = np.sort(np.unique(found, return_index=True)[1])
-            if len(first) >= most or len(found) < limit:
-                return found[first[:most]]
-        return found[first]
+            first = np.sort(np.unique(record_ids, return_index=True)[1])
+            if len(first) >= most or len(record_ids) < limit:
+                return record_ids[first[:most]]
+        return record_ids[first]
 
     def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
         rows = self._rows(
@@ -166,10 +166,10 @@ class PostgresCandidates(CandidateSearch):
         rows = self._rows(
             f"SELECT c.value, {every}, {joined} {closed} FROM carray(?1) c", (self._id_array(terms), *bound)
         )
-        return {term: held - closed if held else -1 for term, held, closed in rows}
+        return {term: count - closed if count else -1 for term, count, closed in rows}
 
-    def _admitting(self, chosen: Filter, now: int) -> Condition:
-        return Condition("r.indexed") & self._tx.conditions.matching(chosen, now)
+    def _admitting(self, filter: Filter, now: int) -> Condition:
+        return Condition("r.indexed") & self._tx.conditions.matching(filter, now)
 
     def _within(self, scopes: Sequence[int] | None) -> Condition:
         if scopes is None:
@@ -183,8 +183,8 @@ class PostgresCandidates(CandidateSearch):
 
 
 def _ids_and_sizes(packed: bytes | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    found = np.frombuffer(packed or b"", dtype=_IDS_AND_SIZES)
-    return found["id"].astype(np.int64), found["size"].astype(np.int64)
+    pairs = np.frombuffer(packed or b"", dtype=_IDS_AND_SIZES)
+    return pairs["id"].astype(np.int64), pairs["size"].astype(np.int64)
 
 
 def _beside(direction: str, order: str) -> str:

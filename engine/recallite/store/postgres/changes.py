@@ -38,7 +38,7 @@ _UNSEEN = (
 
 
 class _Seen(NamedTuple):
-    """What a commit names: a snapshot, when its server began to run, and of a writer its own changes so far."""
+    """The state that a commit names: a snapshot, when its server began to run, and a writer's own changes so far."""
 
     snapshot: str
     server: str
@@ -47,7 +47,7 @@ class _Seen(NamedTuple):
 
     @classmethod
     def of(cls, commit: Commit) -> _Seen | None:
-        """What a commit names; None for one of another store."""
+        """The state that a commit names; None for a commit of another store."""
         parts = commit.split("/")
         try:
             seen = cls(parts[0], parts[1], parts[2], int(parts[3]))
@@ -64,8 +64,8 @@ class _Seen(NamedTuple):
         """Whether `other` sees every transaction that this one sees."""
         _, last, running = _parsed(self.snapshot)
         _, other_last, other_running = _parsed(other.snapshot)
-        own = int(self.xid) if self.xid and self.sequence else None
-        if own is not None and self.xid != other.xid and (own >= other_last or own in other_running):
+        writing = int(self.xid) if self.xid and self.sequence else None
+        if writing is not None and self.xid != other.xid and (writing >= other_last or writing in other_running):
             return False
         return last <= other_last and all(xid >= last or xid in running for xid in other_running)
 
@@ -80,7 +80,7 @@ class PostgresChanges(Changes):
     """The table `feed`."""
 
     # What this read transaction sees, which does not change in it; None in a write transaction.
-    _held: _Seen | None = None
+    _fixed: _Seen | None = None
     # The last row that this transaction wrote; 0 for none.
     last_written = 0
 
@@ -108,7 +108,7 @@ class PostgresChanges(Changes):
 
     def begin(self, seen: Sequence[Any] | None = None) -> None:
         """Note that a transaction begins, and of a reader what it sees: the answer to `SEEN_BY_READERS`."""
-        self._held = None if seen is None else _Seen(*seen)
+        self._fixed = None if seen is None else _Seen(*seen)
         self.last_written = 0
 
     def own_mark(self) -> tuple[int | None, int]:
@@ -124,38 +124,38 @@ class PostgresChanges(Changes):
         return int(number), self.last_written
 
     def _seen(self) -> _Seen:
-        return _Seen(*self._execute(_SEEN).fetchone()) if self._held is None else self._held
+        return _Seen(*self._execute(_SEEN).fetchone()) if self._fixed is None else self._fixed
 
     def commit(self) -> Commit:
         return self._seen().name
 
     def matches(self, commit: Commit) -> bool:
-        seen, asked = self._seen(), _Seen.of(commit)
-        if seen == asked:
+        seen, named = self._seen(), _Seen.of(commit)
+        if seen == named:
             return True
-        return asked is not None and self._continues(asked) and asked.within(seen) and not self._unseen(asked)
+        return named is not None and self._continues(named) and named.within(seen) and not self._unseen(named)
 
     def contained_in(self, commit: Commit) -> bool:
-        asked = _Seen.of(commit)
-        return asked is not None and self._continues(asked) and not self._unseen(asked)
+        named = _Seen.of(commit)
+        return named is not None and self._continues(named) and not self._unseen(named)
 
     def since(self, commit: Commit) -> list[Change] | None:
-        asked = _Seen.of(commit)
-        if asked is None or not self._continues(asked):
+        named = _Seen.of(commit)
+        if named is None or not self._continues(named):
             return None
         trimmed: str | None = self._execute("SELECT value FROM meta WHERE key = ?", (_TRIMMED,)).get
-        if trimmed is not None and int(trimmed) >= _parsed(asked.snapshot)[0]:
+        if trimmed is not None and int(trimmed) >= _parsed(named.snapshot)[0]:
             return None
-        rows = self._rows(f"SELECT first_id, last_id, operation {_UNSEEN} ORDER BY sequence", _bound(asked))
+        rows = self._rows(f"SELECT first_id, last_id, operation {_UNSEEN} ORDER BY sequence", _bound(named))
         changes = [Change(*row) for row in rows]
         return None if any(change.operation == "reload" for change in changes) else changes
 
-    def _continues(self, asked: _Seen) -> bool:
+    def _continues(self, named: _Seen) -> bool:
         """Whether the server is the one that the snapshot is of."""
-        return asked.server == self._seen().server
+        return named.server == self._seen().server
 
-    def _unseen(self, asked: _Seen) -> bool:
-        return bool(self._execute(f"SELECT EXISTS (SELECT 1 {_UNSEEN})", _bound(asked)).get)
+    def _unseen(self, named: _Seen) -> bool:
+        return bool(self._execute(f"SELECT EXISTS (SELECT 1 {_UNSEEN})", _bound(named)).get)
 
     def refresh(self) -> None:
         self._tx.restart()  # type: ignore[attr-defined]
@@ -164,5 +164,5 @@ class PostgresChanges(Changes):
         return self._number("SELECT coalesce(max(sequence), 0) FROM feed")
 
 
-def _bound(asked: _Seen) -> tuple[str, str, int]:
-    return asked.snapshot, asked.xid, asked.sequence
+def _bound(named: _Seen) -> tuple[str, str, int]:
+    return named.snapshot, named.xid, named.sequence

@@ -80,14 +80,14 @@ def commit(
             with suppress(psycopg.Error):
                 connection.rollback()
             raise as_store_error(fault, address) from None
-        said = address.without_secrets(first_line(fault))
+        message = address.without_secrets(first_line(fault))
     finally:
         connection.remove_notice_handler(keep_warning)
     if transaction is None or _is_committed(connections, _Lost(transaction, pid, epoch, is_written)):
         return
     raise StoreUnreachable(
-        f"{address}: the connection was lost during a commit ({said}), and the server says that it was undone; nothing "
-        "was written. Try again"
+        f"{address}: the connection was lost during a commit ({message}), and the server says that it was undone; "
+        "nothing was written. Try again"
     )
 
 
@@ -120,14 +120,14 @@ def _is_committed(connections: Connections, lost: _Lost) -> bool:
 
 
 def _status(connection: StoreConnection, lost: _Lost) -> str | None:
-    """What the server says of a transaction; None if it has forgotten it."""
-    asked = lost._asdict()
+    """The server's word on a transaction; None if it has forgotten it."""
+    parameters = lost._asdict()
     try:
-        row = connection.execute(_STATUS, asked).fetchone()
+        row = connection.execute(_STATUS, parameters).fetchone()
     except psycopg.errors.InvalidParameterValue:
         # In the future: it was begun before a crash, and nothing of it reached the log.
         return "aborted"
     status: str | None = row[0] if row else None
     if status == "in progress":
-        connection.execute(_END_BACKEND, asked)
+        connection.execute(_END_BACKEND, parameters)
     return status

@@ -28,55 +28,55 @@ class PostgresConditions(Conditions):
 
     def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
         if operator == "in":
-            given = [_as_column(field, each) for each in value]
-            kept = [each for each in given if each is not None]
-            if not kept:
+            typed = [_as_column(field, item) for item in value]
+            values = [item for item in typed if item is not None]
+            if not values:
                 return _NEVER
             if field in _FLAGS or field in _REALS or field in _WHOLE:
-                either = " OR ".join(f"{expression} = ?" for _ in kept)
-                return Condition(f"({either})", tuple(part for each in kept for part in (*bound, each)))
-            return Condition(f"{expression} {IN_ARRAY}", (*bound, self._array(kept)))
+                either = " OR ".join(f"{expression} = ?" for _ in values)
+                return Condition(f"({either})", tuple(part for item in values for part in (*bound, item)))
+            return Condition(f"{expression} {IN_ARRAY}", (*bound, self._array(values)))
         if value is None:
             return Condition(f"{expression} IS NULL", bound)
         if operator == "contains":
             if not isinstance(value, str) or field in _FLAGS or field in _REALS or field in _WHOLE:
                 return _NEVER
             return Condition(f"strpos({expression}, ?) > 0", (*bound, value))
-        given = _as_column(field, value)
-        if given is None or (operator != "eq" and isinstance(value, str) != isinstance(given, str)):
+        typed = _as_column(field, value)
+        if typed is None or (operator != "eq" and isinstance(value, str) != isinstance(typed, str)):
             return _NEVER
-        return Condition(f"{expression} {ORDERS.get(operator, '=')} ?", (*bound, given))
+        return Condition(f"{expression} {ORDERS.get(operator, '=')} ?", (*bound, typed))
 
     def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
-        found = "(r.metadata::json #> ?)"
+        field = "(r.metadata::json #> ?)"
         path = (list(keys),)
         if operator == "contains":
             element = _json_is("j.value", value)
             text = value if isinstance(value, str) else None
             return Condition(
-                f"CASE json_typeof{found} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_array_elements{found} j(value) "
-                f"WHERE {element.sql}) WHEN 'string' THEN coalesce(strpos({found} #>> '{{}}', ?::text) > 0, false) "
+                f"CASE json_typeof{field} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_array_elements{field} j(value) "
+                f"WHERE {element.sql}) WHEN 'string' THEN coalesce(strpos({field} #>> '{{}}', ?::text) > 0, false) "
                 "ELSE false END",
                 (*path, *path, *element.values, *path, text),
             )
         if operator == "in":
-            parts = [_json_is(found, each, path) for each in value if each is not None]
+            parts = [_json_is(field, item, path) for item in value if item is not None]
             if not parts:
                 return _NEVER
             return Condition(
                 "(" + " OR ".join(part.sql for part in parts) + ")",
-                tuple(each for part in parts for each in part.values),
+                tuple(item for part in parts for item in part.values),
             )
         if value is None:
-            return Condition(f"coalesce(json_typeof{found}, 'null') = 'null'", path)
+            return Condition(f"coalesce(json_typeof{field}, 'null') = 'null'", path)
         if operator == "eq":
-            return _json_is(found, value, path)
+            return _json_is(field, value, path)
         if isinstance(value, str):
             return Condition(
-                f"json_typeof{found} = 'string' AND ({found} #>> '{{}}') COLLATE \"C\" {ORDERS[operator]} ?",
+                f"json_typeof{field} = 'string' AND ({field} #>> '{{}}') COLLATE \"C\" {ORDERS[operator]} ?",
                 (*path, *path, value),
             )
-        return Condition(f"{_number(found)} {ORDERS[operator]} ?::float8", (*path * 3, value))
+        return Condition(f"{_number(field)} {ORDERS[operator]} ?::float8", (*path * 3, value))
 
 
 def _as_column(field: str, value: Any) -> Any:
@@ -95,17 +95,17 @@ def _as_column(field: str, value: Any) -> Any:
     return value if isinstance(value, str) else str(int(value) if isinstance(value, bool) else value)
 
 
-def _number(found: str) -> str:
+def _number(field: str) -> str:
     """A number or, as SQLite has it, a bool of JSON as a number; NULL for anything else."""
     return (
-        f"(CASE json_typeof{found} WHEN 'number' THEN ({found} #>> '{{}}')::float8 "
-        f"WHEN 'boolean' THEN ({found} #>> '{{}}')::boolean::int::float8 END)"
+        f"(CASE json_typeof{field} WHEN 'number' THEN ({field} #>> '{{}}')::float8 "
+        f"WHEN 'boolean' THEN ({field} #>> '{{}}')::boolean::int::float8 END)"
     )
 
 
-def _json_is(found: str, value: Any, path: tuple[Any, ...] = ()) -> Condition:
+def _json_is(field: str, value: Any, path: tuple[Any, ...] = ()) -> Condition:
     """The condition that a JSON value is this str or number."""
-    wrapped = found if found.startswith("(") else f"({found})"
+    wrapped = field if field.startswith("(") else f"({field})"
     if value is None:
         return Condition(f"json_typeof{wrapped} = 'null'", path)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a tenant does otherwise than the owner: names by functions of the schema, and nothing that is not of a scope."""
+"""Repositories of a tenant: names by functions of the schema, and nothing that belongs to no scope."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class Connections:
                 return connection
 
     def _reason(self, fault: StoreError) -> StoreError:
-        """Why the pool gave no connection: the server's reason, else that all are in use."""
+        """The reason why the pool gave no connection: the server's, else that all are in use."""
         try:
             StoreConnection.connect(**_arguments(self.address)).close()
         except psycopg.Error as reason:

@@ -50,7 +50,7 @@ class PostgresErasure(Erasure):
             "WHERE c.table_schema = current_schema() AND c.data_type IN ('text', 'bytea', 'ARRAY')"
         )
         rows: dict[str, int] = {}
-        found: set[bytes] = set()
+        present: set[bytes] = set()
         sought = [*pieces]
         for table, column, type in columns if sought else ():
             text = f"array_to_string(t.{column}, ' ')" if type == "ARRAY" else f"t.{column}"
@@ -61,12 +61,12 @@ class PostgresErasure(Erasure):
                 (BytesArray(sought),),
             )
             if here:
-                found.update(here)
+                present.update(here)
                 rows[f"{table}.{column}"] = self._number(
                     f"SELECT count(*) FROM {table} t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})",
                     (BytesArray(here),),
                 )
-        return rows, found
+        return rows, present
 
 
 def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:

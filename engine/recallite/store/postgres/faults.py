@@ -53,16 +53,16 @@ def translated(
         # Of a connection that failed it holds the password; of a statement it quotes texts of memories.
         forget_secrets(fault)
         if connection is not None and is_lost(fault, connection):
-            said = address.without_secrets(first_line(fault))
+            message = address.without_secrets(first_line(fault))
             raise ConnectionLost(
-                f"{address}: the connection ended in the middle of a transaction ({said}); {_UNDONE}. Try again"
+                f"{address}: the connection ended in the middle of a transaction ({message}); {_UNDONE}. Try again"
             ) from None
         raise as_store_error(fault, address) from None
 
 
 def as_store_error(fault: psycopg.Error, address: PostgresAddress) -> StoreError:
     """The error for an error of psycopg outside of a commit."""
-    said = address.without_secrets(first_line(fault))
+    message = address.without_secrets(first_line(fault))
     state = fault.sqlstate or ""
     match fault:
         case PoolClosed():
@@ -73,19 +73,19 @@ def as_store_error(fault: psycopg.Error, address: PostgresAddress) -> StoreError
                 "Settings(pool_size=...), or ask with fewer threads at a time"
             )
         case psycopg.OperationalError() if not state:
-            return _not_connected(fault, said, address)
+            return _not_connected(fault, message, address)
     if state.startswith(_ENDED):
-        return StoreUnreachable(f"{address}: the server ended the connection ({said}); {_UNDONE}. Try again")
+        return StoreUnreachable(f"{address}: the server ended the connection ({message}); {_UNDONE}. Try again")
     if state == "40003":
-        return WriteUnknown(f"{address}: the server does not say whether the write is done ({said}). {READ_AGAIN}")
-    return _of_a_statement(state, said, address)
+        return WriteUnknown(f"{address}: the server does not say whether the write is done ({message}). {READ_AGAIN}")
+    return _of_a_statement(state, message, address)
 
 
 READ_AGAIN = (
     "Read what should have been written before you write it again; with ids of your own and on_existing='replace' "
     "writing twice does no harm"
 )
-"""What to do about a write of which it is not known whether it is done."""
+"""Advice on a write that may or may not be done."""
 
 
 def is_lost(fault: psycopg.Error, connection: psycopg.Connection[tuple[object, ...]]) -> bool:
@@ -93,81 +93,81 @@ def is_lost(fault: psycopg.Error, connection: psycopg.Connection[tuple[object, .
     return connection.closed or (fault.sqlstate or "").startswith(_ENDED)
 
 
-def _of_a_statement(state: str, said: str, address: PostgresAddress) -> StoreError:
+def _of_a_statement(state: str, message: str, address: PostgresAddress) -> StoreError:
     """The error for a statement that the server refused, by its SQLSTATE."""
     match state:
         case "25006" | "42501":
             return StoreReadOnly(
-                f"{address} cannot be written by this user, or on this server ({said}): check the user's rights on the "
-                "schema, and that the server is no standby and default_transaction_read_only is off"
+                f"{address} cannot be written by this user, or on this server ({message}): check the user's rights on "
+                "the schema, and that the server is no standby and default_transaction_read_only is off"
             )
         case "55P03" | "40001" | "40P01" | "55006":
             return StoreLocked(
-                f"{address} is locked by another connection ({said}); {_UNDONE}. "
+                f"{address} is locked by another connection ({message}); {_UNDONE}. "
                 "Try again, or raise Settings(busy_timeout_ms=...)"
             )
         case "57014" | "25P04":
             return StoreTimeout(
-                f"{address}: a statement took too long and was ended ({said}); {_UNDONE}. "
+                f"{address}: a statement took too long and was ended ({message}); {_UNDONE}. "
                 "Raise Settings(statement_timeout_ms=...), or ask for less"
             )
         case "53100":
-            return StoreFull(f"the disk of {address} is full ({said}); {_UNDONE}. Free some space on the server")
+            return StoreFull(f"the disk of {address} is full ({message}); {_UNDONE}. Free some space on the server")
         case "53200" | "58030" | "58000" | "58P01":
             return StoreIOError(
-                f"{address}: the server is out of memory, or its disk failed ({said}); {_UNDONE}. Look into its log"
+                f"{address}: the server is out of memory, or its disk failed ({message}); {_UNDONE}. Look into its log"
             )
         case "28000" | "28P01":
-            return _refused(said, address)
+            return _refused(message, address)
         case _ if state in _NO_ROOM:
-            return _no_room(said, address)
+            return _no_room(message, address)
         case _ if state in _MISSING:
             return StoreCorrupt(
-                f"{address} lacks a table, a column or the schema itself ({said}): another program changed or dropped "
-                f"it. Restore a backup, or see recallite --db '{address}' verify"
+                f"{address} lacks a table, a column or the schema itself ({message}): another program changed or "
+                f"dropped it. Restore a backup, or see recallite --db '{address}' verify"
             )
         case _ if state.startswith("XX"):
             return StoreCorrupt(
-                f"{address} is damaged, or the server failed ({said}). Look into its log; pg_amcheck finds damage"
+                f"{address} is damaged, or the server failed ({message}). Look into its log; pg_amcheck finds damage"
             )
-    return StoreError(f"{address}: the server refused a statement ({said}, SQLSTATE {state or 'none'}); {_UNDONE}")
+    return StoreError(f"{address}: the server refused a statement ({message}, SQLSTATE {state or 'none'}); {_UNDONE}")
 
 
-def _not_connected(fault: psycopg.Error, said: str, address: PostgresAddress) -> StoreError:
+def _not_connected(fault: psycopg.Error, message: str, address: PostgresAddress) -> StoreError:
     """The error for a connection that was refused, failed or lost."""
     whole = address.without_secrets(str(fault))
     if any(text in whole for text in _READ_ONLY):
-        return StoreReadOnly(f"{address}: no server that can be written is among the hosts ({said})")
+        return StoreReadOnly(f"{address}: no server that can be written is among the hosts ({message})")
     if any(text in whole for text in _REFUSALS) or ("role" in whole and "does not exist" in whole):
-        return _refused(said, address)
+        return _refused(message, address)
     if "database" in whole and "does not exist" in whole:
         return StoreAccessDenied(
             f"{address}: the server has no such database; nothing was changed. Create it: createdb"
         )
     if "too many" in whole or "connection slots" in whole:
-        return _no_room(said, address)
+        return _no_room(message, address)
     return StoreUnreachable(
-        f"{address} does not answer ({said}); {_UNDONE}. Check that the server runs, that host, port and firewall let "
-        "this machine in, and try again"
+        f"{address} does not answer ({message}); {_UNDONE}. Check that the server runs, that host, port and firewall "
+        "let this machine in, and try again"
     )
 
 
-def _refused(said: str, address: PostgresAddress) -> StoreAccessDenied:
+def _refused(message: str, address: PostgresAddress) -> StoreAccessDenied:
     return StoreAccessDenied(
-        f"{address}: the server refuses the user ({said}). Check user and password, whether the password or the "
+        f"{address}: the server refuses the user ({message}). Check user and password, whether the password or the "
         "account has expired (rolvaliduntil in pg_roles), and pg_hba.conf"
     )
 
 
-def _no_room(said: str, address: PostgresAddress) -> StoreUnreachable:
+def _no_room(message: str, address: PostgresAddress) -> StoreUnreachable:
     return StoreUnreachable(
-        f"{address}: the server has no connection left ({said}); {_UNDONE}. Lower Settings(pool_size=...), or raise "
+        f"{address}: the server has no connection left ({message}); {_UNDONE}. Lower Settings(pool_size=...), or raise "
         "the server's max_connections"
     )
 
 
 def first_line(fault: psycopg.Error) -> str:
-    """What the server says, without the statement and the values that it quotes in further lines."""
+    """The server's message, without the statement and the values that it quotes in further lines."""
     text = fault.diag.message_primary or str(fault) or type(fault).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return fault_text(ValueError(lines[0] if lines else text)).removeprefix("ValueError: ")

@@ -18,7 +18,7 @@ from recallite.system.logs import logger
 
 _log = logger(__name__)
 MIGRATIONS: tuple[str, ...] = ("".join([FUNCTIONS, *(table.create_sql(TYPES) for table in TABLES), TENANT_SCHEMA]),)
-"""What brings a schema from each version to the next."""
+"""Statements that bring a schema from each version to the next."""
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
@@ -38,19 +38,19 @@ def prepare(connections: Connections) -> Prepared:
     address = connections.address
     with connections.connect() as connection:
         if connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
-            held = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False).schema_version
-            if held != SCHEMA_VERSION:
+            version = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False).schema_version
+            if version != SCHEMA_VERSION:
                 raise StoreReadOnly(f"{address} is a standby with an older schema: open the primary first")
             return Prepared(True, scope_of_user(connection, address))
-        found = check_server(connection, address, newest_schema=SCHEMA_VERSION)
-        if found.schema_version == SCHEMA_VERSION:
+        server = check_server(connection, address, newest_schema=SCHEMA_VERSION)
+        if server.schema_version == SCHEMA_VERSION:
             return Prepared(False, scope_of_user(connection, address))
-        if found.schema_version is not None and scope_of_user(connection, address) is not None:
+        if server.schema_version is not None and scope_of_user(connection, address) is not None:
             raise StoreUnsupported(
-                f"{address} has schema version {found.schema_version}, and this Recallite needs {SCHEMA_VERSION}: its "
+                f"{address} has schema version {server.schema_version}, and this Recallite needs {SCHEMA_VERSION}: its "
                 "owner brings it up to date by opening it, a tenant cannot"
             )
-        if found.vector is None:
+        if server.vector is None:
             create_vector(connection, connections)
         with translated(address), connection.transaction():
             connection.execute(

@@ -1,4 +1,4 @@
-"""What a server must be and have before a memory is opened on it. Nothing is changed where it is not so."""
+"""Checks of a server before a memory is opened on it; nothing is changed if one fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SELECT has_schema_privilege(%(schema)s, 'USAGE'), has_schema_privilege(%(schema)
 
 
 class FoundServer(NamedTuple):
-    """What a server has: `schema_version` is None where there is no memory yet, `vector` where no extension is yet."""
+    """The state of a server: `schema_version` is None without a memory, `vector` without the extension."""
 
     version: int
     vector: str | None
@@ -45,7 +45,7 @@ class FoundServer(NamedTuple):
 def check_server(
     connection: StoreConnection, address: PostgresAddress, *, newest_schema: int, write: bool = True
 ) -> FoundServer:
-    """What is there. Raises StoreUnsupported, StoreReadOnly, NotADatabase or SchemaTooNew if no memory can be.
+    """Inspect a server. Raises StoreUnsupported, StoreReadOnly, NotADatabase or SchemaTooNew if no memory can be there.
 
     With `write` the memory is to be written, and created if it is not there.
     """
@@ -126,21 +126,21 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
     if not filled:
         return None
     meta = sql.SQL("SELECT key::text, value::text FROM {}.meta WHERE key IN ('application', 'schema_version')")
-    found: dict[str, str] = {}
+    marks: dict[str, str] = {}
     if has_meta:
         try:
-            found = dict(connection.execute(meta.format(sql.Identifier(address.schema))).fetchall())
+            marks = dict(connection.execute(meta.format(sql.Identifier(address.schema))).fetchall())
         except psycopg.errors.InsufficientPrivilege:
             raise StoreUnsupported(
                 f"{address}: the user may not read the tables of the schema {address.schema}. Ask its owner for: "
                 f"GRANT SELECT ON ALL TABLES IN SCHEMA {address.schema} TO {_role(connection)}"
             ) from None
-    if found.get("application") != APPLICATION or not found.get("schema_version", "").isdecimal():
+    if marks.get("application") != APPLICATION or not marks.get("schema_version", "").isdecimal():
         raise NotADatabase(
             f"{address}: the schema {address.schema} holds tables of another program: give another name as "
             "schema=NAME; it was left as it is"
         )
-    return int(found["schema_version"])
+    return int(marks["schema_version"])
 
 
 def _role(connection: StoreConnection) -> str:

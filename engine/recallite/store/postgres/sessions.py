@@ -29,20 +29,20 @@ class PostgresSessions(Sessions):
             self._put_words(message_id, tokenize(content))
 
     def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        chosen, values = ("true", ()) if part is None else (part.sql, part.values)
+        condition, values = ("true", ()) if part is None else (part.sql, part.values)
         records, total = self._execute(
-            f"SELECT count(*), CAST(coalesce(sum(cardinality(w.words)), 0) AS BIGINT) {_FROM} WHERE {chosen}", values
+            f"SELECT count(*), CAST(coalesce(sum(cardinality(w.words)), 0) AS BIGINT) {_FROM} WHERE {condition}", values
         ).fetchone()
-        found = self._rows(
-            f"SELECT m.id, w.words {_FROM} WHERE w.words && ? AND {chosen} ORDER BY m.id", ([*words], *values)
+        messages = self._rows(
+            f"SELECT m.id, w.words {_FROM} WHERE w.words && ? AND {condition} ORDER BY m.id", ([*words], *values)
         )
-        counters = [Counter(row[1]) for row in found]
+        counters = [Counter(row[1]) for row in messages]
         counts = [np.array([counter[word] for counter in counters], dtype=np.float64) for word in words]
-        lengths = np.array([len(row[1]) for row in found], dtype=np.float64)
-        return np.array([row[0] for row in found], dtype=np.int64), bm25(counts, lengths, records, total)
+        lengths = np.array([len(row[1]) for row in messages], dtype=np.float64)
+        return np.array([row[0] for row in messages], dtype=np.int64), bm25(counts, lengths, records, total)
 
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_words VALUES (?, ?)", (message_id, [*words]))
 
-    def _drop_words(self, chosen: str, values: tuple[Any, ...]) -> None:
+    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
         """They follow the message by foreign key."""

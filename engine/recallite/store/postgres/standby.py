@@ -24,7 +24,7 @@ class Standby:
         self._next = 0.0
 
     def behind_ms(self, connection: PostgresConnection) -> float:
-        """How far it is behind, in milliseconds; infinite where it does not say."""
+        """The lag behind the primary, in milliseconds; infinite if it is unknown."""
         behind: float = connection.execute(_BEHIND).get
         return behind
 

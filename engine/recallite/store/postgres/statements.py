@@ -20,11 +20,11 @@ def statement(sql: str) -> bytes:
     """A statement with `$1` for the first bound value, and without hints for SQLite's planner."""
     count = 0
 
-    def numbered(found: re.Match[str]) -> str:
+    def numbered(match: re.Match[str]) -> str:
         nonlocal count
-        if found[0].startswith("'"):
-            return found[0]
-        number = int(found[1]) if found[1] else count + 1
+        if match[0].startswith("'"):
+            return match[0]
+        number = int(match[1]) if match[1] else count + 1
         count = max(count, number)
         return f"${number}"
 
@@ -32,7 +32,7 @@ def statement(sql: str) -> bytes:
 
 
 class PostgresRows:
-    """What a statement returned, all of it in this process."""
+    """The rows that a statement returned, all of them in this process."""
 
     def __init__(self, cursor: RawCursor[tuple[Any, ...]]) -> None:
         self._cursor = cursor
@@ -79,7 +79,7 @@ class PostgresConnection:
         self._changes = cursor.rowcount
 
     def changes(self) -> int:
-        """How many rows the last statement inserted, updated or deleted."""
+        """The number of rows that the last statement inserted, updated or deleted."""
         return self._changes
 
     def copy(self, statement: str, rows: bytes) -> None:

@@ -288,13 +288,13 @@ class PostgresStore(Store):
             raise unfinished_copy(self.path, mark)
 
     def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
-        found: PostgresTransaction | None = raw.transaction_on_it
-        if found is None:
+        transaction: PostgresTransaction | None = raw.transaction_on_it
+        if transaction is None:
             confined = self.confined_to is not None
-            found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
-            found.vector_type = self._vector_type
-            raw.transaction_on_it = found
-        return found
+            transaction = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
+            transaction.vector_type = self._vector_type
+            raw.transaction_on_it = transaction
+        return transaction
 
     def _add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         """Add names in a transaction of their own: writers of different scopes would wait for each other's words.

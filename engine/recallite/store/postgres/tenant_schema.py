@@ -67,7 +67,7 @@ END;
 
 
 class Rule(NamedTuple):
-    """What a tenant may do with the rows of a table: it sees those for which `sees` is true, and writes those for which
+    """A tenant's rights on the rows of a table: it sees those for which `sees` is true, and writes those for which
     `writes` is; empty: `sees`.
     """
 
@@ -146,7 +146,7 @@ RULES: dict[str, Rule] = {
 stored.
 """
 SEQUENCES = {"record_id_seq": "SELECT, USAGE", "vector_id_seq": "SELECT, USAGE", "feed_sequence_seq": "USAGE"}
-"""What a tenant may do with sequences; of other tables the server numbers the rows."""
+"""A tenant's privileges on sequences; the server numbers the rows of other tables."""
 FUNCTIONS = (
     "own_scopes()",
     "note_tags(BIGINT[])",

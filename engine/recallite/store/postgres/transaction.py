@@ -135,7 +135,7 @@ class PostgresTransaction(Writer):
         return int.from_bytes(blake2b(named.encode(), digest_size=8, person=b"recallite").digest(), "big", signed=True)
 
     def kept_by_a_savepoint(self) -> tuple[set[str | None], int]:
-        """What is undone with a savepoint: locks that were taken since, and the last change that was written."""
+        """The state before a savepoint, to `restore`: the locks that are held, and the last change that was written."""
         return set(self._locked), self.changes.last_written
 
     def restore(self, before: tuple[set[str | None], int]) -> None:

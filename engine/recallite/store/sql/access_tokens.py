@@ -13,8 +13,8 @@ class AccessTokens(Repository):
 
     def with_hash(self, hash: bytes) -> AccessTokenRow | None:
         """The token with this hash."""
-        found = self._rows(f"SELECT {_FIELDS} FROM access_token WHERE hash = ?", (hash,))
-        return AccessTokenRow(*found[0]) if found else None
+        rows = self._rows(f"SELECT {_FIELDS} FROM access_token WHERE hash = ?", (hash,))
+        return AccessTokenRow(*rows[0]) if rows else None
 
     def listed(self) -> list[AccessTokenRow]:
         """All tokens, oldest first."""

@@ -37,7 +37,7 @@ COLUMNS = {
 }
 """The fields of `Columns`, as SQL that reads them from a record `r`."""
 Table: TypeAlias = Literal["columns", "terms", "vectors"]
-"""What an index reads of records, as the name of a block."""
+"""The blocks of columns that an index reads."""
 # Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
 ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
 
@@ -119,13 +119,13 @@ class Blocks(Repository):
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
         """All links, or those of these records, incoming and outgoing."""
         # Recall does not spread along "supersedes": what an answer replaced is no further answer.
-        chosen = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
+        select = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
         if ids is None:
-            rows = self._rows(chosen)
+            rows = self._rows(select)
         else:
             rows = self._rows(
-                f"{chosen} AND source_id IN (SELECT value FROM carray(?1)) "
-                f"UNION {chosen} AND target_id IN (SELECT value FROM carray(?2))",
+                f"{select} AND source_id IN (SELECT value FROM carray(?1)) "
+                f"UNION {select} AND target_id IN (SELECT value FROM carray(?2))",
                 (self._id_array(ids), self._id_array(ids)),
             )
         sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
@@ -160,5 +160,5 @@ def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlo
         raise StoreCorrupt(CHANGED)
     offsets[1:] = ends - np.arange(len(ids))
     # In 60 % of the time of a selection by mask.
-    kept = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
-    return TermBlock(ids, unpacked(numbers, offsets), kept, offsets)
+    word_bytes = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
+    return TermBlock(ids, unpacked(numbers, offsets), word_bytes, offsets)

@@ -23,7 +23,7 @@ class Chains(NamedTuple):
 
 
 class CorpusCounts(NamedTuple):
-    """How many current records some scopes have, their mean number of words, and which state of the store this is.
+    """The number of current records in some scopes, their mean number of words, and the state of the store.
 
     `changes` grows with the writes to the store.
     """
@@ -45,22 +45,22 @@ class CandidateSearch(Repository):
         """The bytes of those of these indexes that are there, by name."""
 
     @abstractmethod
-    def listed(self, chosen: Filter, now: int, most: int) -> NDArray[np.int64] | None:
+    def listed(self, filter: Filter, now: int, most: int) -> NDArray[np.int64] | None:
         """The row ids of all records that the filter admits; None where they are more than `most`."""
 
     @abstractmethod
-    def admitted(self, chosen: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of some row ids that the filter admits."""
+    def admitted(self, filter: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row ids among these that the filter admits."""
 
     @abstractmethod
     def nearest(
-        self, chosen: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
+        self, filter: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
     ) -> NDArray[np.int64]:
         """The row ids of about the `most` records nearest to a vector, nearest first."""
 
     @abstractmethod
     def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """By word the row ids of the records that have it, and how many words each has; no filter is applied."""
+        """The row ids of the records that have each word, and their numbers of words; no filter is applied."""
 
     @abstractmethod
     def with_all(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -80,4 +80,4 @@ class CandidateSearch(Repository):
 
     @abstractmethod
     def frequencies(self, scopes: Sequence[int] | None, terms: Sequence[int]) -> dict[int, int]:
-        """How many current records in these scopes have each word; -1 where no closed version has it either."""
+        """The number of current records in these scopes that have each word; -1 if no closed version has it either."""

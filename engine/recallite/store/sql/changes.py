@@ -39,7 +39,7 @@ class Changes(Repository):
 
     @abstractmethod
     def since(self, commit: Commit) -> list[Change] | None:
-        """What changed after `commit`; None if that is unknown or everything has to be read again."""
+        """The changes after `commit`; None if they are unknown or everything has to be read again."""
 
     @abstractmethod
     def refresh(self) -> None:

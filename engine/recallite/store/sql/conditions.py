@@ -48,30 +48,30 @@ class Conditions(ABC):
     def __init__(self, array: Callable[[Sequence[str]], Any]) -> None:
         self._array = array
 
-    def matching(self, chosen: Filter, now: int, versions: Versions = "current") -> Condition:
+    def matching(self, filter: Filter, now: int, versions: Versions = "current") -> Condition:
         """The records that a filter admits, among these versions."""
-        parts = [_of_versions(versions, now if chosen.as_of is None else chosen.as_of, known=chosen.as_of is not None)]
-        if chosen.valid_at is not None:
-            parts += _held(chosen.valid_at, now, chosen.as_of)
-        elif versions == "current" and not chosen.include_superseded:
-            parts += _unsuperseded(now, chosen.as_of)
-        if chosen.scopes:
-            parts.append(self.in_scopes(chosen.scopes))
-        if chosen.kinds:
-            parts.append(self._compile(Comparison("kind", "in", chosen.kinds), chosen.base))
-        if chosen.since is not None:
-            parts.append(Condition("coalesce(r.valid_until - 1, r.valid_from, r.created_at) >= ?", (chosen.since,)))
-        if chosen.until is not None:
-            parts.append(Condition(f"{_BEGINS} <= ?", (chosen.until,)))
-        if chosen.tags:
-            parts.append(self._compile(Comparison("tags", "in", chosen.tags), chosen.base))
-        if chosen.where is not None:
-            parts.append(self._compile(chosen.where, chosen.base))
+        parts = [_of_versions(versions, now if filter.as_of is None else filter.as_of, known=filter.as_of is not None)]
+        if filter.valid_at is not None:
+            parts += _held(filter.valid_at, now, filter.as_of)
+        elif versions == "current" and not filter.include_superseded:
+            parts += _unsuperseded(now, filter.as_of)
+        if filter.scopes:
+            parts.append(self.in_scopes(filter.scopes))
+        if filter.kinds:
+            parts.append(self._compile(Comparison("kind", "in", filter.kinds), filter.base))
+        if filter.since is not None:
+            parts.append(Condition("coalesce(r.valid_until - 1, r.valid_from, r.created_at) >= ?", (filter.since,)))
+        if filter.until is not None:
+            parts.append(Condition(f"{_BEGINS} <= ?", (filter.until,)))
+        if filter.tags:
+            parts.append(self._compile(Comparison("tags", "in", filter.tags), filter.base))
+        if filter.where is not None:
+            parts.append(self._compile(filter.where, filter.base))
         return _joined(parts, "AND")
 
-    def exported(self, chosen: Filter, *, chunks: bool = True) -> Condition:
-        """What an export writes, expired records too."""
-        condition = self.matching(chosen, 0, "open")
+    def exported(self, filter: Filter, *, chunks: bool = True) -> Condition:
+        """The records that an export writes, expired ones too."""
+        condition = self.matching(filter, 0, "open")
         return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))
 
     def in_scopes(self, scopes: Sequence[str]) -> Condition:
@@ -97,23 +97,25 @@ class Conditions(ABC):
     def _compare(self, compared: Comparison, base: str) -> Condition:
         field, operator, value = compared.field, compared.operator, compared.value
         if field == "tags":
-            chosen, bound = self._named(value)
-            chosen = f"SELECT rt.record_id FROM record_tag rt JOIN tag t ON t.id = rt.tag_id WHERE t.name {chosen}"
-            return Condition(f"r.id IN ({chosen})", (bound,))
+            condition, bound = self._named(value)
+            condition = (
+                f"SELECT rt.record_id FROM record_tag rt JOIN tag t ON t.id = rt.tag_id WHERE t.name {condition}"
+            )
+            return Condition(f"r.id IN ({condition})", (bound,))
         if field.startswith("metadata."):
             return self.of_metadata(field.split(".")[1:], operator, value)
         if field == "standing":
             if operator not in ("eq", "in") or value is None:
                 return self.by_value(field, _STANDING, (), operator, value)
-            chosen, bound = self._named(value)
-            return Condition(f"r.id IN (SELECT record_id FROM standing WHERE name {chosen})", (bound,))
+            condition, bound = self._named(value)
+            return Condition(f"r.id IN (SELECT record_id FROM standing WHERE name {condition})", (bound,))
         column = f"r.{_COLUMNS.get(field, field)}"
         if field in _NAMED and operator in ("eq", "in") and value is not None:
             if field == "scope":
                 absolute = partial(_absolute, base)
                 value = tuple(map(absolute, value)) if isinstance(value, tuple) else absolute(value)
-            chosen, bound = self._named(value)
-            return Condition(f"{column} IN ({_NAMED[field]} {chosen})", (bound,))
+            condition, bound = self._named(value)
+            return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
         if field == "scope" and base != "/":
             relative = (
                 "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
@@ -127,7 +129,7 @@ class Conditions(ABC):
         """The condition that a name is this text, or one of these, and what it binds; what is no text names nothing."""
         if isinstance(value, str):
             return "= ?", value
-        texts = [each for each in (value if isinstance(value, tuple) else ()) if isinstance(each, str)]
+        texts = [item for item in (value if isinstance(value, tuple) else ()) if isinstance(item, str)]
         return IN_ARRAY, self._array(texts)
 
     @abstractmethod
@@ -156,7 +158,7 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
 
 
 def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
-    """Without what is superseded, or was at `known_at`, as the store knew it then. Successors may expire."""
+    """Records that are not superseded, or were not at `known_at`, as the store knew it then. Successors may expire."""
     if known_at is None:
         return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ?", (now,))]
     standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ?"
@@ -165,7 +167,7 @@ def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
 
 
 def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
-    """What held at a valid time, as it is known now or was at `known_at`."""
+    """Records that held at a valid time, as it is known now or was at `known_at`."""
     parts = [
         Condition(f"{_BEGINS} <= ?", (moment,)),
         Condition("r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?", (moment,)),

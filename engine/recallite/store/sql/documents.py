@@ -120,7 +120,7 @@ class Documents(Repository):
         )
 
     def settle(self, source_ids: Sequence[int]) -> None:
-        """After chunks were deleted: delete documents without any, and have others chunked again at the next read."""
+        """Delete documents that have lost all chunks, and have those that lost some chunked again at the next read."""
         left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
         self._execute(
             f"UPDATE document SET chunking = '', chunks = {left} WHERE source_id {IN_ARRAY} AND chunks > {left}",
@@ -134,9 +134,9 @@ class Documents(Repository):
 
     def purge_scope(self, scope: str) -> int:
         """Remove every document of a scope and those below it; returns how many there were."""
-        found = self.listed(scope)
-        self.delete(found)
-        return len(found)
+        documents = self.listed(scope)
+        self.delete(documents)
+        return len(documents)
 
 
 def _one(rows: Any) -> DocumentRow | None:

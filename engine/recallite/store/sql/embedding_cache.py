@@ -55,7 +55,7 @@ class EmbeddingCache(Repository):
         self._trim(max_entries)
 
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self._number("SELECT count(*) FROM embedding_cache")
 
     def _next_use(self) -> int:

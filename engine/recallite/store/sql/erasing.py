@@ -12,7 +12,7 @@ from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import Erased
 
-# Pieces of a longer value, one every so many bytes.
+# The size of the pieces of a longer value, and their distance.
 _PIECE_BYTES = 32
 _EVERY_BYTES = 2048
 _TEXTS = "text, context, topic, metadata, public_id"
@@ -75,18 +75,18 @@ class Erasure(Repository):
 
     @abstractmethod
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
-        """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
+        """The rows that hold any of these bytes, as {"table.column": rows}, and the byte sequences that they hold."""
 
     def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
-        """What is stored of these open records with their closed versions, and of the services in `scopes`."""
-        found = Erased()
+        """The stored traces of these open records with their closed versions, and of the services in `scopes`."""
+        erased = Erased()
         versions = self._with_versions(record_ids)
         rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
         for (table, column), statement in _NAMES.items():
             ids = self._terms(versions) if table == "term" else versions
-            found.names[table, column] = {name for (name,) in self._execute(statement, (self._id_array(ids),))}
+            erased.names[table, column] = {name for (name,) in self._execute(statement, (self._id_array(ids),))}
         for scope in scopes:
             condition, bound = within(scope)
             inside = f"scope_id IN (SELECT id FROM scope WHERE {condition})"
@@ -104,17 +104,17 @@ class Erasure(Repository):
                 rows += self._execute(statement, bound)
         for row in rows:
             for value in row:
-                _add(found, value)
-        return found
+                _add(erased, value)
+        return erased
 
     def _add_names_gone(self, erased: Erased) -> None:
         """Note the names that are gone by now; a word that is in a message of a session is not."""
         for (table, column), names in erased.names.items():
-            kept: Any = self._execute(
+            rows: Any = self._execute(
                 f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}",
                 (self._array([*names]),),
             )
-            for name in names - {row[0] for row in kept}:
+            for name in names - {row[0] for row in rows}:
                 if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
                     _add(erased, name)
 

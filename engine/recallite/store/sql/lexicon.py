@@ -46,7 +46,7 @@ class Lexicon(Repository):
         return dict(self._execute(f"SELECT text, id FROM term WHERE text {IN_ARRAY}", (self._array(words),)))
 
     def size(self) -> int | None:
-        """How many words there are; None where that is not to be known."""
+        """The number of words; None if it is not to be known."""
         return self._number("SELECT count(*) FROM term")
 
     def recalled(self, words: Sequence[str], generation: int) -> dict[str, int]:
@@ -54,11 +54,11 @@ class Lexicon(Repository):
         cache = self._tx.numbers
         if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
             cache.asked, cache.asked_at = {}, generation
-        asked = cache.asked
-        missing = [word for word in words if word not in asked]
+        numbers = cache.asked
+        missing = [word for word in words if word not in numbers]
         if missing:
-            asked.update(self.lookup(missing))
-        return {word: asked[word] for word in words if word in asked}
+            numbers.update(self.lookup(missing))
+        return {word: numbers[word] for word in words if word in numbers}
 
     def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
         """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""

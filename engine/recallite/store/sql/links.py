@@ -33,15 +33,15 @@ class Links(Repository):
     def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
         """The links that leave (or reach) a record, strongest first."""
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
-        chosen, bound = self._of_types(types)
+        of_types, bound = self._of_types(types)
         rows = self._execute(
-            f"{_LINK} WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type", (record_id, *bound)
+            f"{_LINK} WHERE l.{near} = ? {of_types} ORDER BY l.strength DESC, l.{far}, l.type", (record_id, *bound)
         )
         return [*map(_link, rows)]
 
-    def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
+    def between(self, filter: Filter, *, chunks: bool = True) -> Iterator[Link]:
         """Links between open records that a filter admits, but "supersedes", streamed; with or without `chunks`."""
-        condition = self._tx.conditions.exported(chosen, chunks=chunks)
+        condition = self._tx.conditions.exported(filter, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         # Without the plus SQLite looks up every pair of records: 1.6 s for 1,500 links of 3,000.
         rows = self._execute(
@@ -77,10 +77,10 @@ class Links(Repository):
 
         Returns how many.
         """
-        chosen, bound = self._of_types(types)
-        kept = "" if types else "AND l.type != 'supersedes'"
+        of_types, bound = self._of_types(types)
+        spared = "" if types else "AND l.type != 'supersedes'"
         self._execute(
-            f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen} {kept}", (source, target, *bound)
+            f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {of_types} {spared}", (source, target, *bound)
         )
         dropped = self._connection.changes()
         if dropped:
@@ -92,17 +92,17 @@ class Links(Repository):
     ) -> list[Step]:
         """Every link from one of these records to one that a filter admits."""
         condition = self._tx.conditions.matching(visible, now)
-        chosen, bound = self._of_types(types)
-        found: list[Step] = []
+        of_types, bound = self._of_types(types)
+        steps: list[Step] = []
         for name, near, far in (("out", "source_id", "target_id"), ("in", "target_id", "source_id")):
             if direction in (name, "both"):
                 rows = self._rows(
                     f"SELECT l.{near}, l.{far}, l.strength FROM link l JOIN record r ON r.id = l.{far} "
-                    f"WHERE l.{near} {IN_ARRAY} {chosen} AND ({condition.sql})",
+                    f"WHERE l.{near} {IN_ARRAY} {of_types} AND ({condition.sql})",
                     (self._id_array(ids), *bound, *condition.values),
                 )
-                found += map(Step._make, rows)
-        return found
+                steps += map(Step._make, rows)
+        return steps
 
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
         return (f"AND l.type {IN_ARRAY}", (self._array(types),)) if types else ("", ())

@@ -14,8 +14,8 @@ class Meta(Repository):
 
     def identity(self) -> str | None:
         """The id of this store; None before `put_identity`."""
-        found: str | None = self._execute("SELECT value FROM meta WHERE key = 'identity'").get
-        return found
+        value: str | None = self._execute("SELECT value FROM meta WHERE key = 'identity'").get
+        return value
 
     def put_identity(self, value: str) -> None:
         """Set the id of this store, once."""

@@ -36,14 +36,14 @@ class Labels(NamedTuple):
 class Overview(Repository):
     """Ids, names and times of the records that a filter admits."""
 
-    def labels(self, chosen: Filter, now: int) -> Labels:
+    def labels(self, filter: Filter, now: int) -> Labels:
         """Ids, scopes, kinds and sources of the records that a filter admits."""
-        condition = self._tx.conditions.matching(chosen, now)
+        condition = self._tx.conditions.matching(filter, now)
         # As JSON, which SQLite writes without the GIL: row by row takes 1.3 times as long, and holds it.
         columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)")
         (row,) = self._execute(
             f"SELECT {', '.join(f'json_group_array({column})' for column in columns)} FROM "
-            f"(SELECT id, public_id, scope_id, kind, source_id FROM {_from(chosen)} WHERE {condition.sql} ORDER BY id)",
+            f"(SELECT id, public_id, scope_id, kind, source_id FROM {_from(filter)} WHERE {condition.sql} ORDER BY id)",
             condition.values,
         )
         ids, public_ids, scopes, kinds, sources = map(msgspec.json.decode, row)
@@ -59,29 +59,29 @@ class Overview(Repository):
 
     def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """The row ids, ascending, of those records (None: of all) that have a vector of this embedder."""
-        chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
+        select = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
         if ids is None:
-            return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
-        found = self._column(f"{chosen} AND record_id {IN_ARRAY}", (embedder.id, self._id_array(ids)))
-        return np.sort(np.array(found, dtype=np.int64))
+            return np.array(self._column(f"{select} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
+        record_ids = self._column(f"{select} AND record_id {IN_ARRAY}", (embedder.id, self._id_array(ids)))
+        return np.sort(np.array(record_ids, dtype=np.int64))
 
-    def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
-        """How many records that a filter admits tell of each day that has any: days since 1970 (UTC), ascending.
+    def count_by_day(self, filter: Filter, now: int) -> list[tuple[int, int]]:
+        """The number of records that a filter admits of each day that has any: days since 1970 (UTC), ascending.
 
         A record tells of its valid time, else of when it was created.
         """
-        condition = self._tx.conditions.matching(chosen, now)
+        condition = self._tx.conditions.matching(filter, now)
         # Integer division rounds towards zero: times before 1970 are shifted first.
         moment = "coalesce(r.valid_from, r.created_at)"
         day = f"({moment} - ((({moment} % {_DAY_US}) + {_DAY_US}) % {_DAY_US})) / {_DAY_US}"
         return self._rows(
-            f"SELECT {day} AS day, count(*) FROM {_from(chosen)} WHERE {condition.sql} GROUP BY day ORDER BY day",
+            f"SELECT {day} AS day, count(*) FROM {_from(filter)} WHERE {condition.sql} GROUP BY day ORDER BY day",
             condition.values,
         )
 
 
-def _from(chosen: Filter) -> str:
-    """Of a whole store the records in their order: through an index, as SQLite would read them, takes five times as
+def _from(filter: Filter) -> str:
+    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
     long.
     """
-    return "record r NOT INDEXED" if not chosen.scopes or "/" in chosen.scopes else "record r"
+    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"

@@ -51,7 +51,8 @@ _ORDERS = {
 
 _WRITTEN_FIELDS = (
     "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "valid_from",
-    "valid_until", "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope", "source",
+    "valid_until", "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope",
+    "source",
 )  # fmt: skip
 _WRITTEN = columns_sql(_WRITTEN_FIELDS)
 _CURRENT = (
@@ -71,7 +72,7 @@ class RecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
-        """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
+        """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(record_ids)
         selected = [*self._execute(FOUND, (ids,))]
         try:
@@ -114,27 +115,27 @@ class RecordReader(Repository):
     def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         """Return the open, current ones of these records by row id, as `insert` was given them."""
         vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
-        found = {}
+        written = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
             f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} FROM record r {JOINS} "
             f"WHERE r.recorded_until IS NULL AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(record_ids),),
         ):
-            found[row_id] = Row(
+            written[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
                 tags=tuple(decode(tags)), vectors=tuple(vectors.get(row_id, ())),
             )  # fmt: skip
-        return found
+        return written
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         """The contexts of these records, in their order; None where there is none or no such record."""
-        found = dict(
+        contexts = dict(
             self._execute(
                 f"SELECT id, context FROM record WHERE id {IN_ARRAY} AND context IS NOT NULL",
                 (self._id_array(record_ids),),
             )
         )
-        return [found.get(key) for key in record_ids.tolist()]
+        return [contexts.get(key) for key in record_ids.tolist()]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""
@@ -149,9 +150,9 @@ class RecordReader(Repository):
             )
         )
 
-    def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
+    def matching_ids(self, filter: Filter, now: int, *, versions: Versions = "current") -> list[int]:
         """Row ids of the records that a filter admits, ascending."""
-        return self._ids(self._tx.conditions.matching(chosen, now, versions))
+        return self._ids(self._tx.conditions.matching(filter, now, versions))
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""
@@ -163,13 +164,13 @@ class RecordReader(Repository):
             )
         )
 
-    def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
+    def admits(self, filter: Filter, now: int, record_id: int) -> bool:
         """Whether a filter admits a record."""
-        return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(chosen, now)))
+        return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(filter, now)))
 
     def find(
         self,
-        chosen: Filter,
+        filter: Filter,
         now: int,
         *,
         versions: Versions = "current",
@@ -178,7 +179,7 @@ class RecordReader(Repository):
         offset: int = 0,
     ) -> Iterator[Record]:
         """The records that a filter admits, streamed."""
-        condition = self._tx.conditions.matching(chosen, now, versions)
+        condition = self._tx.conditions.matching(filter, now, versions)
         # The ids first: by themselves they are found through the index of a column and sorted without the texts.
         ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
         rows = self._execute(
@@ -206,8 +207,8 @@ class RecordReader(Repository):
         if chain:
             chained = self._tx.supersessions.chain(ids[-1])
             ids = [version_id for name in self.public_ids_of(chained) for version_id in self.version_ids(name)]
-        found = self.by_row_ids(ids)
-        return [found[row_id] for row_id in ids]
+        records = self.by_row_ids(ids)
+        return [records[row_id] for row_id in ids]
 
     def version_ids(self, public_id: str) -> list[int]:
         """The row ids of `history`."""
@@ -218,30 +219,30 @@ class RecordReader(Repository):
 
     def version_at(self, record_id: int, moment: int) -> int:
         """The row id of the version of an open record that was valid at `moment`; the open one if none was."""
-        found: Any = self._execute(
+        version_id: Any = self._execute(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
             "WHERE r.id = ? AND v.recorded_from <= ? AND v.recorded_until > ?",
             (record_id, moment, moment),
         ).get
-        return record_id if found is None else int(found)
+        return record_id if version_id is None else int(version_id)
 
-    def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
-        """How many records a filter admits."""
-        condition = self._tx.conditions.matching(chosen, now, versions)
+    def count(self, filter: Filter, now: int, *, versions: Versions = "current") -> int:
+        """The number of records that a filter admits."""
+        condition = self._tx.conditions.matching(filter, now, versions)
         return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
 
-    def count_by_scope(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
-        """How many records a filter admits in each scope that has any."""
-        condition = self._tx.conditions.matching(chosen, now)
+    def count_by_scope(self, filter: Filter, now: int) -> list[tuple[str, int]]:
+        """The number of records that a filter admits in each scope that has any."""
+        condition = self._tx.conditions.matching(filter, now)
         return self._rows(
             "SELECT s.path, n.records FROM (SELECT r.scope_id, count(*) AS records FROM record r "
             f"WHERE {condition.sql} GROUP BY r.scope_id) n JOIN scope s ON s.id = n.scope_id",
             condition.values,
         )
 
-    def count_by_tag(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
-        """How many records that a filter admits have each tag."""
-        condition = self._tx.conditions.matching(chosen, now)
+    def count_by_tag(self, filter: Filter, now: int) -> list[tuple[str, int]]:
+        """The number of records with each tag that a filter admits."""
+        condition = self._tx.conditions.matching(filter, now)
         # Counted here: GROUP BY sorts all rows first, which takes three times as long.
         counts = Counter(
             self._column(
@@ -261,8 +262,8 @@ class RecordReader(Repository):
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
         """The current records whose text has one of these keys (`text_key`), in order of storing."""
-        chosen = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
-        return self._current(chosen, now, self._id_array([*self.ids_by_text(keys)]))
+        condition = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
+        return self._current(condition, now, self._id_array([*self.ids_by_text(keys)]))
 
     @abstractmethod
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
@@ -270,31 +271,31 @@ class RecordReader(Repository):
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         """The current records of these topics, the last changed last."""
-        chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.recorded_from, r.id"
-        return self._current(chosen, now, self._array(topics))
+        condition = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.recorded_from, r.id"
+        return self._current(condition, now, self._array(topics))
 
-    def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
-        rows = self._rows(f"{_CURRENT} AND {chosen}", (now, bound))
+    def _current(self, condition: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
+        rows = self._rows(f"{_CURRENT} AND {condition}", (now, bound))
         return map(CurrentRecord._make, rows)
 
-    def months(self, chosen: Filter) -> list[Month]:
+    def months(self, filter: Filter) -> list[Month]:
         """The open records that a filter admits, without chunks of documents, by scope and month (UTC)."""
-        condition = self._tx.conditions.exported(chosen, chunks=False)
-        found: dict[tuple[str, str], list[int]] = {}
+        condition = self._tx.conditions.exported(filter, chunks=False)
+        months: dict[tuple[str, str], list[int]] = {}
         for scope, created_at, row_id in self._execute(
             "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
             f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
             condition.values,
         ):
-            found.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
-        return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
+            months.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
+        return [Month(scope, month, row_ids) for (scope, month), row_ids in months.items()]
 
-    def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
+    def versions(self, filter: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
 
         With `embedder`, with its vectors. Streamed, a few hundred records at a time.
         """
-        condition = self._tx.conditions.exported(chosen)
+        condition = self._tx.conditions.exported(filter)
         # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
         opened = self._execute(
             f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
@@ -312,14 +313,14 @@ class RecordReader(Repository):
 
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""
-        found: dict[str, list[int]] = {}
+        closed: dict[str, list[int]] = {}
         for record_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
             f"AND public_id {IN_ARRAY} ORDER BY recorded_from, recorded_until, id",
             (self._array(public_ids),),
         ):
-            found.setdefault(public_id, []).append(record_id)
-        return found
+            closed.setdefault(public_id, []).append(record_id)
+        return closed
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         """`get_many` by row id."""

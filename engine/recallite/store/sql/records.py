@@ -107,7 +107,7 @@ class Records(RecordReader):
             stated = zip(
                 ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.recorded_until, strict=True
             )
-            self._tx.statements.put(Stated(*each) for each in stated)
+            self._tx.statements.put(Stated(*fields) for fields in stated)
         else:
             waiting: dict[bool, list[int]] = {}
             for record_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
@@ -352,8 +352,8 @@ def values_of(
     ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
 ) -> Iterator[tuple[Any, ...]]:
     """The values that `INSERT_RECORD` binds for each row."""
-    own = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
-    return zip(ids, *own, scopes, sources, strict=True)
+    columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
+    return zip(ids, *columns, scopes, sources, strict=True)
 
 
 def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, bytes, bytes | None]]:
@@ -370,7 +370,7 @@ def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, by
 
 
 def refused_rows(ids: Sequence[int], rows: RowColumns) -> dict[int, str]:
-    """Why rows were refused, by row id."""
+    """The reasons why rows were refused, by row id."""
     return {record_id: reason for record_id, reason in zip(ids, rows.refused, strict=True) if reason is not None}
 
 

@@ -1,4 +1,4 @@
-"""What the repositories share: their transaction, and short ways to ask its connection.
+"""The base of repositories: their transaction, and short ways to ask its connection.
 
 Statements are written once, in the part of SQL that SQLite and PostgreSQL have in common, with `?` for a bound value
 and `carray(?)` for an array of them, which PostgreSQL has as a function of the schema. `CROSS JOIN ... ON` and
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 INSIDE = "this is not possible inside transaction(): call it before or after"
-"""What is said of that which a database does not do in a transaction, or would end it."""
+"""The message for what a database cannot do in a transaction, or what would end it."""
 NO_LIMIT = 2**63 - 1
 """A LIMIT that both databases read as none."""
 IN_ARRAY = "IN (SELECT value FROM carray(?))"
@@ -23,7 +23,7 @@ IN_ARRAY = "IN (SELECT value FROM carray(?))"
 
 
 class Rows(Protocol):
-    """What a statement returned."""
+    """The rows that a statement returned."""
 
     @property
     def get(self) -> Any:
@@ -48,7 +48,7 @@ class SqlConnection(Protocol):
         """Run a statement for each row of values."""
 
     def changes(self) -> int:
-        """How many rows the last statement inserted, updated or deleted."""
+        """The number of rows that the last statement inserted, updated or deleted."""
 
 
 class Repository:

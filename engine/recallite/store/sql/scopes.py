@@ -22,19 +22,19 @@ class Scopes(Repository):
 
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
-        found = self.ids(tuple(paths))
-        new = [path for path in paths if path not in found]
+        ids = self.ids(tuple(paths))
+        new = [path for path in paths if path not in ids]
         if new:
             self._tx.add_names("scope", "path", new)
-            found |= self.ids(new)
-        return found
+            ids |= self.ids(new)
+        return ids
 
     def intern_sources(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
         """The id of each (scope id, name), new ones added; two statements a scope."""
         names_of: dict[int, list[str]] = {}
         for scope_id, name in keys:
             names_of.setdefault(scope_id, []).append(name)
-        found: dict[tuple[int, str], int] = {}
+        ids: dict[tuple[int, str], int] = {}
         for scope_id in sorted(names_of):
             names = self._array(sorted(names_of[scope_id]))
             self._execute(
@@ -45,19 +45,19 @@ class Scopes(Repository):
                 f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}",
                 (scope_id, names),
             )
-            found.update({(scope_id, name): source_id for name, source_id in rows})
-        return found
+            ids.update({(scope_id, name): source_id for name, source_id in rows})
+        return ids
 
     def within(self, scopes: Sequence[str]) -> list[int]:
         """The ids of these scopes and their descendants, each once."""
-        found = {
+        ids = {
             row[0]
             for scope in scopes
             for row in self._execute(
                 "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)", (scope, scope + "/", scope + "0")
             )
         }
-        return sorted(found)
+        return sorted(ids)
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
         """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
@@ -92,7 +92,7 @@ class Scopes(Repository):
         return self.intern({path})[path]
 
     def service_counts(self, scope: str) -> dict[str, int]:
-        """How many rows each service keeps in a scope and its descendants."""
+        """The number of rows that each service keeps in a scope and its descendants."""
         condition, bound = within(scope)
         seen = f"(SELECT id FROM scope WHERE {condition})"
         counts: dict[str, int] = {
@@ -110,10 +110,10 @@ class Scopes(Repository):
         """Purge what every service keeps in a scope and its descendants; returns the rows, messages not counted."""
         condition, bound = within(scope)
         removed = 0
-        found = self._tx.sessions.unused_since(scope, None)
-        if found:
-            self._tx.sessions.delete(found)
-            removed += len(found)
+        sessions = self._tx.sessions.unused_since(scope, None)
+        if sessions:
+            self._tx.sessions.delete(sessions)
+            removed += len(sessions)
         for table in _TABLES.values():
             self._execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
             removed += self._connection.changes()

@@ -27,7 +27,7 @@ SESSION_UPDATED = (
     "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
     "s.created_at)"
 )
-"""When the session `s` was last used."""
+"""The time when the session `s` was last used, as SQL."""
 
 _SESSION = (
     "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
@@ -70,11 +70,11 @@ class Sessions(Repository):
 
     def find_id(self, scope: str, name: str) -> int | None:
         """The row id of the session of this name in exactly this scope."""
-        found: Any = self._execute(
+        session_id: Any = self._execute(
             "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?",
             (scope, name),
         ).get
-        return None if found is None else int(found)
+        return None if session_id is None else int(session_id)
 
     def create(self, scope: str, name: str, provider: str | None, now: int) -> None:
         """Add an empty session."""
@@ -122,9 +122,9 @@ class Sessions(Repository):
 
     def remove_from(self, session_id: int, position: int) -> int:
         """Purge the messages of a session from this position on; returns how many."""
-        chosen = "session_id = ? AND position >= ?"
-        self._drop_words(chosen, (session_id, position))
-        self._execute(f"DELETE FROM session_message WHERE {chosen}", (session_id, position))
+        condition = "session_id = ? AND position >= ?"
+        self._drop_words(condition, (session_id, position))
+        self._execute(f"DELETE FROM session_message WHERE {condition}", (session_id, position))
         return self._connection.changes()
 
     def messages(
@@ -159,9 +159,9 @@ class Sessions(Repository):
             f"session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id WHERE m.id {IN_ARRAY}",
             (self._id_array(matching[best]),),
         )
-        found = {row_id: message for row_id, *message in rows}
+        messages = {row_id: message for row_id, *message in rows}
         ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
-        listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
+        listed = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
         return read_rows(listed, FoundMessage, "a message of session")
 
     def put_snapshot(self, row: SnapshotRow) -> None:
@@ -196,5 +196,5 @@ class Sessions(Repository):
         """Keep the words of a message."""
 
     @abstractmethod
-    def _drop_words(self, chosen: str, values: tuple[Any, ...]) -> None:
+    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
         """Drop the words of the messages that a condition chooses, before they are deleted."""

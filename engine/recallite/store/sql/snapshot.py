@@ -1,4 +1,4 @@
-"""Which index snapshot belongs to a commit; a store that keeps no files has none."""
+"""The index snapshot that belongs to a commit; a store that keeps no files has none."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ class IndexSnapshot(Repository):
     """The token in `meta`."""
 
     def identity(self) -> SnapshotIdentity:
-        """What the store expects of its index snapshot; an empty token when it has none."""
-        found = dict(self._execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (INDEX_SNAPSHOT,)))
+        """The identity that the store expects of its index snapshot; an empty token if it has none."""
+        values = dict(self._execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (INDEX_SNAPSHOT,)))
         embedder = self._tx.vectors.active_embedder()
         fingerprint, embedder_id = ("", None) if embedder is None else (embedder.fingerprint, embedder.id)
-        return SnapshotIdentity(found.get(INDEX_SNAPSHOT, ""), found.get("lexicon_epoch", ""), fingerprint, embedder_id)
+        return SnapshotIdentity(
+            values.get(INDEX_SNAPSHOT, ""), values.get("lexicon_epoch", ""), fingerprint, embedder_id
+        )
 
     def publish(self, made_of: SnapshotIdentity, token: str, commit: Commit, move: Callable[[], None]) -> bool:
         """Let `move` put an index snapshot of `commit` in place, and keep its token.

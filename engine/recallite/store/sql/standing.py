@@ -1,4 +1,4 @@
-"""Which records are standing instructions or preferences. Derived: `rebuild` makes the table from the texts again."""
+"""Standing instructions and preferences among the records. Derived: `rebuild` makes the table from the texts again."""
 
 from __future__ import annotations
 

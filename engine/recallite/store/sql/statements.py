@@ -49,7 +49,7 @@ KeysOf = tuple[int, bytes]
 
 
 class Stated(NamedTuple):
-    """What the keys and frames of a version are made of."""
+    """The fields of a version that its keys and frames are made of."""
 
     record_id: int
     kind: str
@@ -67,12 +67,12 @@ class Statements(Repository):
     def put(self, stated: Iterable[Stated]) -> None:
         """Store the keys and frames of versions; most texts have few, long ones none."""
         rows, listed = [], []
-        for each in stated:
-            made = stored_form(each)
+        for version in stated:
+            made = stored_form(version)
             if made is not None:
-                rows.append((each.record_id, *made))
-                if each.superseded_at is None and made[0]:
-                    listed.append((each.record_id, made[0]))
+                rows.append((version.record_id, *made))
+                if version.superseded_at is None and made[0]:
+                    listed.append((version.record_id, made[0]))
         if rows:
             self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
             self._list(listed)
@@ -127,15 +127,15 @@ class Statements(Repository):
         self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
 
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
-        """For each that is sought at most `limit` records that share a key, of those that are new for the key.
+        """List for each query at most `limit` records that share a key, among the newest of the key.
 
         Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
         superseded and expired ones are none.
         """
         if not sought:
             return []
-        scopes = self._tx.scopes.ids([*{each.scope for each in sought}])
-        stored = [_within(each.keys, scopes[each.scope]) if each.scope in scopes else [] for each in sought]
+        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        stored = [_within(query.keys, scopes[query.scope]) if query.scope in scopes else [] for query in sought]
         holders = self._newest({key for keys in stored for key in keys})
         ranked = []
         for keys in stored:
@@ -144,37 +144,39 @@ class Statements(Repository):
                 for record_id in holders.get(key, ()):
                     shared[record_id] = shared.get(record_id, 0) + weight
             ranked.append(nlargest(limit + _SPARE, [(weight, record_id) for record_id, weight in shared.items()]))
-        found = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
+        current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
-        wanted = [(each.kind, scopes.get(each.scope)) for each in sought]
+        wanted = [(query.kind, scopes.get(query.scope)) for query in sought]
         missed = [
-            any(record_id not in found or found[record_id][0] != kind for _, record_id in best[:limit])
+            any(record_id not in current or current[record_id][0] != kind for _, record_id in best[:limit])
             for kind, best in zip(wanted, ranked, strict=True)
         ]
         if any(missed):
             more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
-            found |= self._current({record_id for best in more for _, record_id in best}, now)
+            current |= self._current({record_id for best in more for _, record_id in best}, now)
         return [
             [
-                StatementCandidate._make((*found[record_id][1], weight))
+                StatementCandidate._make((*current[record_id][1], weight))
                 for weight, record_id in best
-                if record_id in found and found[record_id][0] == kind
+                if record_id in current and current[record_id][0] == kind
             ][:limit]
             for kind, best in zip(wanted, ranked, strict=True)
         ]
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
-        """For each that is sought the records of its text, in no order, of those that `candidates` would find."""
-        keys = {each.key for each in sought}
+        """List for each query the records of its text, in no order, among those that `candidates` would find."""
+        keys = {query.key for query in sought}
         if not keys:
             return []
         alike = self._tx.records.ids_by_text([*keys])
-        scopes = self._tx.scopes.ids([*{each.scope for each in sought}]) if alike else {}
-        found: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
+        scopes = self._tx.scopes.ids([*{query.scope for query in sought}]) if alike else {}
+        by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
-            own = alike[record_id], kind, scope_id
-            found.setdefault(own, []).append(StatementCandidate._make((*fields, 1)))
-        return [found.get((each.key, each.kind, scopes.get(each.scope)), []) if found else [] for each in sought]
+            text = alike[record_id], kind, scope_id
+            by_text.setdefault(text, []).append(StatementCandidate._make((*fields, 1)))
+        return [
+            by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
+        ]
 
     def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
         """The newest records of each key; one statement for all keys takes half the time of one for each."""
@@ -245,16 +247,16 @@ class UncomparedRecords(Repository):
     """The table `uncompared`."""
 
     def first(self, limit: int) -> Uncompared | None:
-        """At most `limit` of those with the least row ids; None where none waits."""
-        found: Any = self._execute("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id LIMIT 1").get
-        return None if found is None else Uncompared(found[0], min(found[1], found[0] + limit - 1), found[2])
+        """The first `limit` records that wait, or fewer; None if none waits."""
+        row: Any = self._execute("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id LIMIT 1").get
+        return None if row is None else Uncompared(row[0], min(row[1], row[0] + limit - 1), row[2])
 
     def ranges(self) -> list[tuple[int, int]]:
         """The first and the last row id of each range that waits, ascending."""
         return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
 
     def count(self) -> int:
-        """How many wait."""
+        """The number that wait."""
         return self._number("SELECT coalesce(sum(last_id - first_id + 1), 0) FROM uncompared")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
@@ -276,13 +278,13 @@ class Occurrences(Repository):
 
     def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
         """The further times of these records, oldest first, by row id; those without are absent."""
-        found: dict[int, list[Occurrence]] = {}
+        occurrences: dict[int, list[Occurrence]] = {}
         for record_id, *row in self._execute(
             f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
             (self._id_array(record_ids),),
         ):
-            found.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
-        return found
+            occurrences.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+        return occurrences
 
     def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
         """Add times, given as row id, time and (where it differs from the record's) text."""
@@ -305,7 +307,7 @@ class Judgements(Repository):
         return [Judgement(*row) for row in rows]
 
     def count(self) -> int:
-        """How many wait."""
+        """The number that wait."""
         return self._number("SELECT count(*) FROM judgement")
 
     def put(self, rows: Iterable[Judgement]) -> None:
@@ -331,16 +333,16 @@ def _fields(row: Sequence[Any]) -> list[Any]:
     return [*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags))]
 
 
-def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
+def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
     """The keys and frames of a version as they are stored; None where it has neither. A closed version has no keys."""
-    if each.kind in WITHOUT_STATEMENTS:
+    if version.kind in WITHOUT_STATEMENTS:
         return None
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
-    found = each.recorded_until is None and each.position is None
-    keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
+    sought = version.recorded_until is None and version.position is None
+    keys = _within(stored_keys(version.text, version.context), version.scope_id) if sought else []
     # What is found was parsed for its keys.
-    read = statement_of if found else framing_statement_of
-    frames = () if "?" in each.text else frames_of(read(each.text, each.context))
+    read = statement_of if sought else framing_statement_of
+    frames = () if "?" in version.text else frames_of(read(version.text, version.context))
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

@@ -51,7 +51,7 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
 
 
 def _codes(tx: Writer, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
-    """How many vectors have codes of their tokens, and the bytes of these."""
+    """The number of vectors that have codes of their tokens, and the bytes of these."""
     everything = tx.connection.execute("SELECT count(*), sum(length(codes)) FROM token_code")
     if values:
         everything = tx.connection.execute(

@@ -62,7 +62,7 @@ class Supersessions(Repository):
         )
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
-        """What decides whether these open records may take part, by row id."""
+        """The fields that decide whether these open records may take part, by row id."""
         rows = self._execute(
             f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at "
             f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {IN_ARRAY}",
@@ -72,7 +72,7 @@ class Supersessions(Repository):
 
     def chain(self, record_id: int) -> list[int]:
         """A record, those that it supersedes and those that supersede it, transitively: the oldest first."""
-        found = {record_id: 0}
+        begins_at = {record_id: 0}
         edges: dict[int, list[int]] = {}
         for near, far in (("old_id", "new_id"), ("new_id", "old_id")):
             rows = self._execute(
@@ -84,18 +84,18 @@ class Supersessions(Repository):
             )
             for old, new, begins in rows:
                 edges.setdefault(old, []).append(new)
-                found[new if far == "new_id" else old] = begins
-        return _in_order(found, edges)
+                begins_at[new if far == "new_id" else old] = begins
+        return _in_order(begins_at, edges)
 
     def formers(
         self, ids: Sequence[int] | NDArray[np.int64], now: int, known_at: int | None = None
     ) -> dict[int, list[FormerRow]]:
-        """What these versions supersede, by row id, the last that held first; those that supersede none are absent.
+        """The records that these versions supersede, by row id, the last that held first; others are absent.
 
         As it is known now or was at `known_at`, without what has expired.
         """
         condition, bound = _known(known_at)
-        found: dict[int, list[FormerRow]] = {}
+        formers: dict[int, list[FormerRow]] = {}
         for record_id, *row in self._execute(
             f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r JOIN record c "
             "ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = c.id JOIN "
@@ -103,24 +103,24 @@ class Supersessions(Repository):
             "o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
             (self._id_array(ids), *bound, now),
         ):
-            found.setdefault(record_id, []).append(read_row(tuple(row), FormerRow, "record"))
-        return found
+            formers.setdefault(record_id, []).append(read_row(tuple(row), FormerRow, "record"))
+        return formers
 
     def successors(
         self, ids: Sequence[int] | NDArray[np.int64], known_at: int | None = None
     ) -> dict[int, tuple[int, tuple[str, ...]]]:
-        """When each of these versions stopped to hold, and the ids of what supersedes it; current ones are absent."""
+        """The time when each of these versions stopped to hold, and its successors; current ones are absent."""
         condition, bound = _known(known_at)
-        found: dict[int, tuple[int, tuple[str, ...]]] = {}
+        successors: dict[int, tuple[int, tuple[str, ...]]] = {}
         for record_id, holds_from, public_id in self._execute(
             "SELECT r.id, x.holds_from, n.public_id FROM record r JOIN record c ON c.public_id = r.public_id AND "
             "c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id JOIN record n ON n.id = x.new_id WHERE "
             f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
-            held_until, names = found.get(record_id, (holds_from, ()))
-            found[record_id] = held_until, (*names, public_id)
-        return found
+            held_until, names = successors.get(record_id, (holds_from, ()))
+            successors[record_id] = held_until, (*names, public_id)
+        return successors
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
         """Row ids of all versions that were superseded at `known_at` by what has been undone since.
@@ -135,7 +135,7 @@ class Supersessions(Repository):
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
 
     def lapses(self) -> list[tuple[int, int]]:
-        """When superseded versions are current again, as all their successors expire, and their row ids; ascending."""
+        """The times when superseded versions are current again, and their row ids; ascending."""
         # With ORDER BY, SQLite walks all records instead of the index of these few: 4 ms of 20,000.
         return sorted(self._execute("SELECT superseded_until, id FROM record WHERE superseded_until <= ?", (NO_LIMIT,)))
 
@@ -147,9 +147,9 @@ class Supersessions(Repository):
             (row.old_id, row.new_id, row.known_from, row.known_until),
         ).get
 
-    def between(self, chosen: Filter) -> Iterator[NamedSupersession]:
+    def between(self, filter: Filter) -> Iterator[NamedSupersession]:
         """All supersessions, undone ones too, between open records that a filter admits, in order of storing."""
-        condition = self._tx.conditions.exported(chosen)
+        condition = self._tx.conditions.exported(filter)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
             "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength "
@@ -209,7 +209,9 @@ class Supersessions(Repository):
                 )
             }
             changed = [
-                record_id for record_id, held in before.items() if held != derived.get(record_id, (None, None, None))
+                record_id
+                for record_id, stored in before.items()
+                if stored != derived.get(record_id, (None, None, None))
             ]
             self._set(changed, derived)
             # Whether it stands in the place of others depends on its own successors only where it expires.
@@ -275,14 +277,14 @@ class Supersessions(Repository):
 
     def _beyond(self, ids: Sequence[int], purged: set[int]) -> list[Supersession]:
         """The supersessions that lead from purged records to the first that stay."""
-        found: list[Supersession] = []
+        beyond: list[Supersession] = []
         seen: set[int] = set()
         while ids:
             seen.update(ids)
             edges = self.of_old(ids)
-            found += [edge for edge in edges if edge.new_id not in purged]
+            beyond += [edge for edge in edges if edge.new_id not in purged]
             ids = [edge.new_id for edge in edges if edge.new_id in purged and edge.new_id not in seen]
-        return found
+        return beyond
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:

@@ -49,9 +49,9 @@ def unpacked(terms: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
 def numbers_in(lists: Sequence[bytes]) -> NDArray[np.int32]:
     """The numbers in values of `terms`, each once."""
     packed = b"".join(lists)
-    if any(len(each) % 2 for each in lists):
+    if any(len(numbers) % 2 for numbers in lists):
         raise StoreCorrupt(CHANGED)
-    ends = np.cumsum([0, *(len(each) // 2 for each in lists)])
+    ends = np.cumsum([0, *(len(numbers) // 2 for numbers in lists)])
     # A 0 is only part of a number.
     ended = np.concatenate([[0], np.cumsum(np.frombuffer(packed, "<u2") != 0)])
     return np.unique(unpacked(packed, ended[ends]))

@@ -1,4 +1,4 @@
-"""What the tiers keep beside the records: consolidation cycles, experience, uses of procedures, working memories."""
+"""The tiers' own tables: consolidation cycles, experience, uses of procedures, working memories."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Consolidations(Repository):
         return read_rows(rows, CycleRow, "consolidation")
 
     def new_episodes(self, scope: str, enough: int) -> int:
-        """How many episodes of exactly this scope are newer than its last cycle, counted up to `enough`."""
+        """The number of episodes of exactly this scope that are newer than its last cycle, counted up to `enough`."""
         return self._number(
             "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.recorded_until IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
@@ -71,10 +71,10 @@ class Consolidations(Repository):
         An episode is purged when its new importance is under prune_threshold * decay_factor ** (cycles_a_recall *
         accesses). Returns how many were multiplied, the purged among them, and how many were purged.
         """
-        chosen = f"{_EPISODES} AND NOT r.pinned"
+        condition = f"{_EPISODES} AND NOT r.pinned"
         bound = (scope, 0, last)
         doomed = self._column(
-            f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {chosen} "
+            f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {condition} "
             "AND r.importance * ? < ? * pow(?, coalesce(a.count, 0))",
             (*bound, policy.decay_factor, policy.prune_threshold, policy.decay_factor**policy.cycles_a_recall),
         )
@@ -82,13 +82,13 @@ class Consolidations(Repository):
         # Ranking uses base_importance: recency applies at query time, and would count twice.
         self._execute(
             "UPDATE record AS r SET base_importance = coalesce(r.base_importance, r.importance), "
-            f"importance = r.importance * ? WHERE {chosen}",
+            f"importance = r.importance * ? WHERE {condition}",
             (policy.decay_factor, *bound),
         )
-        kept = self._connection.changes()
+        multiplied = self._connection.changes()
         # An index stays right but for the filters by importance that it caches.
         self._tx.changes.append("update", last)
-        return kept + len(doomed), len(doomed)
+        return multiplied + len(doomed), len(doomed)
 
     def change(self, row: CycleRow) -> None:
         """Update a cycle after its episodes were extracted."""
@@ -174,22 +174,22 @@ class Procedures(Repository):
     def named(self, scope: str, name: str) -> int | None:
         """The row id of the procedure of this name in exactly this scope; the last stored of several."""
         named = self._tx.conditions.of_metadata(["name"], "eq", name)
-        found: int | None = self._execute(
+        row_id: int | None = self._execute(
             "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL "
             f"AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND {named.sql}",
             (scope, *named.values),
         ).get
-        return found
+        return row_id
 
     def with_id(self, scope: str, public_id: str) -> int | None:
         """The row id of the procedure with this public id in a scope or below it."""
         visible = self._tx.conditions.in_scopes([scope])
-        found: int | None = self._execute(
+        row_id: int | None = self._execute(
             "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.recorded_until IS NULL AND r.public_id = ? "
             f"AND {visible.sql}",
             (public_id, *visible.values),
         ).get
-        return found
+        return row_id
 
     def set_rate(self, record_id: int, success_rate: float) -> None:
         """Set the success rate; counts stay."""
@@ -233,7 +233,7 @@ class Working(Repository):
 
     def load(self, scope: str) -> str | None:
         """The working memory of exactly this scope, as JSON."""
-        found: Any = self._execute(
+        items: Any = self._execute(
             "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)
         ).get
-        return None if found is None else str(found)
+        return None if items is None else str(items)

@@ -41,32 +41,32 @@ class Vectors(Repository):
             "r.superseded_at IS NULL ORDER BY r.id, v.part",
             (NEVER, embedder.id, self._id_array(ids)),
         )
-        found: dict[tuple[int, int, str, int], list[bytes]] = {}
+        values_of: dict[tuple[int, int, str, int], list[bytes]] = {}
         for *record, value in rows:
-            found.setdefault(tuple(record), []).append(value)
-        return [(*record, as_float32(values, embedder.dimension)) for record, values in found.items()]
+            values_of.setdefault(tuple(record), []).append(value)
+        return [(*record, as_float32(values, embedder.dimension)) for record, values in values_of.items()]
 
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
         """The float32 bytes of the parts of records, by row id."""
-        found: dict[int, list[bytes]] = {}
+        values: dict[int, list[bytes]] = {}
         for record_id, value in self._execute(
             f"SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY} "
             "ORDER BY record_id, part",
             (embedder.id, self._id_array(ids)),
         ):
-            found.setdefault(record_id, []).append(_float32_bytes(value, embedder.dimension))
-        return found
+            values.setdefault(record_id, []).append(_float32_bytes(value, embedder.dimension))
+        return values
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
-        held = self.values_of(ids, embedder)
+        values = self.values_of(ids, embedder)
         nearest = np.zeros(len(ids), dtype=np.float32)
         for place, record_id in enumerate(ids):
-            found = held.get(record_id, ())
-            parts = b"".join(each for each in found if isinstance(each, bytes) and len(each) == query.nbytes)
-            if parts:
-                each = np.einsum("ij,j->i", np.frombuffer(parts, dtype="<f4").reshape(-1, len(query)), query)
-                nearest[place] = np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0).max()
+            parts = values.get(record_id, ())
+            sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
+            if sound:
+                cosines = np.einsum("ij,j->i", np.frombuffer(sound, dtype="<f4").reshape(-1, len(query)), query)
+                nearest[place] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
@@ -75,9 +75,10 @@ class Vectors(Repository):
             f"DELETE FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY}",
             (embedder.id, self._id_array(list(parts))),
         )
-        self.insert(embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
+        self.insert(embedder, [row for record_id, embedded in parts.items() for row in embedded.rows(record_id)])
         self.add_refusals(
-            embedder.id, {record_id: each.problem or "" for record_id, each in parts.items() if each.refused}
+            embedder.id,
+            {record_id: embedded.problem or "" for record_id, embedded in parts.items() if embedded.refused},
         )
         if active:
             self._execute(
@@ -136,7 +137,7 @@ class Vectors(Repository):
         return Parts(tuple(_float32_bytes(row[0], row[2]) for row in rows), () if None in codes else codes)
 
     def count_waiting(self) -> int:
-        """How many records wait for a vector."""
+        """The number of records that wait for a vector."""
         return self._number(
             "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
             "AND indexed"
@@ -158,7 +159,7 @@ class Vectors(Repository):
         )
 
     def count_lacking(self, embedder: EmbedderRow) -> int:
-        """How many records `embedder` has neither embedded nor refused."""
+        """The number of records that `embedder` has neither embedded nor refused."""
         return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
     def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
@@ -318,7 +319,7 @@ class Vectors(Repository):
         )
 
     def count_refused(self, scope: str) -> int:
-        """How many open records of a scope and its descendants the active embedder refused."""
+        """The number of open records of a scope and its descendants that the active embedder refused."""
         visible = self._tx.conditions.in_scopes([scope])
         refused = "r.embedding_state = 'refused' AND r.recorded_until IS NULL"
         return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)

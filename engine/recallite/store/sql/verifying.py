@@ -33,7 +33,7 @@ RESTORE = "restore a backup, or export what can be read and import it into a new
 
 
 class Check(NamedTuple):
-    """What the statement finds is a problem of this name, with its remedy."""
+    """A problem of this name, which the statement finds examples of, and its remedy."""
 
     name: str
     statement: str
@@ -146,7 +146,7 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
 
 
 def _vector_values(tx: Writer) -> Iterator[Problem]:
-    yield from found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
+    yield from found("vector that is not of unit length", [f"record {record_id}" for record_id in tx.vectors.unsound()])
 
 
 def _statements(tx: Writer) -> Iterator[Problem]:
@@ -159,19 +159,19 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     waiting = tx.uncompared.ranges()
     owners, listed = tx.statements.listed()
     for public_id, keys, frames, indexed, *stated in rows:
-        each = Stated(*stated)
-        start, stop = np.searchsorted(owners, (each.record_id, each.record_id + 1))
-        if keys is None and any(first <= each.record_id <= last for first, last in waiting):
+        version = Stated(*stated)
+        start, stop = np.searchsorted(owners, (version.record_id, version.record_id + 1))
+        if keys is None and any(first <= version.record_id <= last for first, last in waiting):
             continue
-        if not isinstance(each.text, str) or not isinstance(each.context, str | None):
+        if not isinstance(version.text, str) or not isinstance(version.context, str | None):
             continue  # another finding
-        made = stored_form(each) if indexed else None
-        expected = b"" if made is None or each.superseded_at is not None else made[0]
+        made = stored_form(version) if indexed else None
+        expected = b"" if made is None or version.superseded_at is not None else made[0]
         if (keys, frames) != (made or (None, None)) or not np.array_equal(listed[start:stop], key_array(expected)):
             wrong.append(public_id)
     yield from found("record whose statement is not that of its text", wrong)
     stated_ids = np.fromiter((row[0] for row in tx.connection.execute("SELECT record_id FROM statement")), np.int64)
-    yield from found("key of no statement", [f"record {each}" for each in np.setdiff1d(owners, stated_ids)])
+    yield from found("key of no statement", [f"record {version}" for version in np.setdiff1d(owners, stated_ids)])
 
 
 def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Problem]:

@@ -94,13 +94,13 @@ class SqliteBlocks(Blocks):
         )
 
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
-        chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
+        rows_of = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
         # A count is never 0, so a zero byte ends each record's counts.
-        found: Any = self._execute(
-            f"SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB) {chosen}",
+        row: Any = self._execute(
+            f"SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB) {rows_of}",
             bounds,
         ).fetchone()
-        numbers, counts = found[0] or b"", found[1] or b""
+        numbers, counts = row[0] or b"", row[1] or b""
         ends: Any = self._execute(
             "SELECT (SELECT min(record_id) FROM record_terms WHERE record_id > ?), "
             "(SELECT max(record_id) FROM record_terms WHERE record_id <= ?)",
@@ -110,6 +110,6 @@ class SqliteBlocks(Blocks):
         if count and ends[1] - ends[0] + 1 == count:
             ids = np.arange(ends[0], ends[1] + 1, dtype=np.int64)
         else:
-            rows = self._rows(f"SELECT record_id {chosen} ORDER BY record_id", bounds)
+            rows = self._rows(f"SELECT record_id {rows_of} ORDER BY record_id", bounds)
             ids = np.array(rows, dtype=np.int64).ravel()
         return term_block(ids, numbers, counts)

@@ -74,7 +74,7 @@ class Checkpoints:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Without a checkpoint, for what needs the file or its WAL alone; the caller keeps others from writing."""
+        """Hold off checkpoints while the file or its WAL is needed alone; the caller keeps others from writing."""
         before, self._paused = self._paused, True
         try:
             self._background.wait()
@@ -104,7 +104,7 @@ class Checkpoints:
 
 
 def _copy(connection: apsw.Connection) -> None:
-    """Copy pages as far as readers allow. Where that fails, on a full disk say, the WAL still holds all of them."""
+    """Copy pages as far as readers allow. If that fails, on a full disk say, the WAL still holds all of them."""
     began = perf_counter()
     try:
         pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

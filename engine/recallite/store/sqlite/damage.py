@@ -25,7 +25,7 @@ _WAIT_MS = 1_000
 
 
 def proven_damage(path: str, fault: StoreError) -> str | None:
-    """Why the index in a file, which failed with `fault`, is damaged for good; None if that is not proven.
+    """The damage of the index in a file, which failed with `fault`; None if it is not proven to last.
 
     Proof is a header that is not SQLite's, a finding of `PRAGMA integrity_check`, a value that is not as it was stored,
     or a schema of another version. A file that cannot be read completely proves nothing, and one that can be read and
@@ -72,7 +72,7 @@ def _bytes_of(path: str) -> int:
 
 
 def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
-    """What is wrong with the first bytes of a file, by https://sqlite.org/fileformat.html#the_database_header.
+    """The fault in the first bytes of a file, by https://sqlite.org/fileformat.html#the_database_header.
 
     `in_wal`: pages may still be in a WAL, as a checkpoint writes the header before the pages that it counts.
     """
@@ -91,11 +91,11 @@ def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
 
 def _whole(connection: apsw.Connection) -> bool:
     """Check every page; False if some cannot be read at the moment. Raises StoreCorrupt for damage."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-    if found == ["ok"]:
+    lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+    if lines == ["ok"]:
         return True
-    for line in found:
+    for line in lines:
         code = _CODE.search(line)
         if code is not None and int(code[1]) & 0xFF not in _DAMAGE:
             return False
-    raise StoreCorrupt("; ".join(found[:_SHOWN]))
+    raise StoreCorrupt("; ".join(lines[:_SHOWN]))

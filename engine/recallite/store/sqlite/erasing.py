@@ -48,8 +48,8 @@ class SqliteErasure(Erasure):
 
     def _in_a_message(self, word: str) -> bool:
         quoted = '"' + word.replace('"', '""') + '"'
-        found = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
-        return found.fetchone() is not None
+        rows = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
+        return rows.fetchone() is not None
 
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
         columns = self._rows(
@@ -57,7 +57,7 @@ class SqliteErasure(Erasure):
             "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"
         )
         rows: dict[str, int] = {}
-        found: set[bytes] = set()
+        present: set[bytes] = set()
         sought = tuple(pieces)
         for table, column in columns:
             if not sought or table.startswith(_SHADOWS):
@@ -69,12 +69,12 @@ class SqliteErasure(Erasure):
             )
             if here:
                 values = tuple(value for (value,) in here)
-                found.update(values)
+                present.update(values)
                 rows[f"{table}.{column}"] = self._execute(
                     f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
                     (apsw.carray(values),),
                 ).get
-        return rows, found
+        return rows, present
 
 
 def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
@@ -95,12 +95,12 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
             "reader, then run recallite vacuum"
         )
     sizes: dict[str, int] = {}
-    found: set[bytes] = set()
+    present: set[bytes] = set()
     if not store.in_memory:
-        sizes, found = _found_in_files(store, erased.pieces)
+        sizes, present = _found_in_files(store, erased.pieces)
     with store.read() as reader:
-        elsewhere, kept = reader.erasure.found_in_tables(found)
-    if left := found - kept:
+        elsewhere, in_rows = reader.erasure.found_in_tables(present)
+    if left := present - in_rows:
         problems.append(
             f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
             f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
@@ -118,18 +118,18 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
     Of an encrypted database the pages are searched as they read, free ones too; that takes its size in RAM.
     """
     sizes: dict[str, int] = {}
-    found: set[bytes] = set()
+    present: set[bytes] = set()
     if store.encrypted:
         with store.exclusive() as connection:
-            found |= found_in(BytesIO(connection.serialize("main")), pieces)
+            present |= found_in(BytesIO(connection.serialize("main")), pieces)
     else:
         with store.exclusive(), RawDatabase(store.path) as database:
-            found |= found_in(database, pieces)
+            present |= found_in(database, pieces)
     for file in files_of(store.path):
         # Another process may remove a file, such as its index snapshot, at any time.
         with suppress(FileNotFoundError):
             sizes[file.name] = file.stat().st_size
             if str(file) != store.path:
                 with file.open("rb") as stream:
-                    found |= found_in(stream, pieces)
-    return sizes, found
+                    present |= found_in(stream, pieces)
+    return sizes, present

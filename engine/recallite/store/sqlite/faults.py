@@ -139,9 +139,9 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
         return StoreIOError(f"{path} cannot be {doing}: {os.strerror(number).lower()}; {after}. {remedy}")
     if number == errno.EINTR:
         return StoreIOError(f"{path} cannot be {doing}: a signal interrupted it; {after}. Try again")
-    said = f" ({os.strerror(number)})" if number else ""
+    reason = f" ({os.strerror(number)})" if number else ""
     return StoreIOError(
-        f"{path} cannot be {doing}: the disk or the connection to it failed{said}; {after}. Check the disk and the "
+        f"{path} cannot be {doing}: the disk or the connection to it failed{reason}; {after}. Check the disk and the "
         f"system's log; the file may be intact: once the disk works, run recallite --db {path} verify"
     )
 
@@ -151,7 +151,7 @@ def not_writable(path: str) -> StoreError:
     folder = os.path.dirname(path) or "."
     # By the effective user: a process that dropped its rights keeps its real user.
     effective = os.access in os.supports_effective_ids
-    if all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, folder)):
+    if all(os.access(target, os.W_OK, effective_ids=effective) for target in (path, folder)):
         # SQLite opens a file for reading only, whatever the reason.
         return StoreIOError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "

@@ -1,4 +1,4 @@
-"""The files of a database: its WAL, its shared memory, and the index snapshot beside it."""
+"""The files of a database: its WAL, its shared memory, and beside it the index snapshot and the map of memories."""
 
 from __future__ import annotations
 
@@ -23,24 +23,34 @@ def part_of_snapshot(database: str) -> str:
     return f"{database}-index-part"
 
 
+def map_of(database: str) -> str:
+    """The path of the map of the memories of a database."""
+    return f"{database}-map"
+
+
+def part_of_map(database: str) -> str:
+    """The path of a map while it is written."""
+    return f"{database}-map-part"
+
+
 def wal_of(database: str) -> tuple[int, int] | None:
-    """Which file the WAL of a database is: its device and number; None where there is none."""
+    """The device and number of the file that is the WAL of a database; None without one."""
     try:
-        found = os.stat(f"{database}-wal")
+        status = os.stat(f"{database}-wal")
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def files_of(path: str) -> list[Path]:
-    """The existing files of a database: itself, its WAL and its index snapshot."""
-    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
-    return [Path(each) for each in every if Path(each).exists()]
+    """The existing files of a database: itself, its WAL, its index snapshot and its map."""
+    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path), map_of(path), part_of_map(path))
+    return [Path(name) for name in every if Path(name).exists()]
 
 
 def files_beside(path: Path) -> list[Path]:
     """Every path that a database and what SQLite writes beside it may have."""
-    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index")]
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index", "-map")]
 
 
 def bytes_on_disk(path: str) -> int:
@@ -52,8 +62,8 @@ def bytes_on_disk(path: str) -> int:
 
 def is_file_of(path: Path, database: str) -> bool:
     """Whether an existing path is the database itself, its WAL or its shared memory."""
-    own = [Path(database + ending) for ending in ("", "-wal", "-shm")]
-    return any(each.exists() and path.samefile(each) for each in own)
+    paths = [Path(database + ending) for ending in ("", "-wal", "-shm")]
+    return any(own_path.exists() and path.samefile(own_path) for own_path in paths)
 
 
 def copy_database(path: Path, target: Path) -> None:
@@ -69,7 +79,7 @@ def rename_database(path: Path, target: Path) -> None:
     for ending in ("-wal", ""):
         with suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{target}{ending}")
-    for ending in ("-shm", "-index"):
+    for ending in ("-shm", "-index", "-map"):
         with suppress(FileNotFoundError):
             os.unlink(f"{path}{ending}")
 

@@ -81,6 +81,6 @@ def _varints(blob: bytes) -> list[int]:
 
 
 def _lengths(connection: apsw.Connection, table: Table, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many words each of these rows has."""
-    found = dict(connection.execute(f"SELECT id, sz FROM {table.name}_docsize WHERE id {IN_ARRAY}", (id_array(rows),)))
-    return np.array([_varints(found[row])[0] for row in rows.tolist()], dtype=np.float64)
+    """The number of words in each of these rows."""
+    sizes = dict(connection.execute(f"SELECT id, sz FROM {table.name}_docsize WHERE id {IN_ARRAY}", (id_array(rows),)))
+    return np.array([_varints(sizes[row])[0] for row in rows.tolist()], dtype=np.float64)

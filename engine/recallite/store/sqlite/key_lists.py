@@ -105,7 +105,7 @@ class KeyLists(Repository):
             if not len(places):
                 continue
             off = np.unique(run.ids[places]).tolist()
-            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(each,) for each in off])
+            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(record_id,) for record_id in off])
             if erase:
                 self._erase(run_id, np.unique(run.keys[places]))
             removed += len(off)
@@ -117,34 +117,34 @@ class KeyLists(Repository):
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
-        held: dict[int, list[int]] = {}
+        by_key: dict[int, list[int]] = {}
         for key, record_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
             "ORDER BY k.record_id DESC",
             (self._id_array([*keys]),),
         ):
-            held.setdefault(key, []).append(record_id)
+            by_key.setdefault(key, []).append(record_id)
         runs = [*self._runs().values()]
         wanted, most = [*keys], count + _SPARE
         while runs and wanted:
-            found, beyond = newest(runs, wanted, most)
-            unlisted = self._unlisted([*itertools.chain.from_iterable(found.values())])
+            in_runs, beyond = newest(runs, wanted, most)
+            unlisted = self._unlisted([*itertools.chain.from_iterable(in_runs.values())])
             wanted, most = [], 8 * most
-            for key, ids in found.items():
-                listed = [each for each in ids if each not in unlisted] if unlisted else ids
+            for key, ids in in_runs.items():
+                listed = [row_id for row_id in ids if row_id not in unlisted] if unlisted else ids
                 listed.sort(reverse=True)
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     wanted.append(key)
                 else:
-                    held[key] = sorted([*held[key], *listed], reverse=True) if key in held else listed
-        return {key: record_ids[:count] for key, record_ids in held.items()}
+                    by_key[key] = sorted([*by_key[key], *listed], reverse=True) if key in by_key else listed
+        return {key: record_ids[:count] for key, record_ids in by_key.items()}
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""
-        kept = self._kept.by_id
+        known = self._kept.by_id
         run_ids = self._column(f"SELECT id FROM {self._run}")
-        runs = {run_id: kept.get(run_id) or self._read(run_id) for run_id in run_ids}
-        if runs.keys() != kept.keys():
+        runs = {run_id: known.get(run_id) or self._read(run_id) for run_id in run_ids}
+        if runs.keys() != known.keys():
             self._kept.by_id = dict(runs)
         return runs
 
@@ -159,10 +159,10 @@ class KeyLists(Repository):
         if not len(ids):
             return set()
         if len(ids) > _MANY:  # takes a tenth of the time
-            chosen, bound = "BETWEEN ? AND ?", [int(np.min(ids)), int(np.max(ids))]
+            condition, bound = "BETWEEN ? AND ?", [int(np.min(ids)), int(np.max(ids))]
         else:
-            chosen, bound = IN_ARRAY, [self._id_array(ids)]
-        return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {chosen}", bound))
+            condition, bound = IN_ARRAY, [self._id_array(ids)]
+        return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {condition}", bound))
 
     def _add_rows(self, rows: Sequence[KeysOf]) -> None:
         self._execute_many(f"INSERT INTO {self._key} (key, record_id) VALUES (?, ?)", pairs_of(rows))
@@ -227,7 +227,7 @@ class KeyLists(Repository):
         """Overwrite the entries of these keys that no longer count, in place: a run may have megabytes."""
         run = self._read(run_id)
         # Entries that were erased before may have been overwritten with one of these keys.
-        spans = zip(*(each.tolist() for each in run.spans(keys)), strict=True)
+        spans = zip(*(bounds.tolist() for bounds in run.spans(keys)), strict=True)
         places = np.concatenate([np.arange(start, stop) for start, stop in spans])
         ids = run.ids[places]
         places = places[np.isin(ids, [*self._unlisted(np.unique(ids))])]

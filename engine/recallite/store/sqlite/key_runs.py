@@ -42,8 +42,8 @@ class Run(NamedTuple):
         """Return where the entries of each of these keys begin and end."""
         starts = np.searchsorted(self.keys, keys)
         stops = starts.copy()
-        held = np.flatnonzero(self.keys.take(starts, mode="clip") == keys)
-        stops[held] = np.searchsorted(self.keys, keys[held], side="right")
+        present = np.flatnonzero(self.keys.take(starts, mode="clip") == keys)
+        stops[present] = np.searchsorted(self.keys, keys[present], side="right")
         return starts, stops
 
 
@@ -93,7 +93,7 @@ def to_merge(sizes: dict[int, int]) -> list[int]:
     for run_id, size in sizes.items():
         levels.setdefault(max(size.bit_length() - _SMALLEST, 0) // _FACTOR_BITS, []).append(run_id)
     for _, run_ids in sorted(levels.items()):
-        if len(run_ids) >= _FACTOR and sum(sizes[each] for each in run_ids) <= _LARGEST:
+        if len(run_ids) >= _FACTOR and sum(map(sizes.__getitem__, run_ids)) <= _LARGEST:
             return run_ids
     return []
 
@@ -109,13 +109,13 @@ def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[in
 
 def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
     """`newest` without arrays: for the ten keys of a single write it takes a tenth of the time."""
-    held: dict[int, list[int]] = {}
+    by_key: dict[int, list[int]] = {}
     beyond: dict[int, int] = {}
     first_id = MOST_APART**2
     for run in runs:
         left = keys
-        if run.last_id < first_id and held:
-            left = [key for key in keys if len(held.get(key, ())) < most]
+        if run.last_id < first_id and by_key:
+            left = [key for key in keys if len(by_key.get(key, ())) < most]
             for key in set(keys).difference(left):
                 beyond[key] = max(beyond.get(key, 0), run.last_id + 1)
         first_id = min(first_id, run.first_id)
@@ -123,11 +123,11 @@ def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple
         starts, stops = run.keys.searchsorted(array), run.keys.searchsorted(array, "right")
         for key, start, stop in zip(left, starts.tolist(), stops.tolist(), strict=True):
             if start < stop:
-                ids = [run.first_id + each for each in run.offsets[max(start, stop - most) : stop].tolist()]
+                ids = [run.first_id + offset for offset in run.offsets[max(start, stop - most) : stop].tolist()]
                 if stop - start > most:
                     beyond[key] = max(beyond.get(key, 0), ids[0])
-                held.setdefault(key, []).extend(ids)
-    return held, beyond
+                by_key.setdefault(key, []).extend(ids)
+    return by_key, beyond
 
 
 def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
@@ -144,18 +144,18 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
             left = np.flatnonzero(~enough)
         first_id = min(first_id, run.first_id)
         starts, stops = run.spans(array[left])
-        held = np.flatnonzero(stops > starts)
-        if not len(held):
+        present = np.flatnonzero(stops > starts)
+        if not len(present):
             continue
-        ends, sizes = stops[held], stops[held] - starts[held]
-        held = left[held]
+        ends, sizes = stops[present], stops[present] - starts[present]
+        present = left[present]
         cut = sizes > most
         oldest = run.offsets[ends[cut] - most] + np.int64(run.first_id)
-        beyond[held[cut]] = np.maximum(beyond[held[cut]], oldest)
+        beyond[present[cut]] = np.maximum(beyond[present[cut]], oldest)
         sizes = np.minimum(sizes, most)
-        counts[held] += sizes
+        counts[present] += sizes
         at = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
-        places.append(np.repeat(held, sizes))
+        places.append(np.repeat(present, sizes))
         ids.append(run.offsets[at] + np.int64(run.first_id))
     every = np.concatenate(places)
     order = np.argsort(every, kind="stable")
@@ -170,11 +170,11 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
 
 def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places of these entries, each a key and a record, ascending; those that the run lacks have none."""
-    keys, ids = (each[(ids >= run.first_id) & (ids <= run.last_id)] for each in (keys, ids))
+    keys, ids = (column[(ids >= run.first_id) & (ids <= run.last_id)] for column in (keys, ids))
     offsets = (ids - run.first_id).astype(np.uint32)
     starts, stops = run.spans(keys)
-    held = np.flatnonzero(stops > starts)
-    spans = zip(starts[held].tolist(), stops[held].tolist(), offsets[held], strict=True)
+    present = np.flatnonzero(stops > starts)
+    spans = zip(starts[present].tolist(), stops[present].tolist(), offsets[present], strict=True)
     places = [start + np.flatnonzero(run.offsets[start:stop] == offset) for start, stop, offset in spans]
     return np.sort(np.concatenate(places)) if places else np.empty(0, dtype=np.int64)
 

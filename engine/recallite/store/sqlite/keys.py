@@ -92,8 +92,8 @@ def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> Non
     """Raise WrongKey if the file needs a key or must not be given one, and NotADatabase if it is no database at all."""
     form = form_of(connection)
     if form == "encrypted" and key is None:
-        said = "" if ciphers_version() else f". That needs SQLite3 Multiple Ciphers: {_INSTALL}"
-        raise WrongKey(f"{path} is encrypted: give its key, as Memory(path, key=...) or RECALLITE_KEY{said}")
+        remedy = "" if ciphers_version() else f". That needs SQLite3 Multiple Ciphers: {_INSTALL}"
+        raise WrongKey(f"{path} is encrypted: give its key, as Memory(path, key=...) or RECALLITE_KEY{remedy}")
     if form == "plain" and key is not None:
         raise WrongKey(
             f"{path} is not encrypted and a key is given (by key=, RECALLITE_KEY or RECALLITE_KEY_FILE): leave it out; "

@@ -35,8 +35,8 @@ class SqliteRecords(Records):
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
         by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
-        held = self.texts.newest(by_number, _ALL) if by_number else {}
-        return {record_id: by_number[number] for number, ids in held.items() for record_id in ids}
+        by_key = self.texts.newest(by_number, _ALL) if by_number else {}
+        return {record_id: by_number[number] for number, ids in by_key.items() for record_id in ids}
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         self.texts.remove(self._text_keys("id = ?", record_id), erase=True)
@@ -53,9 +53,9 @@ class SqliteRecords(Records):
         self.texts.remove(self._text_keys(f"id {IN_ARRAY}", self._id_array(record_ids)), erase=True)
         super()._purge(record_ids)
 
-    def _text_keys(self, chosen: str, *bound: Any) -> list[KeysOf]:
+    def _text_keys(self, condition: str, *bound: Any) -> list[KeysOf]:
         """The keys of the texts of open records."""
-        return self._rows(f"{TEXT_KEYS} AND {chosen}", bound)
+        return self._rows(f"{TEXT_KEYS} AND {condition}", bound)
 
     def _insert_rows(
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]

@@ -30,15 +30,15 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
     part = _part_of(path)
     remove_unfinished(path)
     # Closing a descriptor of the file drops SQLite's locks, so it is kept open until the connection is closed.
-    held = open_to_overwrite(path)
+    descriptor = open_to_overwrite(path)
     try:
         os.close(create_private(part))
         _copy(writer, part, old, new)
-        os.chmod(part, os.fstat(held).st_mode & 0o777)
+        os.chmod(part, os.fstat(descriptor).st_mode & 0o777)
         os.replace(part, path)
         yield
         sync_folder(os.path.dirname(path))
-        _wipe(held)
+        _wipe(descriptor)
     except OSError as fault:
         raise (StoreFull if fault.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError)(
             f"the key of {path} was not changed, or what it was not overwritten: {fault.strerror}. Open it to see"
@@ -46,7 +46,7 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
     finally:
         remove_unfinished(path)
         writer.close(True)
-        os.close(held)
+        os.close(descriptor)
 
 
 def remove_unfinished(path: str) -> None:
@@ -81,11 +81,11 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
     try:
         if new is not None:
             new.unlock(copy)
-        found = copy.execute("PRAGMA quick_check(1)").get
+        finding = copy.execute("PRAGMA quick_check(1)").get
     finally:
         copy.close(True)
-    if found != "ok":
-        raise StoreCorrupt(f"{writer.filename} keeps its key: a copy with another is damaged ({found}). Run verify")
+    if finding != "ok":
+        raise StoreCorrupt(f"{writer.filename} keeps its key: a copy with another is damaged ({finding}). Run verify")
     sync_file(part)
 
 

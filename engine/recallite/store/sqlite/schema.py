@@ -64,5 +64,5 @@ def _create_sql(table: Table) -> str:
 DERIVED = {table.name: _create_sql(table) for table in _TABLES if table.derived}
 """The statements that create the tables which `rebuild` makes anew, by name."""
 MIGRATIONS: tuple[str, ...] = ("".join([*map(_create_sql, _TABLES), MESSAGE_WORDS, _TRIGGER, VIEWS]),)
-"""What brings a file from each version to the next."""
+"""Statements that bring a file from each version to the next."""
 SCHEMA_VERSION = len(MIGRATIONS)

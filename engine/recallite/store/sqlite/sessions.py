@@ -43,5 +43,7 @@ class SqliteSessions(Sessions):
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_fts (rowid, words) VALUES (?, ?)", (message_id, " ".join(words)))
 
-    def _drop_words(self, chosen: str, values: tuple[Any, ...]) -> None:
-        self._execute(f"DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message WHERE {chosen})", values)
+    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
+        self._execute(
+            f"DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message WHERE {condition})", values
+        )

@@ -1,4 +1,4 @@
-"""Which index snapshot belongs to this store: `<database>-index`, a derived file beside the database.
+"""The index snapshot that belongs to this store: `<database>-index`, a derived file beside the database.
 
 The store keeps a random token of the snapshot that was last written. A store that has the token contains the snapshot's
 commit, so the change feed leads from there to now; a copy or a restored backup that diverged has another token or none.

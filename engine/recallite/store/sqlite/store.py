@@ -51,8 +51,8 @@ class SqliteStore(Store):
         super().__init__()
         self.path = resolve(path)
         self.in_memory = self.path == MEMORY
-        given = None if key is None else Key(key)
-        self.key = None if self.in_memory else given
+        wanted = None if key is None else Key(key)
+        self.key = None if self.in_memory else wanted
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
         self._lock = threading.RLock()
         self._numbers = WordNumbers()
@@ -181,9 +181,9 @@ class SqliteStore(Store):
         """Open all connections anew; no page of the WAL that is gone is copied, as others may have written since."""
         self.check_usable()  # that of a store that was closed is gone too
         with self._checkpoints.paused():
-            for each in [self._writer, *self._idle]:
-                each.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                each.connection.close(True)
+            for transaction in [self._writer, *self._idle]:
+                transaction.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                transaction.connection.close(True)
             self._idle.clear()
             self._numbers.forget()
             self._wal = None
@@ -334,7 +334,7 @@ class SqliteStore(Store):
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=self._writer)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
-        """What opens a connection; it does not refer to the store."""
+        """The function that opens a connection; it does not refer to the store."""
         return partial(
             open_connection,
             self.path,

@@ -51,17 +51,17 @@ def _problem_of(fault: Exception) -> Problem | None:
 
 
 def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
-    said: list[str] = []
+    findings: list[str] = []
     # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
     # merged since as damage; a query reads them again.
     tx.connection.execute("SELECT rowid FROM session_fts WHERE session_fts MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
     try:
         # extend keeps the rows before an error.
-        said.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
+        findings.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
     except apsw.CorruptError as fault:
-        said.append(str(fault))
-    if said != ["ok"]:
-        yield from found("SQLite integrity_check", said, RESTORE)
+        findings.append(str(fault))
+    if findings != ["ok"]:
+        yield from found("SQLite integrity_check", findings, RESTORE)
     broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
     yield from found(
         "row that refers to a missing one",
@@ -75,6 +75,6 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
-    listed = list(zip(*(each.tolist() for each in tx.records.texts.all()), strict=True))
+    listed = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
     wrong = {record_id for record_id, _ in stored.symmetric_difference(listed)}
-    yield from found("record that is not found by its text", [f"record {each}" for each in sorted(wrong)])
+    yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
