@@ -1,8 +1,8 @@
 """Transactions: the repositories of a store on one connection.
 
-`Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. A reader has
-the same ones, which fail to write on its connection. Row ids grow with time and are never reused, but need not be
-consecutive. What every store promises is held by `tests/unit/store/contract/`.
+`Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. The database
+refuses to write on a reader's own connection. Row ids grow with time and are never reused, but need not be consecutive.
+`tests/unit/store/contract/` holds the promises of every store.
 """
 
 from __future__ import annotations
