@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,7 @@ _SNAPSHOT = (
 
 
 def bm25(
-    counts: Sequence[NDArray[np.float64]], lengths: NDArray[np.float64], messages: int, words: int
+    counts: Iterable[NDArray[np.float64]], lengths: NDArray[np.float64], messages: int, words: int
 ) -> NDArray[np.float64]:
     """The BM25 of texts of these lengths, higher is better: `counts` say how often each has each word sought.
 
