@@ -8,7 +8,7 @@ refuses to write on a reader's own connection. Row ids grow with time and are ne
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recallite.store.sql.access_tokens import AccessTokens
@@ -173,6 +173,10 @@ class Writer(Reader):
     @abstractmethod
     def new_ids(self, table: str, count: int) -> list[int]:
         """Row ids, ascending, for new rows of a table; no row ever had one of them."""
+
+    @abstractmethod
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows of these columns, many at once if the database can; without a row nothing is prepared."""
 
     @abstractmethod
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:

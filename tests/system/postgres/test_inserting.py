@@ -87,7 +87,7 @@ def test_many_rows_are_as_single_ones_are(stores, monkeypatch):
             within = f"BETWEEN {ids[0]} AND {ids[-1]}"
             found[prefix] = [sorted(map(repr, writer.connection.execute(sql.format(within)))) for sql in SELECTS]
             # PostgreSQL refuses COPY to whom row-level security confines.
-            assert writer.connection.inserter._table("record").confined == (who == "tenant")
+            assert writer._inserter._table("record").confined == (who == "tenant")
     assert found["many"] == found["of a tenant"] == found["single"]
     assert [len(each) for each in found["many"][:4]] == [COUNT, 2 * COUNT, COUNT, COUNT]
 

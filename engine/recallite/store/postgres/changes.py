@@ -85,7 +85,7 @@ class PostgresChanges(Changes):
     last_written = 0
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+        self._insert_many("feed", "first_id, last_id, operation", rows)
         self.last_written = self._execute("SELECT currval(pg_get_serial_sequence('feed', 'sequence'))").get
         if self.last_written % _TRIMMED_EVERY < len(rows):
             self._trim(self.last_written - KEPT_ROWS)

@@ -6,7 +6,6 @@ COPY to roles that row-level security confines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,6 @@ from recallite.store.postgres.encoding import TYPES, Column, as_array, as_copied
 if TYPE_CHECKING:
     from recallite.store.postgres.statements import PostgresConnection
 
-_PLAIN = re.compile(r"INSERT INTO (\w+) \(([\w, ]+)\) VALUES \(\?(?:, \?)*\)")
 FEWEST_ROWS = 8
 """Fewer are inserted one by one."""
 # They are in memory once more, encoded; arrays are in the server's memory too.
@@ -63,18 +61,14 @@ class Inserter:
         self._tables: dict[str, _Table] = {}
         connection.raw.adapters.register_dumper(Column, _DumperOf)
 
-    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> bool:
-        """Insert rows by a plain INSERT; False where it is another statement, or too few rows."""
-        plain = _PLAIN.fullmatch(sql) if len(rows) >= FEWEST_ROWS else None
-        if plain is None:
+    def insert(self, table: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+        """Insert rows of these columns; False if they are few, or a column's type is not one of `TYPES`."""
+        if len(rows) < FEWEST_ROWS:
             return False
-        return self.insert_columns(plain[1], plain[2].split(", "), [*zip(*rows, strict=True)])
-
-    def insert_columns(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bool:
-        """Insert rows, given as the values of these columns; False if a column's type is not one of `TYPES`."""
         types, confined = self._table(table)
         if not TYPES.keys() >= {types.get(name) for name in names}:
             return False
+        columns = [*zip(*rows, strict=True)]
         into = f"{table} ({', '.join(names)})"
         arrays = ", ".join(f"?::{TYPES[types[name]].name}[]" for name in names)
         for start in range(0, len(columns[0]), _ROWS_A_STATEMENT):

@@ -10,8 +10,6 @@ from typing import Any
 import psycopg
 from psycopg import RawCursor
 
-from recallite.store.postgres.inserting import Inserter
-
 _PLACEHOLDER = re.compile(r"'[^']*'|\?(\d*)")
 
 
@@ -59,7 +57,6 @@ class PostgresConnection:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.raw = connection
         self._changes = 0
-        self.inserter = Inserter(self)
 
     def execute(self, sql: str, bindings: Sequence[Any] = ()) -> PostgresRows:
         """Run a statement."""
@@ -70,9 +67,8 @@ class PostgresConnection:
 
     def executemany(self, sql: str, rows: Iterable[Any]) -> None:
         """Run a statement for each row of values; psycopg sends them without waiting for each answer."""
-        rows = rows if isinstance(rows, list) else list(rows)
-        if self.inserter.insert(sql, rows):
-            self._changes = len(rows)
+        rows = list(rows)
+        if not rows:
             return
         cursor: RawCursor[tuple[Any, ...]] = RawCursor(self.raw)
         cursor.executemany(statement(sql), rows)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from recallite.errors import StoreLocked
 from recallite.store.postgres.blocks import PostgresBlocks
@@ -20,12 +21,14 @@ from recallite.store.postgres.confined import (
 from recallite.store.postgres.connection import StoreConnection
 from recallite.store.postgres.copying import PostgresCopying
 from recallite.store.postgres.erasing import PostgresErasure
+from recallite.store.postgres.inserting import Inserter
 from recallite.store.postgres.records import PostgresRecords
 from recallite.store.postgres.sessions import PostgresSessions
 from recallite.store.postgres.statements import PostgresConnection
 from recallite.store.postgres.values import BytesArray, IdArray, TextArray, adapt
 from recallite.store.postgres.vectors import PostgresVectors
 from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.repository import insert_sql
 from recallite.store.sql.snapshot import IndexSnapshot
 from recallite.store.transaction import Writer
 
@@ -58,7 +61,9 @@ class PostgresTransaction(Writer):
         confined: bool = False,
     ) -> None:
         adapt(raw)
-        super().__init__(PostgresConnection(raw), path, WordNumbers(), PostgresConditions(TextArray))
+        connection = PostgresConnection(raw)
+        self._inserter = Inserter(connection)
+        super().__init__(connection, path, WordNumbers(), PostgresConditions(TextArray))
         self.reading = False
         self._schema = schema
         self._add_names = add_names
@@ -152,6 +157,11 @@ class PostgresTransaction(Writer):
         # Planning looks the name up once; pg_get_serial_sequence() would for each number.
         numbers = f"SELECT array_agg(nextval('{table}_id_seq')) FROM generate_series(1, ?)"
         return sorted(self.connection.execute(numbers, (count,)).get)
+
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        listed = rows if isinstance(rows, list) else list(rows)
+        if not self._inserter.insert(table, columns.split(", "), listed):
+            self.connection.executemany(insert_sql(table, columns), listed)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         missing = names if self._confined and table == "term" else self._missing(table, column, names)

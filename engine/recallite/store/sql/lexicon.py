@@ -66,8 +66,9 @@ class Lexicon(Repository):
         self._check_epoch()
         numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
         lists = packed_lists(numbers, counts, offsets)
-        self._execute_many(
-            "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
+        self._insert_many(
+            "record_terms",
+            "record_id, terms, counts",
             [(record_id, *packed) for record_id, packed in zip(ids, lists, strict=True)],
         )
 

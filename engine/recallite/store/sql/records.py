@@ -21,10 +21,9 @@ _OWN = (
     "recorded_from", "recorded_until", "metadata", "content_hash", "embedding_state", "indexed",
 )  # fmt: skip
 _COLUMNS = (*_OWN, "scope_id", "source_id")
+_INSERTED = f"id, {', '.join(_COLUMNS)}"
 # What a closed version takes over from its record besides.
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
-INSERT_RECORD = f"INSERT INTO record (id, {', '.join(_COLUMNS)}) VALUES ({', '.join('?' * (1 + len(_COLUMNS)))})"
-"""Inserts a row of `values_of`."""
 
 
 class Records(RecordReader):
@@ -61,8 +60,9 @@ class Records(RecordReader):
             (record_id, *again) for record_id, repeated in _having(ids, columns.repeated) for again in repeated
         )
         accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
-        self._execute_many(
-            "INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)",
+        self._insert_many(
+            "access",
+            "record_id, count, accessed_at",
             [row for row in accessed if row[2] is not None],
         )
         self._tx.changes.append_ids("insert", ids)
@@ -73,7 +73,7 @@ class Records(RecordReader):
     ) -> None:
         """Insert rows into `record`, given the ids of their scopes and sources."""
         self._number_kinds({*rows.kind})
-        self._execute_many(INSERT_RECORD, values_of(ids, rows, scopes, sources))
+        self._insert_many("record", _INSERTED, _values_of(ids, rows, scopes, sources))
 
     def _number_kinds(self, kinds: set[str]) -> None:
         """Give a number to each kind that has none: a trigger that looked for it took two fifths of an insert."""
@@ -123,8 +123,9 @@ class Records(RecordReader):
             return
         self._tx.add_names("tag", "name", names)
         tag_ids = dict(self._execute(f"SELECT name, id FROM tag WHERE name {IN_ARRAY}", (self._array(names),)))
-        self._execute_many(
-            "INSERT INTO record_tag (record_id, place, tag_id) VALUES (?, ?, ?)",
+        self._insert_many(
+            "record_tag",
+            "record_id, place, tag_id",
             [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
         )
 
@@ -348,10 +349,10 @@ class Records(RecordReader):
         self._tx.changes.append_ids("delete", list(record_ids))
 
 
-def values_of(
+def _values_of(
     ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
 ) -> Iterator[tuple[Any, ...]]:
-    """The values that `INSERT_RECORD` binds for each row."""
+    """The values of the columns `_INSERTED` for each row."""
     columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
     return zip(ids, *columns, scopes, sources, strict=True)
 

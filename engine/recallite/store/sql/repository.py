@@ -8,6 +8,7 @@ and `carray(?)` for an array of them, which PostgreSQL has as a function of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Repository:
         self._tx = transaction
         self._connection = transaction.connection
         self._execute = transaction.connection.execute
+        self._insert_many = transaction.insert
         self._id_array = transaction.id_array
         self._array = transaction.array
         self._byte_array = transaction.byte_array
@@ -75,6 +77,12 @@ class Repository:
 
     def _number(self, sql: str, bindings: Any = ()) -> int:
         return int(self._execute(sql, bindings).get)
+
+
+@cache
+def insert_sql(table: str, columns: str) -> str:
+    """The statement that inserts a row of these columns."""
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * (columns.count(',') + 1))})"
 
 
 def within(scope: str) -> tuple[str, tuple[str, ...]]:

@@ -13,9 +13,7 @@ class StandingRecords(Repository):
 
     def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
         """Mark records, by row id, as instructions and preferences; None marks nothing."""
-        self._execute_many(
-            "INSERT INTO standing (record_id, name) VALUES (?, ?)", [row for row in named if row[1] is not None]
-        )
+        self._insert_many("standing", "record_id, name", [row for row in named if row[1] is not None])
 
     def derive(self, ids: Sequence[int]) -> None:
         """Mark these records again by what is stored of them."""

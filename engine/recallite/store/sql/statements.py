@@ -74,7 +74,7 @@ class Statements(Repository):
                 if version.superseded_at is None and made[0]:
                     listed.append((version.record_id, made[0]))
         if rows:
-            self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
+            self._insert_many("statement", "record_id, keys, frames", rows)
             self._list(listed)
 
     def drop(self, ids: Sequence[int]) -> None:
@@ -120,7 +120,7 @@ class Statements(Repository):
 
     def _list(self, rows: Sequence[KeysOf]) -> None:
         """List records, none of which is listed yet, by their keys."""
-        self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", pairs_of(rows))
+        self._insert_many("statement_key", "key, record_id", pairs_of(rows))
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
         """Unlist records; `erase` leaves nothing of their keys in the file."""
@@ -261,7 +261,7 @@ class UncomparedRecords(Repository):
 
     def add(self, ids: Sequence[int], policy: str) -> None:
         """Have records wait to be compared under a policy."""
-        self._execute_many("INSERT INTO uncompared VALUES (?, ?, ?)", [(*run, policy) for run in runs_of(ids)])
+        self._insert_many("uncompared", "first_id, last_id, policy", [(*run, policy) for run in runs_of(ids)])
 
     def done(self, first: Uncompared) -> None:
         """Have those that `first` returned wait no longer."""
@@ -288,7 +288,7 @@ class Occurrences(Repository):
 
     def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
         """Add times, given as row id, time and (where it differs from the record's) text."""
-        self._execute_many("INSERT INTO occurrence (record_id, at, text) VALUES (?, ?, ?)", [*rows])
+        self._insert_many("occurrence", "record_id, at, text", [*rows])
 
     def move(self, record_id: int, to_id: int) -> None:
         """Leave the times of a text that has been replaced to its closed version."""

@@ -164,7 +164,7 @@ class Supersessions(Repository):
         """Store supersessions, with the links of those that stand."""
         if not rows:
             return
-        self._execute_many(f"INSERT INTO supersession ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._insert_many("supersession", _COLUMNS, rows)
         standing = [row for row in rows if row.known_until is None]
         self._tx.links.put(
             LinkRow(row.new_id, row.old_id, LINK_TYPE, row.strength, row.known_from, row.reason) for row in standing

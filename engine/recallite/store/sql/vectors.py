@@ -221,8 +221,9 @@ class Vectors(Repository):
         if not vectors:
             return
         ids = self._tx.new_ids("vector", len(vectors))
-        self._execute_many(
-            "INSERT INTO vector (id, record_id, part, embedder_id, value) VALUES (?, ?, ?, ?, ?)",
+        self._insert_many(
+            "vector",
+            "id, record_id, part, embedder_id, value",
             [
                 (vector_id, record_id, part, embedder.id, _kept(value, embedder))
                 for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
@@ -249,7 +250,7 @@ class Vectors(Repository):
 
     def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Store (vector id, codes) rows."""
-        self._execute_many("INSERT INTO token_code (vector_id, codes) VALUES (?, ?)", rows)
+        self._insert_many("token_code", "vector_id, codes", rows)
 
     def has_token_codes(self) -> bool:
         """Whether any vector has token codes."""

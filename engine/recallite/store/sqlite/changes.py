@@ -27,7 +27,7 @@ class SqliteChanges(Changes):
         self._reads, self._seen = True, None
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+        self._insert_many("feed", "first_id, last_id, operation", rows)
         if any(operation == "reload" for *_, operation in rows):
             self._tx.forget_known()
         sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]

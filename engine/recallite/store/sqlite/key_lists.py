@@ -165,7 +165,7 @@ class KeyLists(Repository):
         return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {condition}", bound))
 
     def _add_rows(self, rows: Sequence[KeysOf]) -> None:
-        self._execute_many(f"INSERT INTO {self._key} (key, record_id) VALUES (?, ?)", pairs_of(rows))
+        self._insert_many(self._key, "key, record_id", pairs_of(rows))
 
     def _add(self, run: Run) -> None:
         run_id = int.from_bytes(os.urandom(7), "little")

@@ -32,8 +32,9 @@ class SqliteSessions(Sessions):
     def rebuild_words(self) -> None:
         """Fill the empty full-text table with the words of all messages."""
         rows = read_rows(self._execute("SELECT id, content FROM session_message"), _Message, "message")
-        self._execute_many(
-            "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
+        self._insert_many(
+            "session_fts",
+            "rowid, words",
             [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
         )
 

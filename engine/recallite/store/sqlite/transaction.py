@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import apsw
 
 from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.repository import insert_sql
 from recallite.store.sqlite.arrays import id_array, value_array
 from recallite.store.sqlite.blocks import SqliteBlocks
 from recallite.store.sqlite.changes import SqliteChanges
@@ -104,6 +105,10 @@ class SqliteTransaction(Writer):
         last = self._last_ids.get(table, 0)
         self._last_ids[table] = last + count
         return list(range(last + 1, last + 1 + count))
+
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        if not isinstance(rows, list) or rows:
+            self.connection.executemany(insert_sql(table, columns), rows)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         self.connection.execute(
