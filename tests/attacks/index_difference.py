@@ -24,7 +24,7 @@ def difference(store: Store, index: MemoryIndex) -> str | None:
     with store.read() as reader:
         index.catch_up(reader)
         fresh = MemoryIndex()
-        fresh.store.catch_up(reader)
+        fresh.catch_up(reader)
         held, expected = _described(index), _described(fresh)
     for name, values in expected.items():
         if held.get(name) != values:

@@ -362,7 +362,7 @@ def _is_file(row: DocumentRow) -> bool:
 
 def _caller_metadata(row: DocumentRow | None) -> dict[str, Any]:
     """Return the metadata of a stored document that callers gave."""
-    return stored_metadata(None if row is None else row.given_metadata)
+    return stored_metadata(None if row is None else row.caller_metadata)
 
 
 def _stored_already(row: DocumentRow, source: str, warnings: tuple[str, ...]) -> IngestedDocument:

@@ -345,7 +345,7 @@ def _columns(document: NewDocument) -> dict[str, Any]:
     return {name: getattr(document, name) for name in same} | {
         "read_at": now if document.read_at is None else document.read_at,
         "metadata": _json(document.metadata),
-        "given_metadata": _json(document.given),
+        "caller_metadata": _json(document.given),
         "chunks": len(document.chunks),
         "updated_at": now,
     }

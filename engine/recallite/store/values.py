@@ -284,7 +284,7 @@ class DocumentRow(NamedTuple):
     inode: int | None
     read_at: int
     metadata: str | None
-    given_metadata: str | None
+    caller_metadata: str | None
     problem: str | None
     chunks: int
     created_at: int

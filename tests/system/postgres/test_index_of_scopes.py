@@ -48,7 +48,7 @@ def linked(memory):
 
 def test_it_holds_its_scope_alone_and_answers_as_the_whole(filled):
     with Memory(filled) as memory, Memory(filled) as whole:
-        whole.warmup()
+        whole.store.warmup()
         ada = memory.scoped("/users/ada")
         assert answers(ada) == answers(whole.scoped("/users/ada"))
         assert loaded(memory) == {"/users/ada": 5}

@@ -139,8 +139,8 @@ def test_questions_that_are_asked_together_have_the_hits_of_each(both):
 
 def test_without_its_indexes_a_server_is_not_searched(both, only_indexes):
     _, server = both
-    assert server.stats().index == {"candidates": "server", "indexes": {}}
-    assert any("warmup" in note for note in server.stats().notes)
+    assert server.store.stats().index == {"candidates": "server", "indexes": {}}
+    assert any("warmup" in note for note in server.store.stats().notes)
     with pytest.raises(InvalidInput, match="warmup"):
         server.recall("word1", vector=unit(1, DIMENSION))
 
@@ -148,8 +148,8 @@ def test_without_its_indexes_a_server_is_not_searched(both, only_indexes):
 @pytest.fixture
 def indexed(both, only_indexes):
     memory, server = both
-    server.warmup()
-    assert set(server.stats().index["indexes"]) == {"record_words", "vector_near_1"}
+    server.store.warmup()
+    assert set(server.store.stats().index["indexes"]) == {"record_words", "vector_near_1"}
     return memory, server
 
 
@@ -198,18 +198,18 @@ def test_explain_says_what_answered(both, monkeypatch):
     memory, server = both
     hit = memory.recall("word1 rare", vector=unit(3, DIMENSION))[0]
     by_memory = memory.review.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
-    all_admitted = server.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
+    all_admitted = server.review.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
     assert by_memory.index == "store"
     assert all_admitted.index == "server: every record that the filter admits"
     assert (all_admitted.rank, all_admitted.ranks) == (by_memory.rank, by_memory.ranks)
-    server.warmup()
+    server.store.warmup()
     monkeypatch.setattr(server_candidates, "_FEW", 0)
     monkeypatch.setattr(server_candidates, "_READ_COST", 0.0)
-    by_indexes = server.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
+    by_indexes = server.review.explain("word1 rare", hit.id, vector=unit(3, DIMENSION))
     assert by_indexes.returned
     assert by_indexes.index.startswith("server: the nearest by HNSW")
     far = memory.list(limit=1000)[-1].id
-    assert server.explain("rare", far, vector=unit(3, DIMENSION)).signals.keys() >= {"cosine", "bm25"}
+    assert server.review.explain("rare", far, vector=unit(3, DIMENSION)).signals.keys() >= {"cosine", "bm25"}
 
 
 def test_similar_records_are_linked_where_the_server_finds_them(postgres_address, monkeypatch):
@@ -241,7 +241,7 @@ def test_where_nothing_is_admitted_nothing_is_found(postgres_address):
 def test_the_indexes_are_kept_by_rebuild_and_made_once(indexed):
     _, server = indexed
     before = server.recall("word1 word2 rare", vector=unit(3, DIMENSION))
-    assert not server.rebuild().problems
+    assert not server.store.rebuild().problems
     assert_same(server.recall("word1 word2 rare", vector=unit(3, DIMENSION)), before)
-    server.warmup()
-    assert set(server.stats().index["indexes"]) == {"record_words", "vector_near_1"}
+    server.store.warmup()
+    assert set(server.store.stats().index["indexes"]) == {"record_words", "vector_near_1"}

@@ -41,7 +41,7 @@ def test_a_standby_answers_and_follows_and_refuses_writes(pair):
         until(lambda: len(reader.recall("zebras")) == 2)
         with pytest.raises(StoreReadOnly, match="standby"):
             reader.remember("lions sleep")
-        assert reader.stats().behind_ms < 60_000
+        assert reader.store.stats().behind_ms < 60_000
         assert memory.store.stats().behind_ms is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from operator import attrgetter
 
 import pytest
 
@@ -160,9 +161,9 @@ def test_what_the_owner_changes_a_tenant_sees(owner, ada):
 
 
 def test_what_is_of_the_whole_memory_is_refused(ada, tmp_path):
-    for verb in ("verify", "rebuild", "vacuum", "reembed", "judge_changes"):
+    for verb in ("store.verify", "store.rebuild", "store.vacuum", "store.reembed", "review.judge"):
         with pytest.raises(StoreAccessDenied, match=f"{verb} works on the whole memory.*/users/ada.*ask its owner"):
-            getattr(ada, verb)()
+            attrgetter(verb)(ada)()
     with pytest.raises(StoreAccessDenied, match="whole memory"):
         ada.store.backup(tmp_path / "copy.db")
     with pytest.raises(StoreAccessDenied, match="whole memory"):

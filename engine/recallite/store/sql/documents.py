@@ -13,13 +13,13 @@ from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow
 
 _SELECT = (
     "SELECT d.id, d.public_id, d.source_id, o.name, s.path, d.title, d.media_type, d.content_hash, d.chunking, "
-    "d.size_bytes, d.mtime_ns, d.inode, d.read_at, d.metadata, d.given_metadata, d.problem, d.chunks, d.created_at, "
+    "d.size_bytes, d.mtime_ns, d.inode, d.read_at, d.metadata, d.caller_metadata, d.problem, d.chunks, d.created_at, "
     "d.updated_at FROM document d JOIN source o ON o.id = d.source_id JOIN scope s ON s.id = o.scope_id"
 )
 
 _OWN = (
     "title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "read_at", "metadata",
-    "given_metadata", "problem", "chunks", "updated_at",
+    "caller_metadata", "problem", "chunks", "updated_at",
 )  # fmt: skip
 
 

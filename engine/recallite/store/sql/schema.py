@@ -325,7 +325,7 @@ TABLES = (
         read_at INTEGER NOT NULL
         metadata TEXT
         -- The part of the metadata that the caller gave; it is kept when the bytes change.
-        given_metadata TEXT
+        caller_metadata TEXT
         problem TEXT
         chunks, created_at, updated_at INTEGER NOT NULL
         INDEX document_hash (content_hash)

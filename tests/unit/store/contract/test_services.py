@@ -12,7 +12,7 @@ from tests.unit.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {
     "title": "Notes", "media_type": "text/plain", "content_hash": b"hash", "chunking": "v1", "size_bytes": 9,
-    "mtime_ns": 1, "inode": 2, "read_at": NOW, "metadata": None, "given_metadata": None, "problem": None, "chunks": 2,
+    "mtime_ns": 1, "inode": 2, "read_at": NOW, "metadata": None, "caller_metadata": None, "problem": None, "chunks": 2,
     "updated_at": NOW,
 }  # fmt: skip
 
