@@ -16,7 +16,7 @@ from recallite.recall.request import RecallOptions
 from recallite.remember.fields import check_ids
 from recallite.remember.supersession import row_id
 from recallite.remember.write import remember_one
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 

@@ -8,19 +8,15 @@ from typing import Any
 import msgspec
 
 from recallite.store.rows import read_row, read_rows
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql, within
+from recallite.store.sql.schema import columns_of
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow
 
 _SELECT = (
-    "SELECT d.id, d.public_id, d.source_id, o.name, s.path, d.title, d.media_type, d.content_hash, d.chunking, "
-    "d.size_bytes, d.mtime_ns, d.inode, d.read_at, d.metadata, d.caller_metadata, d.problem, d.chunks, d.created_at, "
-    "d.updated_at FROM document d JOIN source o ON o.id = d.source_id JOIN scope s ON s.id = o.scope_id"
+    f"SELECT {columns_sql(DocumentRow._fields, of='d')} FROM document d JOIN source o ON o.id = d.source_id "
+    "JOIN scope s ON s.id = o.scope_id"
 )
-
-_OWN = (
-    "title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "read_at", "metadata",
-    "caller_metadata", "problem", "chunks", "updated_at",
-)  # fmt: skip
+_OWN = columns_of("document", without=("id", "public_id", "source_id", "created_at"))
 
 
 class Documents(Repository):

@@ -9,6 +9,7 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.store.byte_search import LEAST_BYTES
 from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
+from recallite.store.sql.schema import TABLES
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import Erased
 
@@ -45,7 +46,7 @@ _OF_SCOPES = {
     "error_recovery": ("error_pattern", "error", "recovery"),
     "working_state": ("items",),
 }
-_IN_SCOPES = ("record", "source", "consolidation", *_OF_SCOPES)
+_IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
 
 
 class Erasure(Repository):

@@ -21,12 +21,11 @@ from recallite.store.sql.record_rows import (
     RECORD,
     FoundRow,
     as_found,
-    columns_sql,
     decode,
     metadata_of,
     record_of,
 )
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
 from recallite.text.standing import Standing
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from recallite.errors import StoreCorrupt
 from recallite.model.checks import to_datetime
 from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.rows import Moment, read_row
-from recallite.store.sql.repository import TAGS_SQL, json_list
+from recallite.store.sql.repository import TAGS_SQL, columns_sql, json_list
 from recallite.store.values import Found
 from recallite.system.messages import shown
 from recallite.text.standing import Standing
@@ -81,12 +80,6 @@ class FoundRow(NamedTuple):
     position: int | None
     id: int
     tagged: bool | int
-
-
-def columns_sql(names: Sequence[str], sql: Mapping[str, str] | None = None) -> str:
-    """The columns of these names, of a record `r` unless `sql` says otherwise, with its scope `s` and source `o`."""
-    elsewhere = {"scope": "s.path", "source": "o.name", **(sql or {})}
-    return ", ".join(elsewhere.get(name, f"r.{name}") for name in names)
 
 
 JOINS = "JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"

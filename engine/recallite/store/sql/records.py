@@ -11,19 +11,16 @@ import msgspec
 from recallite.store.columns import RowColumns
 from recallite.store.sql.record_reading import RecordReader
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
+from recallite.store.sql.schema import columns_of
 from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
 from recallite.text.reading import read_texts
 
-_OWN = (
-    "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
-    "created_at", "valid_from", "valid_until", "valid_resolved", "updated_at", "expires_at", "expires_after",
-    "recorded_from", "recorded_until", "metadata", "content_hash", "embedding_state", "indexed",
-)  # fmt: skip
+# Columns that a closed version takes over from its record.
+_DERIVED = ("superseded_at", "superseded_until", "held_until")
+_OWN = columns_of("record", without=("id", "scope_id", "source_id", *_DERIVED))
 _COLUMNS = (*_OWN, "scope_id", "source_id")
 _INSERTED = f"id, {', '.join(_COLUMNS)}"
-# What a closed version takes over from its record besides.
-_DERIVED = ("superseded_at", "superseded_until", "held_until")
 
 
 class Records(RecordReader):

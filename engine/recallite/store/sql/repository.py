@@ -7,7 +7,7 @@ and `carray(?)` for an array of them, which PostgreSQL has as a function of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,6 +83,12 @@ class Repository:
 def insert_sql(table: str, columns: str) -> str:
     """The statement that inserts a row of these columns."""
     return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * (columns.count(',') + 1))})"
+
+
+def columns_sql(names: Sequence[str], sql: Mapping[str, str] | None = None, *, of: str = "r") -> str:
+    """The columns of these names, of the table `of` unless `sql` says otherwise, with its scope `s` and source `o`."""
+    elsewhere = {"scope": "s.path", "source": "o.name", **(sql or {})}
+    return ", ".join(elsewhere.get(name, f"{of}.{name}") for name in names)
 
 
 def within(scope: str) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ microseconds since 1970 UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 _COLUMNS = re.compile(r"([a-z_, ]+?) +([A-Z]\S*)(.*)")
@@ -355,3 +355,9 @@ TABLES = (
     """),
 )  # fmt: skip
 """Each after those that its rows refer to."""
+
+
+def columns_of(name: str, *, without: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of the columns of a table, in their order, without some."""
+    (columns,) = (table.columns for table in TABLES if table.name == name)
+    return tuple(column for column in columns if column not in without)
