@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recallite.store.sql.blocks import Blocks
     from recallite.store.sql.candidates import CandidateSearch
     from recallite.store.sql.changes import Changes
-    from recallite.store.sql.copying import SqlCopying
+    from recallite.store.sql.copying import Copying
     from recallite.store.sql.erasing import Erasure
     from recallite.store.sql.records import Records
     from recallite.store.sql.sessions import Sessions
@@ -64,7 +64,7 @@ class Reader(ABC):
     candidates: CandidateSearch | None = None
     changes: Changes
     consolidations: Consolidations
-    copying: SqlCopying
+    copying: Copying
     documents: Documents
     embedding_cache: EmbeddingCache
     experience: Experience

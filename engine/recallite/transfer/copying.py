@@ -31,7 +31,8 @@ from recallite.system.messages import shown
 from recallite.system.tracing import traced
 
 if TYPE_CHECKING:
-    from recallite.store.protocol import Progress, Reader, Store, Writer
+    from recallite.store.store import Progress, Store
+    from recallite.store.transaction import Reader, Writer
 
 __all__ = ["CopyReport", "copy_store"]
 

@@ -43,7 +43,7 @@ def document_lines(reader: Reader, filter: Filter) -> Iterator[DocumentLine]:
                 id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
                 media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
                 size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
-                caller_metadata=msgspec.json.decode(row.given) if row.given else None,
+                caller_metadata=msgspec.json.decode(row.caller_metadata) if row.caller_metadata else None,
                 created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
             )  # fmt: skip
 
@@ -77,7 +77,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "inode": None,
             "read_at": now,
             "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
-            "given": msgspec.json.encode(caller_metadata).decode() if caller_metadata else None,
+            "caller_metadata": msgspec.json.encode(caller_metadata).decode() if caller_metadata else None,
             "problem": None,
             "updated_at": now if updated_at is None else updated_at,
         },

@@ -15,7 +15,7 @@ from recallite.model.checks import check_time, join_scopes, optional_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.notes.editable.markdown import Fields, MemoryFile, Section, SupersededBy
-from recallite.store.protocol import Reader
+from recallite.store.transaction import Reader
 from recallite.transfer.line_types import LinkTo, OccurrenceLine, link_fields, scope_within, written_time
 from recallite.transfer.supersessions import occurrence_lines, supersession_lines
 

@@ -29,7 +29,8 @@ from recallite.notes.editable.sections import (
     moves_creation,
     unstored_changes,
 )
-from recallite.store.protocol import Progress, Reader
+from recallite.store.store import Progress
+from recallite.store.transaction import Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.tracing import traced
 from recallite.transfer.line_types import scope_within

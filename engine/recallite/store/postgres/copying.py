@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recallite.store.sql.copying import TABLES, CopiedRow, SqlCopying
+from recallite.store.sql.copying import TABLES, CopiedRow, Copying
 
 _NUMBERED = [name for name, table in TABLES.items() if table.key == "id"]
 _COLUMNS = (
@@ -13,7 +13,7 @@ _COLUMNS = (
 )
 
 
-class PostgresCopying(SqlCopying):
+class PostgresCopying(Copying):
     """Every table that a copy takes over."""
 
     def columns(self, table: str) -> list[str]:

@@ -14,7 +14,7 @@ import msgspec
 from recallite.errors import StoreError
 from recallite.store.rows import stored_json
 from recallite.store.sql.rebuilding import open_epoch
-from recallite.store.sql.repository import Repository, within
+from recallite.store.sql.repository import IN_ARRAY, Repository, within
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import CopyMark
 
@@ -53,7 +53,7 @@ TABLES = {
     "source": _Table("id", _SCOPED),
     "embedder": _Table("id", "true"),
     # The words of a scope are in arrays.
-    "term": _Table("id", "id IN (SELECT value FROM carray(?))"),
+    "term": _Table("id", f"id {IN_ARRAY}"),
     "tag": _Table("id", f"EXISTS (SELECT 1 FROM record_tag p WHERE p.tag_id = tag.id AND {_of('p.record_id')})"),
     "record": _Table("id", _SCOPED),
     "record_tag": _Table("record_id, place", _of("record_tag.record_id")),
@@ -92,7 +92,7 @@ TABLES = {
 _NO_CONTENT = frozenset({"meta", "scope", "kind", "embedder", "term", "tag", "uncompared", "embedding_cache"})
 
 
-class SqlCopying(Repository):
+class Copying(Repository):
     """Every table that a copy takes over."""
 
     def tables(self, scope: str, *, access_tokens: bool) -> list[str]:
@@ -173,8 +173,7 @@ class SqlCopying(Repository):
         """Add rows as they are, and what this store alone derives from them."""
         if not rows:
             return
-        places = ", ".join("?" * len(columns))
-        self._execute_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
+        self._insert_many(table, ", ".join(columns), rows)
         if table == "session_message":
             id, content = columns.index("id"), columns.index("content")
             self._tx.sessions.add_words([(row[id], row[content]) for row in rows])

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from recallite.errors import StoreCorrupt
-from recallite.store.sql.copying import CopiedRow, SqlCopying
+from recallite.store.sql.copying import CopiedRow, Copying
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TYPES = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
 
-class SqliteCopying(SqlCopying):
+class SqliteCopying(Copying):
     """Every table that a copy takes over, and `sqlite_sequence`."""
 
     _tx: SqliteTransaction
