@@ -13,7 +13,7 @@ from recallite import Memory, Settings, copy_store
 from recallite.doors.tenants import Tenants
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
 from recallite.store.opening import open_store
-from recallite.store.sql.copying import TABLES
+from recallite.store.sql.copying import COPIED
 from recallite.store.sqlite.keys import ciphers_version
 from recallite.store.sqlite.schema import DERIVED
 from recallite.text.index_terms import tokenize
@@ -58,14 +58,14 @@ def test_every_table_is_copied_or_known_not_to_be(full):
             for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             if not name.startswith(("sqlite_", "session_fts_"))
         }
-        assert tables - TABLES.keys() == NOT_COPIED
-        for name in TABLES:
+        assert tables - COPIED.keys() == NOT_COPIED
+        for name in COPIED:
             assert database.execute(f"SELECT count(*) FROM {name}").get > 0, f"the store has no {name}"
 
 
 def test_a_server_has_the_same_columns(full, postgres_address):
     with reading(full) as file, reading(postgres_address) as server:
-        for name in TABLES:
+        for name in COPIED:
             assert sorted(file.copying.columns(name)) == sorted(server.copying.columns(name)), name
 
 
@@ -84,7 +84,7 @@ def test_a_copy_has_everything_and_goes_on(full, target):
     assert done.ok, done.problems
     assert done.recalls == 32
     assert not done.source_changed
-    assert set(done.rows) == TABLES.keys()
+    assert set(done.rows) == COPIED.keys()
     assert told[-1] == (2 * sum(done.rows.values()),) * 2
     assert full.read_bytes() == before, "the source was changed"
     assert exported(target) == exported(full)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recallite.store.sql.copying import TABLES, CopiedRow, Copying
+from recallite.store.sql.copying import COPIED, CopiedRow, Copying
 
-_NUMBERED = [name for name, table in TABLES.items() if table.key == "id"]
-_COLUMNS = (
-    "SELECT attname::text, atttypid = 'boolean'::regtype FROM pg_attribute "
-    "WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"
-)
+_NUMBERED = [name for name, table in COPIED.items() if table.key == "id"]
 
 
 class PostgresCopying(Copying):
     """Every table that a copy takes over."""
-
-    def columns(self, table: str) -> list[str]:
-        return [name for name, _ in self._rows(_COLUMNS, (table,))]
 
     def lift_time_limits(self) -> None:
         self._execute(
@@ -30,7 +23,7 @@ class PostgresCopying(Copying):
         super().clear(access_tokens=access_tokens)
 
     def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
-        flags = {name for name, is_flag in self._rows(_COLUMNS, (table,)) if is_flag}
+        flags = {name for name, (kind, _) in COPIED[table].columns.items() if kind == "FLAG"}
         if flags:
             places = {place for place, name in enumerate(columns) if name in flags}
             rows = [tuple(bool(it) if place in places else it for place, it in enumerate(row)) for row in rows]

@@ -7,7 +7,6 @@ paths) are given and numbered by functions, which run with the rights of the own
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from recallite.store.postgres.schema import TABLES
@@ -79,16 +78,17 @@ class Rule(NamedTuple):
 _READ = "SELECT"
 # The array is made once for a table of a statement, and an index takes it.
 _OWN = "ANY ((SELECT own_scopes())::bigint[])"
-_OWNER_OF_ROW = re.compile(r"REFERENCES (record|vector|source|session|session_message)\(")
+_OWNERS = ("record", "vector", "source", "session", "session_message")
 
 
 def _seen(table: Table) -> str:
     """The condition for rows of the tenant's scopes, or of rows that it sees."""
     if "scope_id" in table.columns:
         return f"scope_id = {_OWN}"
-    owners = ((column, _OWNER_OF_ROW.search(rest)) for column, (_, rest) in table.columns.items())
     return " AND ".join(
-        f"EXISTS (SELECT FROM {owner[1]} o WHERE o.id = {table.name}.{column})" for column, owner in owners if owner
+        f"EXISTS (SELECT FROM {owner} o WHERE o.id = {table.name}.{column})"
+        for owner in _OWNERS
+        for column in table.references_to(owner)
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from recallite.errors import StoreError
 from recallite.store.rows import stored_json
 from recallite.store.sql.rebuilding import open_epoch
 from recallite.store.sql.repository import IN_ARRAY, Repository, within
+from recallite.store.sql.schema import TABLES, Table
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.values import CopyMark
 
@@ -38,56 +39,35 @@ def _of(column: str, *others: str) -> str:
     return " AND ".join([condition, *map(_of, others)])
 
 
-class _Table(NamedTuple):
-    """The key of a table, and the condition on the rows of a scope; None: a copy of a scope leaves the table out."""
+def _scoped(table: Table) -> str | None:
+    """The condition on the rows of a scope that follows from what rows belong to."""
+    if "scope_id" in table.columns:
+        return _SCOPED
+    records = table.references_to("record")
+    return _of(*(f"{table.name}.{column}" for column in records)) if records else _ELSEWHERE[table.name]
 
-    key: str
-    scoped: str | None
 
-
-# Each after those that its rows refer to.
-TABLES = {
-    "meta": _Table("key", None),
-    "scope": _Table("id", _PATH),
-    "kind": _Table("id", f"EXISTS (SELECT 1 FROM record r WHERE r.kind = kind.name AND r.{_SCOPED})"),
-    "source": _Table("id", _SCOPED),
-    "embedder": _Table("id", "true"),
+# The conditions for other tables; None: a copy of a scope leaves the table out.
+_ELSEWHERE: dict[str, str | None] = {
+    "meta": None,
+    "scope": _PATH,
+    "kind": f"EXISTS (SELECT 1 FROM record r WHERE r.kind = kind.name AND r.{_SCOPED})",
+    "embedder": "true",
     # The words of a scope are in arrays.
-    "term": _Table("id", f"id {IN_ARRAY}"),
-    "tag": _Table("id", f"EXISTS (SELECT 1 FROM record_tag p WHERE p.tag_id = tag.id AND {_of('p.record_id')})"),
-    "record": _Table("id", _SCOPED),
-    "record_tag": _Table("record_id, place", _of("record_tag.record_id")),
-    "access": _Table("record_id", _of("access.record_id")),
-    "record_terms": _Table("record_id", _of("record_terms.record_id")),
-    "standing": _Table("record_id", _of("standing.record_id")),
-    "statement": _Table("record_id", _of("statement.record_id")),
-    "occurrence": _Table("id", _of("occurrence.record_id")),
-    "link": _Table("source_id, target_id, type", _of("link.source_id", "link.target_id")),
-    "supersession": _Table("id", _of("supersession.old_id", "supersession.new_id")),
-    "judgement": _Table("old_id, new_id", _of("judgement.old_id", "judgement.new_id")),
-    "uncompared": _Table(
-        "first_id",
-        "EXISTS (SELECT 1 FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id "
-        f"AND r.{_SCOPED})",
-    ),
-    "vector": _Table("id", _of("vector.record_id")),
-    "token_code": _Table(
-        "vector_id", f"EXISTS (SELECT 1 FROM vector v WHERE v.id = token_code.vector_id AND {_of('v.record_id')})"
-    ),
-    "refusal": _Table("record_id, embedder_id", _of("refusal.record_id")),
-    "session": _Table("id", _SCOPED),
-    "session_message": _Table("id", f"EXISTS (SELECT 1 FROM session s WHERE s.id = session_id AND s.{_SCOPED})"),
-    "session_snapshot": _Table("id", _SCOPED),
-    "procedure_use": _Table("record_id", _of("procedure_use.record_id")),
-    "tool_pattern": _Table("scope_id, task_type, pattern", _SCOPED),
-    "error_recovery": _Table("scope_id, tool, error_pattern", _SCOPED),
-    "consolidation": _Table("id", _SCOPED),
-    "working_state": _Table("scope_id", _SCOPED),
-    "document": _Table("id", f"EXISTS (SELECT 1 FROM source s WHERE s.id = source_id AND s.{_SCOPED})"),
-    "access_token": _Table("id", f"EXISTS (SELECT 1 FROM (SELECT access_token.scope AS path) own WHERE {_PATH})"),
+    "term": f"id {IN_ARRAY}",
+    "tag": f"EXISTS (SELECT 1 FROM record_tag p WHERE p.tag_id = tag.id AND {_of('p.record_id')})",
+    "uncompared": "EXISTS (SELECT 1 FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id "
+    f"AND r.{_SCOPED})",
+    "token_code": f"EXISTS (SELECT 1 FROM vector v WHERE v.id = token_code.vector_id AND {_of('v.record_id')})",
+    "session_message": f"EXISTS (SELECT 1 FROM session s WHERE s.id = session_id AND s.{_SCOPED})",
+    "document": f"EXISTS (SELECT 1 FROM source s WHERE s.id = source_id AND s.{_SCOPED})",
+    "access_token": f"EXISTS (SELECT 1 FROM (SELECT access_token.scope AS path) own WHERE {_PATH})",
     # Of texts that may have been in any scope.
-    "embedding_cache": _Table("id", None),
+    "embedding_cache": None,
 }
+COPIED = {table.name: table for table in TABLES if table.name != "feed"}
+"""The tables of a copy, each after those that its rows refer to."""
+_CONDITIONS = {name: _scoped(table) for name, table in COPIED.items()}
 # Rows that stay in a store when its content is forgotten.
 _NO_CONTENT = frozenset({"meta", "scope", "kind", "embedder", "term", "tag", "uncompared", "embedding_cache"})
 
@@ -99,13 +79,13 @@ class Copying(Repository):
         """The tables of a copy of a scope, each after those that its rows refer to."""
         return [
             name
-            for name, table in TABLES.items()
-            if (scope == "/" or table.scoped is not None) and (name != "access_token" or access_tokens)
+            for name, condition in _CONDITIONS.items()
+            if (scope == "/" or condition is not None) and (name != "access_token" or access_tokens)
         ]
 
-    @abstractmethod
     def columns(self, table: str) -> list[str]:
-        """The columns of a table that are not derived from others of its row."""
+        """The columns of a table."""
+        return [*COPIED[table].columns]
 
     @abstractmethod
     def last_ids(self) -> dict[str, int]:
@@ -127,7 +107,7 @@ class Copying(Repository):
         Raises StoreCorrupt for a row that is not what was stored.
         """
         condition, bound = self._condition(table, scope)
-        key = TABLES[table].key
+        key = COPIED[table].key
         key_places = [columns.index(name) for name in key.split(", ")]
         limit = _LARGE_ROWS if table in _LARGE else _ROWS
         select = f"SELECT {', '.join(columns)} FROM {table} WHERE"
@@ -182,7 +162,7 @@ class Copying(Repository):
 
     def finish(self, last_ids: dict[str, int]) -> None:
         """Have new rows get ids after these, and whoever has the store open read everything again."""
-        self._number_from({table: last for table, last in last_ids.items() if table in TABLES})
+        self._number_from({table: last for table, last in last_ids.items() if table in COPIED})
         open_epoch(self._tx)
         self._tx.numbers.forget()
         self._tx.changes.append("reload", 0)
@@ -193,7 +173,7 @@ class Copying(Repository):
             return _META, ()
         if scope == "/":
             return "true", ()
-        condition = TABLES[table].scoped
+        condition = _CONDITIONS[table]
         assert condition is not None
         if table == "term":
             return condition, (self._id_array(self._terms_of(scope)),)

@@ -30,6 +30,27 @@ class Table(NamedTuple):
     indexes: dict[str, str]
     derived: bool = False
 
+    @property
+    def key(self) -> str:
+        """The columns of its primary key."""
+        for constraint in self.constraints:
+            if constraint.startswith("PRIMARY KEY ("):
+                return constraint[len("PRIMARY KEY (") : -1]
+        return next(
+            name
+            for name, (kind, constraints) in self.columns.items()
+            if kind in ("ID", "SERIAL") or "PRIMARY KEY" in constraints
+        )
+
+    def may_be_null(self, column: str) -> bool:
+        """Whether a column may be NULL."""
+        kind, constraints = self.columns[column]
+        return kind != "FLAG" and "NOT NULL" not in constraints and column not in self.key.split(", ")
+
+    def references_to(self, other: str) -> list[str]:
+        """The columns that refer to rows of another table."""
+        return [name for name, (_, constraints) in self.columns.items() if f"REFERENCES {other}(" in constraints]
+
     def also(self, lines: str) -> Table:
         """The same table with further columns and indexes; they replace those of the same name."""
         more = table(self.name, lines)

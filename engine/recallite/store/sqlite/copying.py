@@ -7,12 +7,12 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from recallite.errors import StoreCorrupt
-from recallite.store.sql.copying import CopiedRow, Copying
+from recallite.store.sql.copying import COPIED, CopiedRow, Copying
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
-_TYPES = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+_TYPES = {"SERIAL": int, "ID": int, "FLAG": int, "INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
 
 class SqliteCopying(Copying):
@@ -20,19 +20,13 @@ class SqliteCopying(Copying):
 
     _tx: SqliteTransaction
 
-    def columns(self, table: str) -> list[str]:
-        return [*self._types(table)]
-
-    def _types(self, table: str) -> dict[str, set[type]]:
-        """The types that the values of each column may have."""
-        rows = self._rows('SELECT name, type, "notnull" OR pk FROM pragma_table_info(?)', (table,))
-        return {name: {_TYPES[type]} if required else {_TYPES[type], NoneType} for name, type, required in rows}
-
     def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
-        types = self._types(table)
         for place, name in enumerate(columns):
-            if not {type(row[place]) for row in rows} <= types[name]:
-                wrong = next(row for row in rows if type(row[place]) not in types[name])
+            types = {_TYPES[COPIED[table].columns[name][0]]}
+            if COPIED[table].may_be_null(name):
+                types.add(NoneType)
+            if not {type(row[place]) for row in rows} <= types:
+                wrong = next(row for row in rows if type(row[place]) not in types)
                 raise StoreCorrupt(
                     f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
                     "changed it; correct or remove the row, or try: recallite rebuild"
