@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.memory import Memory
-    from recallite.store.overview import Labels
-    from recallite.store.protocol import Reader
+    from recallite.store.sql.overview import Labels
+    from recallite.store.transaction import Reader
     from recallite.store.values import Commit, EmbedderRow
 
 

@@ -22,13 +22,12 @@ Progress = Callable[[int, int | None], None]
 class Store(ABC):
     """A store that is open in this process.
 
-    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, and `map_path`
-    the map of memories, if anywhere. `confined_to` is the scope to which a server confines the user, None for no one.
+    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, if anywhere.
+    `confined_to` is the scope to which a server confines the user, None for no one.
     """
 
     path: str
     snapshot_path: str | None = None
-    map_path: str | None = None
     confined_to: str | None = None
     in_memory = False
     """Whether the data is lost when the store is closed."""

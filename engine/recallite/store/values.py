@@ -405,7 +405,7 @@ class AccessTokenRow(NamedTuple):
 
 
 class CopyMark(NamedTuple):
-    """What an unfinished copy says of itself: its source, the part of it, and which run writes to it."""
+    """The mark of an unfinished copy: its source, the part of it, and which run writes to it."""
 
     source: str
     scope: str

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from recallite.model.filters import Filter
-from recallite.store.sql.repository import IN_ARRAY, Repository
-from recallite.store.values import EmbedderRow
+from recallite.store.sql.repository import Repository
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,14 +55,6 @@ class Overview(Repository):
             scope_names=dict(self._execute("SELECT id, path FROM scope")),
             source_names=dict(self._execute("SELECT id, name FROM source")),
         )
-
-    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """The row ids, ascending, of those records (None: of all) that have a vector of this embedder."""
-        select = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
-        if ids is None:
-            return np.array(self._column(f"{select} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
-        record_ids = self._column(f"{select} AND record_id {IN_ARRAY}", (embedder.id, self._id_array(ids)))
-        return np.sort(np.array(record_ids, dtype=np.int64))
 
     def count_by_day(self, filter: Filter, now: int) -> list[tuple[int, int]]:
         """The number of records that a filter admits of each day that has any: days since 1970 (UTC), ascending.

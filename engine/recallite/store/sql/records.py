@@ -288,8 +288,6 @@ class Records(RecordReader):
 
     def purge_versions(self, record_ids: Sequence[int]) -> int:
         """Purge the closed versions of these open records; returns how many."""
-        # The map may have placed an open record by the text of one of these.
-        self._tx.snapshot.erase_points(record_ids)
         closed = self.closed_versions(record_ids)
         self._purge(closed)
         return len(closed)

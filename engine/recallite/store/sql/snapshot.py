@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from recallite.store.sql.repository import Repository
 from recallite.store.values import Commit, SnapshotIdentity
@@ -28,28 +28,17 @@ class IndexSnapshot(Repository):
 
         False, and nothing is done, if records were purged or replaced since: a snapshot must not outlive its records.
         """
-        if self.identity()[1:] != made_of[1:] or not self.publish_map(commit, move):
+        changes = self._tx.changes.since(commit)
+        purged = changes is None or any(change.operation in ("delete", "text") for change in changes)
+        if purged or self.identity()[1:] != made_of[1:]:
             return False
+        move()
         self._execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (INDEX_SNAPSHOT, token),
         )
         return True
 
-    def publish_map(self, commit: Commit, move: Callable[[], None]) -> bool:
-        """Let `move` put a map of the memories of `commit` in place; False where `publish` would refuse it.
-
-        What is purged later is overwritten in it.
-        """
-        changes = self._tx.changes.since(commit)
-        if changes is None or any(change.operation in ("delete", "text") for change in changes):
-            return False
-        move()
-        return True
-
     def discard(self) -> None:
         """Remove the snapshot, which may hold traces of what this transaction purges."""
         self._execute("DELETE FROM meta WHERE key = ?", (INDEX_SNAPSHOT,))
-
-    def erase_points(self, record_ids: Sequence[int] | None = None) -> None:
-        """Overwrite the points of these records in the map, or (None) remove the map."""

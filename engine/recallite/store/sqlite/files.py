@@ -1,4 +1,4 @@
-"""The files of a database: its WAL, its shared memory, and beside it the index snapshot and the map of memories."""
+"""The files of a database: its WAL, its shared memory, and the index snapshot beside it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,6 @@ def part_of_snapshot(database: str) -> str:
     return f"{database}-index-part"
 
 
-def map_of(database: str) -> str:
-    """The path of the map of the memories of a database."""
-    return f"{database}-map"
-
-
-def part_of_map(database: str) -> str:
-    """The path of a map while it is written."""
-    return f"{database}-map-part"
-
-
 def wal_of(database: str) -> tuple[int, int] | None:
     """The device and number of the file that is the WAL of a database; None without one."""
     try:
@@ -43,14 +33,14 @@ def wal_of(database: str) -> tuple[int, int] | None:
 
 
 def files_of(path: str) -> list[Path]:
-    """The existing files of a database: itself, its WAL, its index snapshot and its map."""
-    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path), map_of(path), part_of_map(path))
+    """The existing files of a database: itself, its WAL and its index snapshot."""
+    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
 
 
 def files_beside(path: Path) -> list[Path]:
     """Every path that a database and what SQLite writes beside it may have."""
-    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index", "-map")]
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index")]
 
 
 def bytes_on_disk(path: str) -> int:
@@ -79,7 +69,7 @@ def rename_database(path: Path, target: Path) -> None:
     for ending in ("-wal", ""):
         with suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{target}{ending}")
-    for ending in ("-shm", "-index", "-map"):
+    for ending in ("-shm", "-index"):
         with suppress(FileNotFoundError):
             os.unlink(f"{path}{ending}")
 

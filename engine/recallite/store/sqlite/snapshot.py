@@ -7,12 +7,10 @@ commit, so the change feed leads from there to now; a copy or a restored backup 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 
-from recallite.store import map_file
 from recallite.store.sql.snapshot import IndexSnapshot
-from recallite.store.sqlite.files import map_of, part_of_map, part_of_snapshot, snapshot_of
+from recallite.store.sqlite.files import part_of_snapshot, snapshot_of
 
 
 class SqliteIndexSnapshot(IndexSnapshot):
@@ -29,15 +27,3 @@ class SqliteIndexSnapshot(IndexSnapshot):
             for path in (snapshot_of(self._filename), part_of_snapshot(self._filename)):
                 with suppress(OSError):
                     os.unlink(path)
-
-    def erase_points(self, record_ids: Sequence[int] | None = None) -> None:
-        database = self._filename
-        if not database or (record_ids is not None and not len(record_ids)):
-            return
-        with suppress(OSError):
-            if record_ids is None:
-                os.unlink(map_of(database))
-            else:
-                map_file.erase(map_of(database), record_ids)
-        with suppress(OSError):
-            os.unlink(part_of_map(database))

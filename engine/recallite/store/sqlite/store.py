@@ -71,7 +71,6 @@ class SqliteStore(Store):
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-            self.map_path = files.map_of(self._database)
 
     @property
     def encrypted(self) -> bool:
@@ -278,7 +277,6 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-            writer.snapshot.erase_points()
         with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection
