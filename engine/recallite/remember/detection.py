@@ -6,9 +6,11 @@ in-memory index: a record that another process has just written is among them. R
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from heapq import nlargest
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -26,9 +28,9 @@ from recallite.store.supersession_values import (
     telling,
 )
 from recallite.store.transaction import Writer
-from recallite.store.values import EmbedderRow, Row
+from recallite.store.values import Row
 from recallite.text.normalise import KEY_BYTES
-from recallite.text.statements import Statement, Verdict, judge, may_judge, several_valued, statement_of
+from recallite.text.statements import Pair, Verdict, judge, judge_all, may_judge, several_valued, statement_of
 from recallite.text.statements.stored_keys import sought_keys, stored_keys
 from recallite.text.topics import same_topic
 from recallite.text.whose import whose
@@ -73,21 +75,42 @@ class Detected(NamedTuple):
 NOTHING = Detected()
 
 
-class Detection:
-    """Compares the rows of a batch, in order, with the stored records and the rows before them."""
+class _Compared(NamedTuple):
+    """A row, the records that it was compared with, the places of the rows among them, and how it stands to some."""
 
-    def __init__(self, writer: Writer, rows: Sequence[Row], policy: WritePolicy) -> None:
-        self._writer, self._rows, self._policy = writer, rows, policy
+    row: Row
+    others: Sequence[Known]
+    places: Sequence[int]
+    relations: list[Relation]
+
+
+class Detection:
+    """Compares the rows of a batch, in order, with the stored records and the rows before them.
+
+    A block of rows is judged at once, as if each of its rows were written and superseded nothing; a row that this does
+    not hold for is judged again.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        rows: Sequence[Row],
+        policy: WritePolicy,
+        give_way: Callable[[], object] = bool,
+    ) -> None:
+        """`give_way` is called after each row that is read."""
+        self._writer, self._rows, self._policy, self._give_way = writer, rows, policy, give_way
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
-        # The rows already written, as places, by scope, kind and key.
-        self._by_key: dict[tuple[str, str, Hashable], deque[int]] = {}
+        # The places of the rows read, ascending, by scope, kind and key; and those of the rows written.
+        self._by_key: dict[tuple[str, str, int], list[int]] = {}
+        self._written: set[int] = set()
         # Ids of records that this batch has superseded, and of those to which it has given another text.
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
-        # Those candidates of rows to come that the store holds, read ahead; dropped where the batch changes one.
-        self._ahead: dict[int, list[StatementCandidate]] = {}
+        # What was found for rows to come, and the place up to which rows were read.
+        self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
 
     def compared(self, place: int) -> Detected:
@@ -95,46 +118,37 @@ class Detection:
         row = self._rows[place]
         if not self._compares(row):
             return NOTHING
-        others = self._candidates(place, row)
-        if not others:
-            return NOTHING
-        statement = statement_of(row.text, row.context)
-        cosines = _Cosines(self._writer, self._embedder, row, others)
-        found: dict[str, list[Relation]] = {}
+        effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
-        for other in others:
-            relation = self._relation(row, statement, other, cosines)
-            if relation is None:
-                continue
+        for relation in self._relations(place):
+            other = relation.other
             if relation.verdict.outcome == "same":
                 counted = same is None and self._policy.duplicates == "count"
                 if counted and _adds_nothing(row, other) and _on_one_subject(row, other):
                     same = relation
-            elif relation.verdict.outcome != "independent" and _on_one_subject(row, other):
+            elif _on_one_subject(row, other):
                 for name in self._effects(row, relation):
-                    found.setdefault(name, []).append(relation)
+                    effects.setdefault(name, []).append(relation)
         if same is not None:
-            if not self._is_said_again(row, same, [*found.get("superseded", ()), *found.get("contradicted", ())]):
+            if not self._is_said_again(row, same, [*effects.get("superseded", ()), *effects.get("contradicted", ())]):
                 return Detected(same)
             again = same.verdict._replace(outcome="supersedes", reason="said again after another value")
-            found.setdefault("superseded", []).append(same._replace(verdict=again))
-        for some in found.values():
-            some.sort(key=lambda each: -each.verdict.confidence)
+            effects.setdefault("superseded", []).append(same._replace(verdict=again))
+        for relations in effects.values():
+            relations.sort(key=lambda relation: -relation.verdict.confidence)
         return Detected(
             None,
-            found.get("superseded", ()),
+            effects.get("superseded", ()),
             # Of several that hold later, the next in time stands in its place.
-            sorted(found.get("successors", ()), key=lambda each: stated_at(each.other))[:1],
-            found.get("contradicted", ()),
-            found.get("undecided", ()),
+            sorted(effects.get("successors", ()), key=lambda relation: stated_at(relation.other))[:1],
+            effects.get("contradicted", ()),
+            effects.get("undecided", ()),
         )
 
     def wrote(self, place: int) -> None:
         """Compare the rows after this one with it."""
-        row = self._rows[place]
-        if self._compares(row):
-            for key in self._stored_keys(row):
-                self._by_key.setdefault((row.scope, row.kind, key), deque(maxlen=_MOST_OF_A_KEY)).append(place)
+        self._read(place)
+        self._written.add(place)
 
     def _compares(self, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
@@ -153,7 +167,7 @@ class Detection:
         self.read_again()
 
     def read_again(self) -> None:
-        """Read again what was read ahead: the store has changed."""
+        """Judge again what was judged ahead: the store has changed."""
         self._ahead.clear()
 
     def around(self, row: Row, successor_id: int) -> tuple[Standpoint, list[Standpoint]]:
@@ -164,8 +178,8 @@ class Detection:
 
         def stated(record_id: int) -> datetime:
             record = records[record_id]
-            given = None if record.valid_resolved else record.valid_from
-            return record.created_at if given is None else min(given, record.created_at)
+            begins = None if record.valid_resolved else record.valid_from
+            return record.created_at if begins is None else min(begins, record.created_at)
 
         def supersedes(record_id: int, *, later: bool) -> bool:
             other = statement_of(records[record_id].text, records[record_id].context)
@@ -173,94 +187,144 @@ class Detection:
             verdict = judge(new, old, cosine=None, later=True, several=self._several)
             return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
-        later = [each for each in ids if stated(each) > moment and supersedes(each, later=True)]
+        later = [record_id for record_id in ids if stated(record_id) > moment and supersedes(record_id, later=True)]
         first = min(later, key=stated, default=successor_id)
-        before = [each.old_id for each in self._writer.supersessions.of_new([first])]
-        earlier = [each for each in before if stated(each) <= moment and supersedes(each, later=False)]
-        return points[first], [points[each] for each in earlier]
+        before = [link.old_id for link in self._writer.supersessions.of_new([first])]
+        earlier = [old_id for old_id in before if stated(old_id) <= moment and supersedes(old_id, later=False)]
+        return points[first], [points[old_id] for old_id in earlier]
 
     def _is_said_again(self, row: Row, same: Relation, others: Sequence[Relation]) -> bool:
         """Whether something else was said between a statement and its repetition, which then is the last word."""
         least = self._policy.supersede_confidence
         between = range(stated_at(same.other) + 1, stated_at(row) + 1)
-        return least is not None and any(stated_at(each.other) in between for each in others)
+        return least is not None and any(stated_at(relation.other) in between for relation in others)
 
     def _is_sure(self, verdict: Verdict) -> bool:
         """Whether the policy has a supersession of this confidence marked."""
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
-    def _candidates(self, place: int, row: Row) -> list[Known]:
-        """The records that share most of the keys, the first of which count most; of equals the newest."""
-        keys, scope, kind = self._sought_keys(row), row.scope, row.kind
-        shared: dict[int, int] = {}
-        for place_of_key, key in enumerate(keys):
-            weight = len(keys) - place_of_key
-            for before in self._by_key.get((scope, kind, key), ()):
-                shared[before] = shared.get(before, 0) + weight
-        stored = self._stored(place)
-        if not shared and not stored:
-            return []
-        found: list[tuple[int, int, Known]] = []
-        known = set()
-        for weight, before in sorted([(weight, before) for before, weight in shared.items()], reverse=True)[
-            : 2 * _MOST
-        ]:
-            public_id = self._rows[before].public_id
-            if public_id not in self._superseded and public_id not in self._changed:
-                found.append((weight, before, self._rows[before]))
-                known.add(public_id)
-        found += (
-            (each.shared, -rank, each)
-            for rank, each in enumerate(stored, 1)
-            if each.position is None
-            and each.public_id not in known
-            and each.public_id not in self._superseded
-            and each.public_id != row.public_id
+    def _relations(self, place: int) -> Sequence[Relation]:
+        """How a row stands to the records before it that do not hold beside it whatever it says."""
+        self._read(place)
+        compared = self._ahead.pop(place, None)
+        if compared is None or not self._is_current(compared):
+            (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
+            compared = self._candidates(place, stored, place)
+            self._judge([compared])
+        return compared.relations
+
+    def _is_current(self, compared: _Compared) -> bool:
+        """Whether the rows that were compared were written, and nothing has been superseded since."""
+        return self._written.issuperset(compared.places) and not any(
+            other.public_id in self._superseded for other in compared.others
         )
-        found.sort(key=lambda each: each[:2], reverse=True)
-        return [each for _, _, each in found[:_MOST]]
 
-    def _stored(self, place: int) -> Sequence[StatementCandidate]:
-        """The candidates of a row that the store holds."""
-        if place >= self._read_to:
-            self._read_to = place + _AT_ONCE
-            ahead = range(place, min(self._read_to, len(self._rows)))
-            places = [each for each in ahead if self._is_compared(each)]
-            self._ahead = dict(zip(places, self._read(places, _MOST), strict=True))
-        found = self._ahead.pop(place, None)
-        if found is None or any(each.public_id in self._superseded for each in found):
-            (found,) = self._read([place], 2 * _MOST if self._superseded else _MOST)
-        return found
+    def _read(self, place: int) -> None:
+        """Read and judge the rows of a block, which begins with this one, unless they were."""
+        if place < self._read_to:
+            return
+        begin, self._read_to = self._read_to, min(place + _AT_ONCE, len(self._rows))
+        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
+        sought = [row for row in ahead if row >= place]
+        stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
+        self._ahead = {}
+        for earlier in ahead:
+            if earlier in stored:
+                self._ahead[earlier] = self._candidates(earlier, stored[earlier], place)
+            row = self._rows[earlier]
+            for key in self._stored_keys(row):
+                self._by_key.setdefault((row.scope, row.kind, key), []).append(earlier)
+            self._give_way()
+        self._judge([*self._ahead.values()])
 
-    def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+    def _candidates(self, place: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
+        """The records that share most of the keys, the first of which count most; of equals the newest.
+
+        Of the rows before this one those from `done` on count as written.
+        """
+        row = self._rows[place]
+        keys, written = self._sought_keys(row), self._written
+        shared: dict[int, int] = {}
+        for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
+            listed = self._by_key.get((row.scope, row.kind, key))
+            if listed is not None:
+                before = (each for each in reversed(listed) if each < place and (each >= done or each in written))
+                for each in islice(before, _MOST_OF_A_KEY):
+                    shared[each] = shared.get(each, 0) + weight
+        ranked: list[tuple[int, int, Known]] = []
+        for each, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+            other = self._rows[each]
+            if other.public_id not in self._superseded and other.public_id not in self._changed:
+                ranked.append((weight, each, other))
+        known = {other.public_id for _, _, other in ranked} | {row.public_id}
+        ranked += (
+            (other.shared, -rank, other)
+            for rank, other in enumerate(stored, 1)
+            if other.position is None and other.public_id not in known and other.public_id not in self._superseded
+        )
+        ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
+        best = ranked[:_MOST]
+        return _Compared(row, [other for *_, other in best], [each for _, each, _ in best if each >= 0], [])
+
+    def _judge(self, rows: Sequence[_Compared]) -> None:
+        """Find the relations of rows to their candidates, of all at once.
+
+        Of two texts the one that begins to hold later is the newer. Of one moment neither is later: at most they
+        contradict each other.
+        """
+        judged: list[tuple[_Compared, Known]] = []
+        pairs: list[Pair] = []
+        for compared in rows:
+            row = compared.row
+            if compared.others:
+                statement, said = statement_of(row.text, row.context), stated_at(row)
+                for other in compared.others:
+                    before = stated_at(other)
+                    new, old = statement, statement_of(other.text, other.context)
+                    if said < before:
+                        new, old = old, new
+                    if may_judge(new, old, self._several):
+                        judged.append((compared, other))
+                        pairs.append(Pair(new, old, None, said != before))
+                self._give_way()
+        if not pairs:
+            return
+        cosines = self._cosines([(compared.row, other) for compared, other in judged])
+        pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
+        for (compared, other), pair, verdict in zip(judged, pairs, judge_all(pairs, self._several), strict=True):
+            if verdict.outcome != "independent":
+                compared.relations.append(Relation(other, verdict, pair.cosine))
+
+    def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
+        """The cosine of each pair of which both were embedded in one part."""
+        ids = {other.record_id for _, other in pairs if isinstance(other, StatementCandidate)}
+        stored: dict[int, NDArray[np.float32]] = {}
+        if self._embedder is not None and ids:
+            read = self._writer.vectors.of_current(sorted(ids), self._embedder)
+            stored = {record_id: parts[0] for record_id, *_, parts in read if len(parts) == 1}
+
+        def vector(known: Known) -> NDArray[np.float32] | None:
+            if isinstance(known, StatementCandidate):
+                return stored.get(known.record_id)
+            return np.frombuffer(known.vectors[0], dtype="<f4") if len(known.vectors) == 1 else None
+
+        vectors = [(vector(row), vector(other)) for row, other in pairs]
+        return [None if one is None or two is None else float(one @ two) for one, two in vectors]
+
+    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        """The candidates that the store holds of each row."""
         rows = [self._rows[place] for place in places]
-        sought = [Sought(sought_keys(row.text, row.context), row.scope, row.kind) for row in rows]
+        sought = [Sought(self._sought_keys(row), row.scope, row.kind) for row in rows]
         return self._writer.statements.candidates(sought, self._now, most)
 
-    def _stored_keys(self, row: Row) -> Sequence[Hashable]:
+    def _stored_keys(self, row: Row) -> Sequence[int]:
         """The keys that a row is found by."""
         return stored_keys(row.text, row.context)
 
-    def _sought_keys(self, row: Row) -> Sequence[Hashable]:
+    def _sought_keys(self, row: Row) -> Sequence[int]:
         """The keys by which a row finds others, the first of which count most."""
         return sought_keys(row.text, row.context)
-
-    def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation | None:
-        """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
-
-        None if both may certainly hold, which `may_judge` finds for most pairs in a fifth of the time. Of two of one
-        moment neither is later: at most they contradict each other.
-        """
-        new, old = statement, statement_of(other.text, other.context)
-        said, before = stated_at(row), stated_at(other)
-        if said < before:
-            new, old = old, new
-        if not may_judge(new, old, self._several):
-            return None
-        verdict = judge(new, old, cosine=lambda: cosines.of(other), later=said != before, several=self._several)
-        # That of an independent one is of no use.
-        return Relation(other, verdict, None if verdict.outcome == "independent" else cosines.of(other))
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
@@ -303,42 +367,15 @@ class TextDetection(Detection):
     def _is_compared(self, place: int) -> bool:
         return not self._alone[place] and super()._is_compared(place)
 
-    def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[place] for place in places]
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
-        return [found[-most:] for found in self._writer.statements.of_text(sought, self._now)]
+        return [records[-most:] for records in self._writer.statements.of_text(sought, self._now)]
 
-    def _stored_keys(self, row: Row) -> Sequence[Hashable]:
-        return (row.content_hash[:KEY_BYTES],)
+    def _stored_keys(self, row: Row) -> Sequence[int]:
+        return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
 
     _sought_keys = _stored_keys
-
-
-class _Cosines:
-    """The cosines of a row to its candidates, of which few are needed: read when the first is."""
-
-    def __init__(self, writer: Writer, embedder: EmbedderRow | None, row: Row, others: Sequence[Known]) -> None:
-        self._writer, self._row, self._others = writer, row, others
-        self._embedder = embedder if len(row.vectors) == 1 else None
-        self._stored: dict[int, NDArray[np.float32]] | None = None
-
-    def of(self, other: Known) -> float | None:
-        """The cosine to a record, where both were embedded in one part."""
-        if self._embedder is None:
-            return None
-        if isinstance(other, StatementCandidate):
-            vector = self._read().get(other.record_id)
-        else:
-            vector = np.frombuffer(other.vectors[0], dtype="<f4") if len(other.vectors) == 1 else None
-        return None if vector is None else float(np.frombuffer(self._row.vectors[0], dtype="<f4") @ vector)
-
-    def _read(self) -> dict[int, NDArray[np.float32]]:
-        if self._stored is None:
-            assert self._embedder is not None
-            ids = [other.record_id for other in self._others if isinstance(other, StatementCandidate)]
-            found = self._writer.vectors.of_current(ids, self._embedder)
-            self._stored = {record_id: parts[0] for record_id, _, _, _, parts in found if len(parts) == 1}
-        return self._stored
 
 
 def begins_at(known: Known | Standpoint) -> int:

@@ -135,7 +135,7 @@ def observe(some: Sequence[Pair], cosines: Sequence[float | None]) -> list[dict[
     evidence = []
     for pair, cosine in zip(some, cosines, strict=True):
         new, old = pair.statements()
-        evidence.append(evidence_of(new, old, judge_by_rules(new, old, later=True), cosine))
+        evidence.append(evidence_of(new, old, judge_by_rules(new, old), cosine))
     return evidence
 
 

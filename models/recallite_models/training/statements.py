@@ -41,7 +41,7 @@ class Pair(msgspec.Struct):
     def judged(self) -> Verdict:
         """The verdict of the rules."""
         old, new = statement_of(self.old, self.old_context), statement_of(self.new, self.new_context)
-        return judge_by_rules(new, old, later=True)
+        return judge_by_rules(new, old)
 
 
 class Figures(NamedTuple):

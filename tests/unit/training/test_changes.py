@@ -10,7 +10,7 @@ import pytest
 from recallite.text.statements import judge, statement_of
 from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
-from recallite.text.statements.likelihood import DEPTH, FILE, chance_replaced, is_cued, is_known
+from recallite.text.statements.likelihood import DEPTH, FILE, Ruled, chances_replaced, is_cued, is_known
 from recallite_models.training.boosting import Boosted, boosted_logits, fit_boosted
 from recallite_models.training.changes import Fit, Pair, chances, digest, pairs, recalls, terms_of
 from recallite_models.training.wording import Wording, fit_wording
@@ -39,8 +39,8 @@ def test_chances_are_those_of_the_script(cosine: float | None) -> None:
     seen = 0
     for pair in pairs()[:400]:
         new, old = statement_of(pair.new, pair.new_context), statement_of(pair.old, pair.old_context)
-        rules = judge_by_rules(new, old, later=True)
-        chance = chance_replaced(new, old, rules, cosine)
+        rules = judge_by_rules(new, old)
+        (chance,) = chances_replaced([Ruled(new, old, rules, cosine)])
         if chance is None:
             assert not is_known(new, old)
             continue
@@ -66,7 +66,7 @@ def test_chances_are_those_of_the_script(cosine: float | None) -> None:
 )
 def test_of_what_the_fit_was_not_shown_it_says_nothing(old: str, new: str) -> None:
     one, other = statement_of(new), statement_of(old)
-    chance = chance_replaced(one, other, judge_by_rules(one, other, later=True), None)
+    (chance,) = chances_replaced([Ruled(one, other, judge_by_rules(one, other), None)])
     assert chance is None or chance == (0.0, False)
 
 

@@ -5,7 +5,7 @@ the same thing with another value, and `judge` decides. Rules for English; Germa
 are known (`other_languages`), and elsewhere only numbers, dates, names and identical words are compared.
 """
 
-from recallite.text.statements.judging import judge, may_judge
+from recallite.text.statements.judging import Pair, judge, judge_all, may_judge
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
 from recallite.text.statements.relations import SEVERAL, several_valued
 from recallite.text.statements.statement import Statement, framing_statement_of, statement_of
@@ -16,11 +16,13 @@ __all__ = [
     "MAX_KEYS",
     "SEVERAL",
     "Outcome",
+    "Pair",
     "Statement",
     "Verdict",
     "frames_of",
     "framing_statement_of",
     "judge",
+    "judge_all",
     "keys_of",
     "may_judge",
     "several_valued",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,7 @@ from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import REPLACED, apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
-from recallite.text.statements.likelihood import chance_replaced, is_cued
+from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
@@ -35,26 +36,50 @@ _UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
-def judge(
-    new: Statement,
-    old: Statement,
-    *,
-    cosine: Callable[[], float | None] | float | None,
-    later: bool,
-    several: frozenset[str] = SEVERAL,
-) -> Verdict:
-    """The verdict on two statements of the same scope and kind.
+class Pair(NamedTuple):
+    """Two statements of the same scope and kind.
 
-    The rules decide; where they find nothing, a fit on pairs may (`likelihood`).
-
-    `cosine`: of their vectors, where both have one, or what gives it if it is needed; `later`: whether `new` begins to
-    hold at or after `old`; `several`: the stems of relations that may hold several values.
+    `cosine`: of their vectors, if both have one; `later`: whether `new` begins to hold after `old`, not at one moment.
     """
-    rules = judge_by_rules(new, old, later=True, several=several)
+
+    new: Statement
+    old: Statement
+    cosine: float | None
+    later: bool
+
+
+def judge(
+    new: Statement, old: Statement, *, cosine: float | None, later: bool, several: frozenset[str] = SEVERAL
+) -> Verdict:
+    """The verdict on one pair."""
+    return judge_all([Pair(new, old, cosine, later)], several)[0]
+
+
+def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[Verdict]:
+    """The verdicts on pairs: the rules decide; if they find nothing, a fit on pairs may (`likelihood`).
+
+    `several`: the stems of relations that may hold several values.
+    """
+    ruled = [Ruled(pair.new, pair.old, judge_by_rules(pair.new, pair.old, several), pair.cosine) for pair in pairs]
+    fitted = [place for place, pair in enumerate(ruled) if _may_fit(pair, several)]
+    chances = dict(zip(fitted, chances_replaced([ruled[place] for place in fitted]), strict=True))
+    return [
+        _decided(pair, rules.rules, chances.get(place))
+        for place, (pair, rules) in enumerate(zip(pairs, ruled, strict=True))
+    ]
+
+
+def _may_fit(pair: Ruled, several: frozenset[str]) -> bool:
+    if pair.rules.outcome == "same" or pair.rules.reason in _UNFITTED:
+        return False
+    return several == SEVERAL or not _added(pair.new, pair.old, several - SEVERAL)
+
+
+def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
+    """The verdict by the rules, the chance that the fit gives, and the doubts."""
+    new, old, _, later = pair
     if rules.outcome == "same":
         return rules if spelled_alike(new.text, old.text) else Verdict("independent", _UNRATED, "spelled otherwise")
-    only_adds = several != SEVERAL and _added(new, old, several - SEVERAL)
-    chance = None if only_adds or rules.reason in _UNFITTED else chance_replaced(new, old, rules, cosine)
     sure = chance is not None and (
         chance.sure or (rules.confidence >= _CERTAIN and chance.value >= _LIKELY and rules.outcome == "supersedes")
     )
@@ -111,8 +136,8 @@ def _of_two_sources(new: Statement, old: Statement) -> bool:
     return new.speaker not in named and old.speaker not in named
 
 
-def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
-    """What the rules alone say of two statements."""
+def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> Verdict:
+    """What the rules alone say of two statements, the newer of which begins to hold later."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
@@ -125,7 +150,7 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
     best = _best_finding(new, old, several)
     if best is None:
         return Verdict("independent", 0.9, "both may hold")
-    return _verdict(best, new, old, later)
+    return _verdict(best, new, old)
 
 
 def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
@@ -142,7 +167,7 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
     return best
 
 
-def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Verdict:
+def _verdict(found: Finding, new: Statement, old: Statement) -> Verdict:
     """The verdict on two texts of which two clauses were compared."""
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if found.outcome == "contradicts":
@@ -156,8 +181,6 @@ def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Ver
         if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
-    if not later:
-        return Verdict("contradicts", 0.7, f"{found.reason}, but began earlier")
     return _rated("supersedes", found.reason)
 
 
