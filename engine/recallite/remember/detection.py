@@ -30,7 +30,18 @@ from recallite.store.supersession_values import (
 from recallite.store.transaction import Writer
 from recallite.store.values import Row
 from recallite.text.normalise import KEY_BYTES
-from recallite.text.statements import Pair, Verdict, judge, judge_all, may_judge, several_valued, statement_of
+from recallite.text.statements import (
+    Outline,
+    Pair,
+    Statement,
+    Verdict,
+    judge,
+    judge_all,
+    may_relate,
+    outline_of,
+    several_valued,
+    statement_of,
+)
 from recallite.text.statements.stored_keys import sought_keys, stored_keys
 from recallite.text.topics import same_topic
 from recallite.text.whose import whose
@@ -277,17 +288,16 @@ class Detection:
         pairs: list[Pair] = []
         for compared in rows:
             row = compared.row
-            if compared.others:
-                statement, said = statement_of(row.text, row.context), stated_at(row)
-                for other in compared.others:
-                    before = stated_at(other)
-                    new, old = statement, statement_of(other.text, other.context)
-                    if said < before:
-                        new, old = old, new
-                    if may_judge(new, old, self._several):
-                        judged.append((compared, other))
-                        pairs.append(Pair(new, old, None, said != before))
-                self._give_way()
+            outline, said = _outline(row), stated_at(row)
+            for other in compared.others:
+                before = stated_at(other)
+                new, old, newer, older = row, other, outline, _outline(other)
+                if said < before:
+                    new, old, newer, older = other, row, older, newer
+                if may_relate(newer, older):
+                    judged.append((compared, other))
+                    pairs.append(Pair(_statement(new), _statement(old), None, said != before))
+            self._give_way()
         if not pairs:
             return
         cosines = self._cosines([(compared.row, other) for compared, other in judged])
@@ -376,6 +386,14 @@ class TextDetection(Detection):
         return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
 
     _sought_keys = _stored_keys
+
+
+def _outline(known: Known) -> Outline:
+    return outline_of(known.text, known.context, known.content_hash)
+
+
+def _statement(known: Known) -> Statement:
+    return statement_of(known.text, known.context)
 
 
 def begins_at(known: Known | Standpoint) -> int:

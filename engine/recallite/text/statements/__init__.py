@@ -5,8 +5,9 @@ the same thing with another value, and `judge` decides. Rules for English; Germa
 are known (`other_languages`), and elsewhere only numbers, dates, names and identical words are compared.
 """
 
-from recallite.text.statements.judging import Pair, judge, judge_all, may_judge
+from recallite.text.statements.judging import Pair, judge, judge_all
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
+from recallite.text.statements.outline import Outline, may_relate, outline_of
 from recallite.text.statements.relations import SEVERAL, several_valued
 from recallite.text.statements.statement import Statement, framing_statement_of, statement_of
 from recallite.text.statements.verdict import Outcome, Verdict
@@ -16,6 +17,7 @@ __all__ = [
     "MAX_KEYS",
     "SEVERAL",
     "Outcome",
+    "Outline",
     "Pair",
     "Statement",
     "Verdict",
@@ -24,7 +26,8 @@ __all__ = [
     "judge",
     "judge_all",
     "keys_of",
-    "may_judge",
+    "may_relate",
+    "outline_of",
     "several_valued",
     "statement_of",
 ]

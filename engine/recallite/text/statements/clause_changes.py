@@ -16,13 +16,14 @@ from recallite.text.statements.verdict import Finding
 _SPEAKERS = frozenset(("i", "we"))
 _LIKES = frozenset(("love", "like", "enjoy", "ador"))
 _HATES = frozenset(("hate", "dislik", "detest", "loath"))
-_TASTES = _LIKES | _HATES
-_ANY_VERB = frozenset(("be", "get"))
+TASTES = _LIKES | _HATES
+ANY_VERB = frozenset(("be", "get"))
 _TELLING_STATE = lx.STATUS_STEMS.keys() | {"work"}
-_EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
+EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
 _CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
 _OFF = frozenset(("off", "cancel"))
 _TOLD = _OFF | TIES
+_TELLING = COUPLED | {"move", "engag"}
 _ACQUIRES = lx.stems("get buy adopt install find hire build make have")
 _KEEPS = lx.stems("have wear use need take own drive eat drink go be do work")
 _GENERIC = frozenset(("go", "do", "use"))
@@ -32,8 +33,8 @@ _HOUSEHOLD = lx.stems("share live roommate flatmate housemate")
 _AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
 # What is done once.
 _ONCE = lx.LASTING | lx.stems("win break cause steal delete lose propose")
-_STRIVES = lx.stems("study prepare save train look wait apply plan")
-_REACHES = lx.stems("pass buy get run finish receive find complete win take")
+STRIVES = lx.stems("study prepare save train look wait apply plan")
+REACHES = lx.stems("pass buy get run finish receive find complete win take")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
 REPLACED = "was replaced"
@@ -47,31 +48,35 @@ def apart(new: Clause, old: Clause) -> bool:
     They speak of different subjects or say different things of one, and the newer one tells of no change, end, role or
     couple.
     """
-    if _undecided(new, old):
+    if is_idle(new) or old.unreal or old.former:
         return True
+    if tells(new):
+        return False
     relation = new.relation
-    if new.gone or new.ends or new.stopped or new.change:
-        return False
-    if relation == "move" or relation == "engag" or relation in COUPLED:
-        return False
     if not new.subject.isdisjoint(old.subject):
         return new.negated == old.negated and not _comparable(new, old)
-    if relation in ("be", "get") and not (_TOLD.isdisjoint(new.said) and PARTNERS.isdisjoint(new.subject)):
-        return False
     if new.now and relation in USES and not new.subject.isdisjoint(old.said):
         return False
     if old.relation == "be":
         if relation == "be":
             return new.said != old.said and new.subject != old.said and old.subject != new.said
-        return relation not in _EXCHANGES
+        return relation not in EXCHANGES
     return relation != old.relation or new.said != old.said
 
 
-def _undecided(new: Clause, old: Clause) -> bool:
-    """Whether a clause only wishes, asks for or remembers something."""
-    if old.unreal or old.former or new.former or (new.unreal and not new.stopped):
+def is_idle(new: Clause) -> bool:
+    """Whether a newer clause only wishes, asks for or remembers something."""
+    if new.former or (new.unreal and not new.stopped):
         return True
     return new.command and not (new.gone or new.now or new.corrected or _sets(new))
+
+
+def tells(new: Clause) -> bool:
+    """Whether a newer clause tells of a change, an end or a couple, whatever an older one speaks of."""
+    relation = new.relation
+    if new.gone or new.ends or new.stopped or new.change or relation in _TELLING:
+        return True
+    return relation in ANY_VERB and not (_TOLD.isdisjoint(new.said) and PARTNERS.isdisjoint(new.subject))
 
 
 def _comparable(new: Clause, old: Clause) -> bool:
@@ -79,15 +84,18 @@ def _comparable(new: Clause, old: Clause) -> bool:
     one, other = new.relation, old.relation
     return (
         one == other
-        or one in _ANY_VERB
-        or other in _ANY_VERB
-        or one.startswith("re")
-        or new.passive
-        or one in _TELLING_STATE
+        or one in ANY_VERB
+        or other in ANY_VERB
+        or matches_any(new)
         or (one in USES and other in USES)
-        or (one in _TASTES and other in _TASTES)
-        or (one in _REACHES and other in _STRIVES)
+        or (one in TASTES and other in TASTES)
+        or (one in REACHES and other in STRIVES)
     )
+
+
+def matches_any(new: Clause) -> bool:
+    """Whether the verb of a newer clause may tell of any other: "was sold", "reopened", "retired"."""
+    return new.passive or new.relation.startswith("re") or new.relation in _TELLING_STATE
 
 
 class _Pair(NamedTuple):
@@ -116,7 +124,7 @@ def compare(
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
-    if _undecided(new, old):
+    if is_idle(new) or old.unreal or old.former:
         return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
@@ -286,7 +294,7 @@ def _negation(pair: _Pair) -> Finding | None:
 def _taste(pair: _Pair) -> Finding | None:
     """Opposite tastes: "loves it", "hates it"."""
     new, old = pair.new, pair.old
-    if new.said != old.said or not {new.relation, old.relation} <= _TASTES:
+    if new.said != old.said or not {new.relation, old.relation} <= TASTES:
         return None
     if (new.relation in _LIKES) == (old.relation in _LIKES):
         return None
@@ -296,7 +304,7 @@ def _taste(pair: _Pair) -> Finding | None:
 def _done(pair: _Pair) -> Finding | None:
     """A plan that is done: "plans to apply", "applied"."""
     new, old = pair.new, pair.old
-    for role, words in old.chunks if old.relation in _STRIVES and new.relation in _REACHES and new.past else ():
+    for role, words in old.chunks if old.relation in STRIVES and new.relation in REACHES and new.past else ():
         if role == "for" and new.said.issuperset(map(key_of, words)):
             return Finding("supersedes", "was planned, is done", cued=True)
     done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
@@ -308,13 +316,7 @@ def _done(pair: _Pair) -> Finding | None:
 def _exchanged(pair: _Pair) -> Finding | None:
     """Another one: "I changed jobs", "I have a new landlord", where the older one says which it was."""
     new, old = pair.new, pair.old
-    if (
-        new.relation not in _EXCHANGES
-        or old.relation != "be"
-        or not pair.lasting
-        or new.negated
-        or len(new.chunks) != 1
-    ):
+    if new.relation not in EXCHANGES or old.relation != "be" or not pair.lasting or new.negated or len(new.chunks) != 1:
         return None
     about = old.subject - _SPEAKERS
     exchanged = new.said - {"new", "i"}

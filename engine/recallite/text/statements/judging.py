@@ -13,7 +13,7 @@ from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import REPLACED, apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
-from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced, is_cued
+from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
@@ -29,7 +29,8 @@ _SURE = 0.8
 # Where the surest rules find that a value was replaced, the fit has to hold it only for likely.
 _CERTAIN, _LIKELY = 0.97, 0.6
 _TOO = frozenset(("too", "also"))
-_MOST_CLAUSES = 2
+MOST_REPLACED = 2
+"""The most clauses of a statement that the rules replace."""
 _MOST_ADDED = 3
 # Reasons of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
 _UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
@@ -100,24 +101,6 @@ def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
     return Verdict("supersedes", round(confidence, 3), reason)
 
 
-def may_judge(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> bool:
-    """Whether `judge` may say anything but "independent", as it does of 4 in 100 lines of chat that share a key."""
-    if not (new.words and old.words):
-        return new.text == old.text or not (new.words or old.words)
-    if new.text == old.text or new.canon() == old.canon():
-        return True
-    if new.replacing and old.replaceable and is_cued(new, old):
-        return True  # the fit may say more
-    if not old.whole or len(old.clauses) > _MOST_CLAUSES:
-        # That is more than the rules replace.
-        return new.elsewhere != () and compare_in_other_languages(new, old) is not None
-    return (
-        _same(new, old)
-        or compare_in_other_languages(new, old) is not None
-        or _best_finding(new, old, several) is not None
-    )
-
-
 def _added(new: Statement, old: Statement, more: frozenset[str]) -> bool:
     """Whether both say one of `more` relations, which hold several values."""
     return any(
@@ -171,14 +154,14 @@ def _verdict(found: Finding, new: Statement, old: Statement) -> Verdict:
     """The verdict on two texts of which two clauses were compared."""
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if found.outcome == "contradicts":
-        if alone and len(new.clauses) <= _MOST_CLAUSES:
+        if alone and len(new.clauses) <= MOST_REPLACED:
             return _rated("contradicts", found.reason)
         return Verdict("independent", 0.8, "the older one says more")
     # What ended has ended with all that was added to it.
     added = sum(word.kind not in TYPED for word in old.clauses[0].rest)
     adds = added > (_MOST_ADDED if found.reason in _ENDS else 0)
     if not alone or adds:
-        if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
+        if max(len(old.clauses), len(new.clauses)) <= MOST_REPLACED and found.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
     return _rated("supersedes", found.reason)

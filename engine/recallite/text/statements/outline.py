@@ -1,0 +1,144 @@
+"""Outlines: two numbers of a statement, whose common bits tell that it may change another or repeat it.
+
+Nine in ten statements that share a key have nothing to do with each other. Their outlines tell so in a microsecond, and
+are a tenth of the size of what was parsed: most statements that a new one is compared with are never parsed again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recallite.text.normalise import text_key
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.clause_changes import (
+    ANY_VERB,
+    EXCHANGES,
+    REACHES,
+    STRIVES,
+    TASTES,
+    is_idle,
+    matches_any,
+    tells,
+)
+from recallite.text.statements.judging import MOST_REPLACED
+from recallite.text.statements.likelihood import CHANGING
+from recallite.text.statements.other_languages import tells_change
+from recallite.text.statements.statement import Statement, statement_of
+from recallite.text.statements.traits import cues_of
+from recallite.text.statements.value_changes import USES
+
+# Some 300 bytes each.
+_MOST_KEPT = 1 << 15
+# Bits of what two statements say, and others, each of which suffices.
+_SAID = 256
+_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS = (1 << _SAID + place for place in range(6))
+_SUFFICES = (1 << _SAID + 6) - 1
+# Bits of subjects and of relations, of which two statements need one each.
+_SUBJECT, _RELATION = _SAID + 6, _SAID + 70
+_SUBJECTS, _RELATIONS = ((1 << 64) - 1) << _SUBJECT, ((1 << 35) - 1) << _RELATION
+_USED, _TASTED, _REACHED = (1 << _RELATION + place for place in range(32, 35))
+
+
+class Outline(NamedTuple):
+    """The bits of a statement as the newer of two, and as the older."""
+
+    newer: int
+    older: int
+
+
+_kept: dict[bytes, Outline] = {}
+
+
+def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
+    """The outline of a text under its context, kept by their hash."""
+    outline = _kept.get(content_hash)
+    if outline is None:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        outline = _kept[content_hash] = outline_of_statement(statement_of(text, context))
+    return outline
+
+
+def may_relate(new: Outline, old: Outline) -> bool:
+    """Whether `judge` may say anything but "independent"."""
+    common = new.newer & old.older
+    return bool(common & _SUFFICES or (common & _SUBJECTS and common & _RELATIONS))
+
+
+def outline_of_statement(statement: Statement) -> Outline:
+    """The outline of a statement."""
+    if not statement.words:
+        bit = _bit("text", text_key(statement.text))
+        return Outline(bit, bit)
+    newer = older = _bit("canon", statement.canon())
+    if statement.replacing:
+        newer |= _DENIES if statement.negated else _AFFIRMS
+        if not cues_of(statement).isdisjoint(CHANGING):
+            newer |= _CUED
+    if statement.replaceable:
+        older |= _CUED | (_AFFIRMS if statement.negated else _DENIES)
+    if tells_change(statement):
+        newer |= _ELSEWHERE
+    if not statement.question:
+        older |= _ELSEWHERE
+    for clause in statement.clauses:
+        newer |= _newer(clause)
+    if statement.whole and len(statement.clauses) <= MOST_REPLACED:
+        for clause in statement.clauses:
+            older |= _older(clause)
+    return Outline(newer, older)
+
+
+def _newer(clause: Clause) -> int:
+    relation = clause.relation
+    bits = _said(clause, clause.subject, clause.said)
+    if is_idle(clause):
+        return bits
+    if tells(clause) or (clause.now and relation in USES):
+        bits |= _TELLS
+    if relation in EXCHANGES:
+        bits |= _EXCHANGED
+    if relation in REACHES:
+        bits |= _REACHED
+    return bits | _subjects(clause) | (_RELATIONS if matches_any(clause) else _relations(clause))
+
+
+def _older(clause: Clause) -> int:
+    relation = clause.relation
+    bits = _said(clause, clause.said, clause.subject)
+    if relation == "be":
+        bits |= _EXCHANGED | _bit("subject", clause.every)
+    if clause.unreal or clause.former:
+        return bits
+    if relation in STRIVES:
+        bits |= _REACHED
+    return bits | _TELLS | _subjects(clause) | _relations(clause)
+
+
+def _said(clause: Clause, subject: frozenset[str], holder: frozenset[str]) -> int:
+    """What a clause says, and of what: of two of "be", one may say the subject of the other."""
+    if clause.relation != "be":
+        return _bit(clause.relation, clause.said)
+    return _bit("be", clause.said) | _bit("subject", subject) | _bit("holder", holder)
+
+
+def _subjects(clause: Clause) -> int:
+    bits = 0
+    for stem in clause.subject:
+        bits |= 1 << _SUBJECT + (hash(stem) & 63)
+    return bits
+
+
+def _relations(clause: Clause) -> int:
+    """The bits of verbs that rules compare. What is negated is compared with what is not, whatever the verb."""
+    relation = clause.relation
+    if clause.negated or relation in ANY_VERB:
+        return _RELATIONS
+    bits = 1 << _RELATION + (hash(relation) & 31)
+    if relation in USES:
+        bits |= _USED
+    return bits | _TASTED if relation in TASTES else bits
+
+
+def _bit(*parts: object) -> int:
+    return 1 << (hash(parts) % _SAID)
