@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -19,10 +20,10 @@ from recallite.model.policies import WritePolicy
 from recallite.remember.detection import Detected, Detection, Known, stated_at
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
-from recallite.store.supersession_values import Standpoint
+from recallite.store.supersession_values import Standpoint, Uncompared
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Row
-from recallite.text.statements.stored_keys import stored_keys
+from recallite.store.values import Commit, Row
+from recallite.text.statements.record_keys import record_keys
 
 MANY = 64
 """Records from which on a batch is compared later."""
@@ -61,26 +62,42 @@ def catch_up(engine: Engine, *, stopped: Callable[[], bool] = bool) -> int:
     done = 0
     while not stopped():
         with engine.store.read() as reader:
-            waiting = _read_ahead(reader)
-        if not waiting:
+            ahead = _read_ahead(reader)
+        if ahead is None:
             break
         with engine.atomic() as writer:
-            done += _compare_next(engine, writer)
+            done += _compare_next(engine, writer, ahead)
     if done and engine.language_model is not None:
         start_judging(engine)
     return done
 
 
-def _read_ahead(reader: Reader) -> bool:
-    """Parse the next texts before the store is locked; returns whether there are any."""
+class _Waiting(NamedTuple):
+    """Records that wait to be compared, by their row ids, as of a commit."""
+
+    commit: Commit
+    first: Uncompared
+    rows: dict[int, Row]
+
+
+def _waiting(reader: Reader) -> _Waiting | None:
+    """The next records that wait."""
     first = reader.uncompared.first(_AT_ONCE)
     if first is None:
-        return False
-    give_way = _Turns()
-    for row in reader.records.rows(range(first.first_id, first.last_id + 1), None).values():
-        stored_keys(row.text, row.context)
-        give_way()
-    return True
+        return None
+    rows = reader.records.rows(range(first.first_id, first.last_id + 1), reader.vectors.active_embedder())
+    return _Waiting(reader.changes.commit(), first, rows)
+
+
+def _read_ahead(reader: Reader) -> _Waiting | None:
+    """Read and parse the next records before the store is locked."""
+    waiting = _waiting(reader)
+    if waiting is not None:
+        give_way = _Turns()
+        for row in waiting.rows.values():
+            record_keys(row.text, row.context)
+            give_way()
+    return waiting
 
 
 class _Turns:
@@ -95,30 +112,29 @@ class _Turns:
             self._began = time.perf_counter()
 
 
-def _compare_next(engine: Engine, writer: Writer) -> int:
+def _compare_next(engine: Engine, writer: Writer, ahead: _Waiting) -> int:
     """Compare the next records that wait, in their order; returns how many."""
-    first = writer.uncompared.first(_AT_ONCE)
-    if first is None:
+    waiting = ahead if writer.changes.matches(ahead.commit) else _waiting(writer)
+    if waiting is None:
         return 0
-    policy = WritePolicy.from_dict(msgspec.json.decode(first.policy))
-    ids = range(first.first_id, first.last_id + 1)
-    found = writer.records.rows(ids, writer.vectors.active_embedder())
-    rows, row_ids = list(found.values()), {row.public_id: row_id for row_id, row in found.items()}
+    policy = WritePolicy.from_dict(msgspec.json.decode(waiting.first.policy))
+    rows, row_ids = list(waiting.rows.values()), {row.public_id: row_id for row_id, row in waiting.rows.items()}
 
     def row_id(known: Known | Standpoint) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
 
-    detection = Detection(writer, rows, policy)
+    give_way = _Turns()
+    detection = Detection(writer, rows, policy, give_way)
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
-    give_way = _Turns()
     for place, row in enumerate(rows):
         effects.add(row, _in_order(writer, row, detection.compared(place), row_id))
         detection.wrote(place)
         give_way()
+    ids = range(waiting.first.first_id, waiting.first.last_id + 1)
     writer.statements.derive(ids, tell=True)
     effects.store()
-    writer.uncompared.done(first)
+    writer.uncompared.done(waiting.first)
     return len(ids)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
@@ -42,7 +43,7 @@ from recallite.text.statements import (
     several_valued,
     statement_of,
 )
-from recallite.text.statements.stored_keys import sought_keys, stored_keys
+from recallite.text.statements.record_keys import record_keys
 from recallite.text.topics import same_topic
 from recallite.text.whose import whose
 
@@ -86,13 +87,13 @@ class Detected(NamedTuple):
 NOTHING = Detected()
 
 
-class _Compared(NamedTuple):
+class _Compared(Struct, gc=False):
     """A row, the records that it was compared with, the places of the rows among them, and how it stands to some."""
 
     row: Row
     others: Sequence[Known]
     places: Sequence[int]
-    relations: list[Relation]
+    relations: tuple[Relation, ...] = ()
 
 
 class Detection:
@@ -263,20 +264,23 @@ class Detection:
                 before = (each for each in reversed(listed) if each < place and (each >= done or each in written))
                 for each in islice(before, _MOST_OF_A_KEY):
                     shared[each] = shared.get(each, 0) + weight
+        known = {row.public_id} | self._superseded
         ranked: list[tuple[int, int, Known]] = []
-        for each, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
-            other = self._rows[each]
-            if other.public_id not in self._superseded and other.public_id not in self._changed:
-                ranked.append((weight, each, other))
-        known = {other.public_id for _, _, other in ranked} | {row.public_id}
-        ranked += (
+        if shared:
+            for each, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+                other = self._rows[each]
+                if other.public_id not in known and other.public_id not in self._changed:
+                    ranked.append((weight, each, other))
+            known.update(other.public_id for _, _, other in ranked)
+        ranked += [
             (other.shared, -rank, other)
             for rank, other in enumerate(stored, 1)
-            if other.position is None and other.public_id not in known and other.public_id not in self._superseded
-        )
-        ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
+            if other.position is None and other.public_id not in known
+        ]
+        if shared:
+            ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         best = ranked[:_MOST]
-        return _Compared(row, [other for *_, other in best], [each for _, each, _ in best if each >= 0], [])
+        return _Compared(row, [other for *_, other in best], tuple([each for _, each, _ in best if each >= 0]))
 
     def _judge(self, rows: Sequence[_Compared]) -> None:
         """Find the relations of rows to their candidates, of all at once.
@@ -288,7 +292,8 @@ class Detection:
         pairs: list[Pair] = []
         for compared in rows:
             row = compared.row
-            outline, said = _outline(row), stated_at(row)
+            if compared.others:
+                outline, said = _outline(row), stated_at(row)
             for other in compared.others:
                 before = stated_at(other)
                 new, old, newer, older = row, other, outline, _outline(other)
@@ -304,7 +309,7 @@ class Detection:
         pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
         for (compared, other), pair, verdict in zip(judged, pairs, judge_all(pairs, self._several), strict=True):
             if verdict.outcome != "independent":
-                compared.relations.append(Relation(other, verdict, pair.cosine))
+                compared.relations += (Relation(other, verdict, pair.cosine),)
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair of which both were embedded in one part."""
@@ -330,11 +335,11 @@ class Detection:
 
     def _stored_keys(self, row: Row) -> Sequence[int]:
         """The keys that a row is found by."""
-        return stored_keys(row.text, row.context)
+        return record_keys(row.text, row.context).stored
 
     def _sought_keys(self, row: Row) -> Sequence[int]:
         """The keys by which a row finds others, the first of which count most."""
-        return sought_keys(row.text, row.context)
+        return record_keys(row.text, row.context).sought
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""

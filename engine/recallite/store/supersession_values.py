@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from recallite.store.rows import Moment
 
 
@@ -102,7 +104,7 @@ class Uncompared(NamedTuple):
     policy: str
 
 
-class StatementCandidate(NamedTuple):
+class StatementCandidate(Struct, frozen=True, gc=False):
     """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
 
     record_id: int

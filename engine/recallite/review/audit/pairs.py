@@ -24,7 +24,7 @@ from recallite.store.store import Progress
 from recallite.store.supersession_values import Sought
 from recallite.store.transaction import Reader
 from recallite.text.statements import judge, several_valued, statement_of
-from recallite.text.statements.stored_keys import sought_keys
+from recallite.text.statements.record_keys import record_keys
 
 # The newest records that share a key with one: "I live in" may begin thousands.
 _MOST = 32
@@ -116,7 +116,8 @@ class _Comparison:
         """Find what the rules say of these records and those that share a key with them."""
         records = _records(self._reader, ids)
         sought = [
-            Sought(sought_keys(record.text, record.context), record.scope, record.kind) for record in records.values()
+            Sought(record_keys(record.text, record.context).sought, record.scope, record.kind)
+            for record in records.values()
         ]
         shared = self._reader.statements.candidates(sought, now_us(), _MOST)
         near = (

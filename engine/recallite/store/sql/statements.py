@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from heapq import nlargest
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +26,7 @@ from recallite.store.supersession_values import (
 )
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
-from recallite.text.statements.stored_keys import stored_keys
+from recallite.text.statements.record_keys import record_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,7 +142,9 @@ class Statements(Repository):
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for record_id in holders.get(key, ()):
                     shared[record_id] = shared.get(record_id, 0) + weight
-            ranked.append(nlargest(limit + _SPARE, [(weight, record_id) for record_id, weight in shared.items()]))
+            best = [(weight, record_id) for record_id, weight in shared.items()]
+            best.sort(reverse=True)
+            ranked.append(best[: limit + _SPARE])
         current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
         wanted = [(query.kind, scopes.get(query.scope)) for query in sought]
@@ -156,7 +157,7 @@ class Statements(Repository):
             current |= self._current({record_id for best in more for _, record_id in best}, now)
         return [
             [
-                StatementCandidate._make((*current[record_id][1], weight))
+                StatementCandidate(*current[record_id][1], weight)
                 for weight, record_id in best
                 if record_id in current and current[record_id][0] == kind
             ][:limit]
@@ -173,7 +174,7 @@ class Statements(Repository):
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
             text = alike[record_id], kind, scope_id
-            by_text.setdefault(text, []).append(StatementCandidate._make((*fields, 1)))
+            by_text.setdefault(text, []).append(StatementCandidate(*fields, 1))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
         ]
@@ -191,7 +192,7 @@ class Statements(Repository):
         )
         return {key: msgspec.json.decode(listed) for key, listed in rows}
 
-    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], list[Any]]]:
+    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
         """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
         if not record_ids:
             return {}
@@ -323,14 +324,15 @@ class Judgements(Repository):
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
 
 
-_PINNED, _RESOLVED = (StatementCandidate._fields.index(name) for name in ("pinned", "valid_resolved"))
+_FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
-def _fields(row: Sequence[Any]) -> list[Any]:
+def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     """The fields of a candidate but for its weight."""
     *fields, tags = row
-    fields[_PINNED], fields[_RESOLVED] = bool(fields[_PINNED]), bool(fields[_RESOLVED])
-    return [*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags))]
+    for place in _FLAGS:
+        fields[place] = bool(fields[place])
+    return (*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags)))
 
 
 def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
@@ -339,7 +341,7 @@ def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
         return None
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     sought = version.recorded_until is None and version.position is None
-    keys = _within(stored_keys(version.text, version.context), version.scope_id) if sought else []
+    keys = _within(record_keys(version.text, version.context).stored, version.scope_id) if sought else []
     # What is found was parsed for its keys.
     read = statement_of if sought else framing_statement_of
     frames = () if "?" in version.text else frames_of(read(version.text, version.context))

@@ -6,7 +6,7 @@ are a tenth of the size of what was parsed: most statements that a new one is co
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
@@ -39,7 +39,7 @@ _SUBJECTS, _RELATIONS = ((1 << 64) - 1) << _SUBJECT, ((1 << 35) - 1) << _RELATIO
 _USED, _TASTED, _REACHED = (1 << _RELATION + place for place in range(32, 35))
 
 
-class Outline(NamedTuple):
+class Outline(Struct, frozen=True, gc=False):
     """The bits of a statement as the newer of two, and as the older."""
 
     newer: int

@@ -63,15 +63,15 @@ class Statement(Struct, gc=False):
         return self.mentioned
 
 
+@lru_cache(maxsize=4096)
 def statement_of(text: str, context: str | None = None, *, much: bool = False) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it.
 
     `much`: also of a text that says more than can be replaced.
     """
-    speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
-        return Statement(text, speaker)
-    return _read(text, speaker)
+        return Statement(text, _speaker(context))
+    return _parse(text, _speaker(context))
 
 
 def framing_statement_of(text: str, context: str | None = None) -> Statement:
@@ -95,9 +95,6 @@ def _parse(text: str, speaker: str, *, framing: bool = False) -> Statement:
         replaceable=sentences == 1 and not question and len(words) <= _LONGEST_OLD and len(clauses) <= 1,
         replacing=1 <= sentences <= 2 and len(words) <= _LONGEST_NEW and len(clauses) <= _MOST_CLAUSES,
     )  # fmt: skip
-
-
-_read = lru_cache(maxsize=4096)(_parse)
 
 
 def _speaker(context: str | None) -> str:
