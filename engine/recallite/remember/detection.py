@@ -264,18 +264,18 @@ class Detection:
                 before = (each for each in reversed(listed) if each < place and (each >= done or each in written))
                 for each in islice(before, _MOST_OF_A_KEY):
                     shared[each] = shared.get(each, 0) + weight
-        known = {row.public_id} | self._superseded
+        known, gone = {row.public_id}, self._superseded
         ranked: list[tuple[int, int, Known]] = []
         if shared:
             for each, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
                 other = self._rows[each]
-                if other.public_id not in known and other.public_id not in self._changed:
+                if other.public_id not in gone and other.public_id not in self._changed:
                     ranked.append((weight, each, other))
             known.update(other.public_id for _, _, other in ranked)
         ranked += [
             (other.shared, -rank, other)
             for rank, other in enumerate(stored, 1)
-            if other.position is None and other.public_id not in known
+            if other.position is None and other.public_id not in known and other.public_id not in gone
         ]
         if shared:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)

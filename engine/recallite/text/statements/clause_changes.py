@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.couples import COUPLED, PARTNERS, TIES, couple
-from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD, key_of
+from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD
 from recallite.text.statements.value_changes import USES, another_value
 from recallite.text.statements.verdict import Finding
 
@@ -191,7 +191,7 @@ def _same_subject(new: Clause, old: Clause, cue: bool) -> bool:
         return True
     # "The dentist appointment", "my dentist appointment"; "the feature flag new_checkout", "new_checkout".
     return one ^ other <= {"i", "topic"} or any(
-        word.kind == IDENTIFIER and key_of(word) in shared for word in (*new.head, *old.head)
+        word.kind == IDENTIFIER and word.key in shared for word in (*new.head, *old.head)
     )
 
 
@@ -200,7 +200,7 @@ def _named_in_part(new: Clause, old: Clause, shared: frozenset[str], more: froze
     if len(shared - _SPEAKERS) < 2 and not (shared & _SPEAKERS and shared & lx.ATTRIBUTES):
         return False
     longer = new.head if len(new.subject) > len(old.subject) else old.head
-    added = [word for word in longer if key_of(word) in more]
+    added = [word for word in longer if word.key in more]
     return not any(word.kind != WORD or word.text in lx.DISTINCT or word.stem in lx.SEVERAL_NOUNS for word in added)
 
 
@@ -209,7 +209,7 @@ def _gone(pair: _Pair) -> Finding | None:
     new, old = pair.new, pair.old
     if not new.gone or not pair.lasting or old.negated:
         return None
-    gone = frozenset(map(key_of, new.gone))
+    gone = frozenset([word.key for word in new.gone])
     if not _covers(gone, pair.every):
         return None
     about = new.subject - _SPEAKERS
@@ -305,7 +305,7 @@ def _done(pair: _Pair) -> Finding | None:
     """A plan that is done: "plans to apply", "applied"."""
     new, old = pair.new, pair.old
     for role, words in old.chunks if old.relation in STRIVES and new.relation in REACHES and new.past else ():
-        if role == "for" and new.said.issuperset(map(key_of, words)):
+        if role == "for" and new.said.issuperset([word.key for word in words]):
             return Finding("supersedes", "was planned, is done", cued=True)
     done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
     if done and old.said and old.said <= new.said | {new.relation}:
@@ -334,7 +334,7 @@ def _rescheduled(pair: _Pair) -> Finding | None:
     if not new.change or not pair.lasting or not about or not about <= pair.every:
         return None
     kinds = {word.kind for _, words in new.chunks for word in words if word.kind in TYPED and word.text != "today"}
-    theirs = [key_of(word) for _, words in old.chunks for word in words if word.kind in kinds]
+    theirs = [word.key for _, words in old.chunks for word in words if word.kind in kinds]
     if theirs and new.every.isdisjoint(theirs):
         return Finding("supersedes", "another value", cued=True)
     return None
@@ -375,7 +375,7 @@ def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> 
 def _purpose(clause: Clause) -> frozenset[str]:
     """The purpose for which a speaker uses something."""
     words = dict(clause.chunks).get("for", ()) if clause.subject <= _SPEAKERS else ()
-    return frozenset(map(key_of, words))
+    return frozenset([word.key for word in words])
 
 
 def _of_purpose(clause: Clause) -> Clause:

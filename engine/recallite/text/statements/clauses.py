@@ -253,7 +253,9 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
 def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
     """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
     for place in range(begin + 1, min(begin + 5, len(words))):
-        if words[place].kind == COMMA and words[place].text == "," and place < begin + 4 and place + 1 < len(words):
+        if words[place].kind != COMMA:
+            continue
+        if words[place].text == "," and place < begin + 4 and place + 1 < len(words):
             after = words[place + 1]
             plain = not any(
                 each.kind in TYPED or each.text in lx.DEFINITE or each.stem in lx.VERBS for each in words[begin:place]

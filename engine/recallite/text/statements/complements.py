@@ -22,7 +22,6 @@ from recallite.text.statements.statement_words import (
     TYPED,
     WORD,
     Word,
-    key_of,
 )
 
 # Verbs that change something only to an amount: "went up to", "came down to".
@@ -203,7 +202,7 @@ class _Complement:
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
             if text != "the":
-                self.into.append(replace(word, stem=self.speaker) if text in ("my", "i") else word)
+                self.into.append(word.with_stem(self.speaker) if text in ("my", "i") else word)
         elif text == "the":
             clause.definite = clause.definite or not self.parts[0][1]
 
@@ -252,7 +251,7 @@ def read_complement(
     stated: list[str] = []
     timely: list[str] = []
     for role, some in clause.chunks:
-        keys = [key_of(word) if word.value else word.stem for word in some if word.text not in _OWNERS]
+        keys = [word.key for word in some if word.text not in _OWNERS]
         (timely if role == "time" else stated).extend(keys)
     clause.said = frozenset(stated)
     clause.every = clause.said.union(timely) if timely else clause.said
@@ -308,18 +307,22 @@ def _chunks(
 ) -> tuple[tuple[str, tuple[Word, ...]], ...]:
     found: dict[str, list[Word]] = {}
     for role, words in parts:
+        if not [word for word in words if word.kind in TYPED or word.text == "one"]:
+            if words:
+                found.setdefault(role, []).extend(words)
+            continue
         for each in words:
             word, into = each, role
             if word.kind == NUMBER and role == "in" and into not in found:
                 # "at 3" is a time, "at 61,000" an amount.
                 timely = not word.unit and _HOUR.fullmatch(word.value) is not None
                 clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
-                word = replace(word, kind=CLOCK, value=clock) if timely else word
+                word = word.with_value(clock, kind=CLOCK) if timely else word
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
-                word = replace(word, kind=NUMBER, value="1")
+                word = word.with_value("1", kind=NUMBER)
             found.setdefault(into, []).append(word)
     if opened:
         found.setdefault("time", []).extend(opened)

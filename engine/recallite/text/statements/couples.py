@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.statement_words import NAME, key_of
+from recallite.text.statements.statement_words import NAME
 from recallite.text.statements.verdict import Finding
 
 TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
@@ -32,7 +32,7 @@ def couple(new: Clause, old: Clause, cue: bool) -> Finding | None:
 
 def _partners(clause: Clause) -> frozenset[str]:
     return frozenset(
-        key_of(word)
+        word.key
         for role, words in clause.chunks
         if role in ("", "to", "with")
         for word in words

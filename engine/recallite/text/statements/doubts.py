@@ -14,7 +14,7 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import COMMA, DATE, DAY, IDENTIFIER, NAME, STOP, TYPED, Word
-from recallite.text.statements.traits import content_of, unified
+from recallite.text.statements.traits import content_of
 from recallite.text.statements.verdict import Outcome
 
 _ADDS = lazily(r"\b(?:also|as well|in addition|additionally)\b|\btoo\b(?=\W*$|,)")
@@ -168,7 +168,7 @@ def _of_another_thing(new: Statement, old: Statement) -> str | None:
         return "is about something else"
     for mine, his in ((new, old), (old, new)):
         leading = _led_by(mine.words)
-        if leading is not None and leading not in {unified(word) for word in his.words}:
+        if leading is not None and leading not in {word.meaning for word in his.words}:
             return "is about something else"
     return None
 
@@ -248,25 +248,25 @@ def _led_by(words: tuple[Word, ...]) -> str | None:
         if word.kind in TYPED or word.kind in (STOP, COMMA):
             return None
         if word.text not in lx.ARTICLES and word.text not in lx.DEFINITE:
-            return unified(word)
+            return word.meaning
     return None
 
 
 def _in_part(new: Statement, old: Statement, one: str) -> str | None:
     """Whether only a part of the older one ends or changes."""
-    known = {unified(word) for word in new.words}
+    known = {word.meaning for word in new.words}
     if not _ALL & {word.text for word in new.words}:
         for pair in _listed(old.words):
-            if len({unified(word) for word in pair} & known) == 1:
+            if len({word.meaning for word in pair} & known) == 1:
                 return _A_PART
-    said = {unified(word) for word in old.words}
+    said = {word.meaning for word in old.words}
     if len(new.clauses) == 1 and _qualified(new.clauses[0], old, one):
         return _A_PART
     for clause in new.clauses:
         if (clause.stopped and not clause.past) or (clause.negated and not any(each.negated for each in old.clauses)):
             own = content_of(clause.head) | {key for _, words in clause.chunks for key in content_of(words)}
-            own |= {unified(word) for word in clause.rest}
-            times = {unified(word) for role, words in clause.chunks if role == "time" for word in words}
+            own |= {word.meaning for word in clause.rest}
+            times = {word.meaning for role, words in clause.chunks if role == "time" for word in words}
             if own - times - said and own & said:
                 return _A_PART
     return None
@@ -279,9 +279,9 @@ def _qualified(clause: Clause, old: Statement, text: str) -> bool:
     state = state or (clause.passive and clause.relation in lx.STATUS_STEMS)
     if not state or clause.past or clause.change or _SINCE.search(text):
         return False
-    said = {unified(word) for word in old.words}
+    said = {word.meaning for word in old.words}
     added = {
-        unified(word) for role, words in clause.chunks if role != "" for word in words if word.text not in lx.STATUS
+        word.meaning for role, words in clause.chunks if role != "" for word in words if word.text not in lx.STATUS
     }
     if any(word.kind in (DAY, DATE) for _, words in clause.chunks for word in words) and not added <= said:
         return True

@@ -11,7 +11,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
-from recallite.text.statements.traits import Traits, content_of, cues_of, traits_of, unified
+from recallite.text.statements.traits import Traits, content_of, cues_of, traits_of
 from recallite.text.statements.verdict import Verdict
 
 CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
@@ -140,7 +140,7 @@ def _clauses(found: dict[str, float], new: Statement, former: Clause, one: Trait
     for clause in new.clauses:
         _theme(best, clause, said, one, two)
         if clause.gone:
-            known = not two.weights.keys().isdisjoint(map(unified, clause.gone))
+            known = not two.weights.keys().isdisjoint([word.meaning for word in clause.gone])
             best["gone known" if known else "gone unknown"] = 1.0
         same_head = clause.subject == former.subject
         for role, words in clause.chunks:
@@ -171,7 +171,7 @@ def _theme(best: dict[str, float], clause: Clause, said: set[str], one: Traits, 
     """Whether what a clause says changes is what the older statement speaks of."""
     weights = one.weights
     theme = set() if clause.relation == "be" else content_of(dict(clause.chunks).get("", ())) & weights.keys()
-    theme = theme or {key for key in map(unified, clause.head) if key in weights}
+    theme = theme or {key for key in [word.meaning for word in clause.head] if key in weights}
     kept = fsum(weights[key] for key in theme if key in two.weights)
     share = kept / fsum(weights[key] for key in theme) if theme else 0.0
     changing = clause.change or clause.ends or clause.stopped
@@ -196,7 +196,7 @@ def _theme(best: dict[str, float], clause: Clause, said: set[str], one: Traits, 
 
 def _kept(clause: Clause, theirs: dict[str, set[str]], role: str) -> bool:
     """Whether a clause has all that the older one says in other roles."""
-    mine = {unified(word) for own, words in clause.chunks if own != role for word in words}
+    mine = {word.meaning for own, words in clause.chunks if own != role for word in words}
     return all(words <= mine for own, words in theirs.items() if own != role)
 
 

@@ -17,7 +17,7 @@ from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.statement_words import TYPED, key_of
+from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.verdict import Finding, Outcome, Verdict
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
@@ -198,7 +198,7 @@ def _same(new: Statement, old: Statement) -> bool:
         return False
     if not one.chunks and one.relation in ("be", "have"):
         return False
-    said = [{role: [key_of(word) for word in words] for role, words in each.chunks} for each in (one, other)]
+    said = [{role: [word.key for word in words] for role, words in each.chunks} for each in (one, other)]
     if one.subject == other.subject and said[0] == said[1]:
         return True
     return one.relation == "be" and one.subject == other.every and other.subject == one.every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 from recallite.text.statements import lexicon as lx
@@ -38,7 +39,10 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             found[f"about {' '.join(sorted(about))}"] = None
     gist = gist_of(statement)
-    rare = sorted((-weight, key) for key, weight in gist.weights.items() if _names_one(key, weight))
+    # Numbers and times name nothing alone.
+    rare = sorted(
+        [(-weight, key) for key, weight in gist.weights.items() if weight >= _LEAST_WEIGHT and not key[0].isdigit()]
+    )
     for _, key in rare[:_MOST_WORDS]:
         found[f"word {key}"] = None
     spoken = sorted(gist.headed)[:2] or [statement.speaker if gist.first else ""]
@@ -46,11 +50,6 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         for person in spoken:
             found[f"subject {person} {subject}"] = None
     return tuple(map(_hash64, list(found)[:MAX_KEYS]))
-
-
-def _names_one(key: str, weight: float) -> bool:
-    """Whether a word is rare enough to be looked for alone, and no number or time."""
-    return weight >= _LEAST_WEIGHT and not key[0].isdigit()
 
 
 def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
@@ -112,6 +111,7 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
 _SPEAKERS = frozenset(("i", "we"))
 
 
+@lru_cache(maxsize=1 << 14)
 def _hash64(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import log2
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from recallite.text.statements.lexicon import (
     ORDINALS,
     UNITS,
 )
+from recallite.text.vocabulary import share_of
 
 # Kinds of words.
 WORD, NAME, IDENTIFIER, NUMBER, CLOCK, DAY, DATE, UNIT, STOP, COMMA, MARK = range(11)
@@ -58,11 +60,34 @@ _UNSAID = (
 )  # fmt: skip
 
 
+_NUMBER_WEIGHT, _IDENTIFIER_WEIGHT = 6.0, 14.0
+ALIKE = {
+    stem_of(word): stem_of(group.split()[0])
+    for group in (
+        "mother mum mom mama mommy", "father dad papa daddy", "grandmother grandma granny nana",
+        "grandfather grandpa granddad", "brother bro", "sister sis", "child kid kids children", "flat apartment",
+        "film movie", "bike bicycle", "phone mobile cellphone", "tv television", "license licence", "doctor dr",
+        "favourite favorite", "colour color", "photo picture", "job position", "exam test", "car vehicle",
+        "holiday vacation", "autumn fall", "girlfriend gf", "boyfriend bf", "trash garbage rubbish bin",
+    )
+    for word in group.split()
+}  # fmt: skip
+SKIPPED = (
+    lx.PRONOUNS | lx.DEFINITE | lx.ARTICLES | lx.FILLERS | lx.BE | lx.PREPOSITIONS | lx.PARTICLES | lx.AUXILIARIES
+    | lx.MODALS | lx.CONJUNCTIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.ADJUNCTS
+    | {"not", "or", "all", "one", "new", "do", "have", "has", "had", "going_to", "instead", "instead_of", "me", "us",
+       "got", "get", "what", "who", "when", "how", "yet", "already", "will", "used_to", "more", "no", "too", "also"}
+)  # fmt: skip
+
+
 class Word(Struct, frozen=True, gc=False):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
-    `unit` is that of a number which has one; `base` is the base form of a verb. `form` is one for all words without
-    a value that say the same: "" if they say nothing, `SELF` for the speaker.
+    - `unit`: that of a number which has one; `base`: the base form of a verb
+    - `form`: one for all words without a value that say the same: "" if they say nothing, `SELF` for the speaker
+    - `key`: the value of what is typed, else the stem
+    - `meaning`: the key, one for words of one meaning
+    - `weight`: how rare it is, in bits; 0 if it says nothing
     """
 
     text: str
@@ -71,13 +96,55 @@ class Word(Struct, frozen=True, gc=False):
     value: str
     base: str
     capital: bool
-    unit: str = ""
-    form: str = ""
+    unit: str
+    form: str
+    key: str
+    meaning: str
+    weight: float
+
+    def with_value(self, value: str, unit: str = "", *, kind: int | None = None, text: str | None = None) -> Word:
+        """The same word with another value."""
+        kind, text = self.kind if kind is None else kind, self.text if text is None else text
+        return _word(text, kind, self.stem, value=value, base=self.base, unit=unit, capital=self.capital)
+
+    def with_stem(self, stem: str) -> Word:
+        """The same word, which names what `stem` does."""
+        return replace(self, stem=stem, key=stem, meaning=ALIKE.get(stem, stem))
 
 
-def key_of(word: Word) -> str:
-    """What two words have in common that mean the same: the value of what is typed, else the stem."""
-    return word.value.replace(".", ":") + word.unit if word.value else word.stem
+def _word(
+    text: str,
+    kind: int = WORD,
+    stem: str | None = None,
+    *,
+    value: str = "",
+    base: str | None = None,
+    unit: str = "",
+    capital: bool = False,
+) -> Word:
+    """A word with all that follows from its text, kind, stem and value."""
+    stem = text if stem is None else stem
+    key, form = (value.replace(".", ":") + unit, "") if value else (stem, _form(text, kind, stem))
+    weight = 0.0
+    if kind in TYPED:
+        weight = _NUMBER_WEIGHT
+    elif kind == IDENTIFIER:
+        weight = _IDENTIFIER_WEIGHT
+    elif kind in (WORD, NAME) and stem and text not in SKIPPED:
+        weight = -log2(share_of(stem))
+    base = text if base is None else base
+    return Word(text, stem, kind, value, base, capital, unit, form, key, ALIKE.get(key, key), weight)
+
+
+def _form(text: str, kind: int, stem: str) -> str:
+    if kind in (STOP, COMMA, MARK):
+        return text if text in ("?", ":") else ""
+    if text in ("i", "my"):
+        return SELF
+    if text in _UNSAID:
+        return ""
+    past = text.endswith("ed") or (text in IRREGULAR and not text.endswith("s"))
+    return stem + "*" if past else stem
 
 
 def read_words(text: str) -> list[Word]:
@@ -122,7 +189,7 @@ def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
         if last is not None and _opens(last):
             if (phrase := JOINED.get((last.text, word.text))) is not None:
                 base = IRREGULAR.get(phrase, phrase)
-                last = joined[-1] = _formed(Word(phrase, base if "_" in base else _stem(base), WORD, "", base, False))
+                last = joined[-1] = _word(phrase, WORD, base if "_" in base else _stem(base), base=base)
                 continue
             if (merged := _typed(last, word)) is not None:
                 last = joined[-1] = merged
@@ -138,29 +205,27 @@ def _typed(last: Word, word: Word) -> Word | None:
         if last.text in NUMBERS and word.text in ("fifteen", "thirty"):
             return _clock(f"{last.value}:{word.value}", "")
         if word.kind == NUMBER and _grouped(last) and _grouped(word):
-            return replace(last, value=last.value + word.value, unit="id")
+            return last.with_value(last.value + word.value, "id")
         if word.kind == UNIT and not last.unit:
             if word.value in ("am", "pm"):
                 return _clock(last.value, word.value)
-            return replace(last, unit=word.value, text=f"{last.text} {word.text}")
+            return last.with_value(last.value, word.value, text=f"{last.text} {word.text}")
         if word.kind == DATE and word.value in _MONTH_VALUES and last.value.isdigit() and not last.unit:
-            return replace(word, value=f"{word.value} {last.value}")
+            return word.with_value(f"{word.value} {last.value}")
     elif last.kind == CLOCK and word.kind == UNIT and word.value in ("am", "pm"):
         return _clock(last.value, word.value)
-    elif last.kind == DATE and word.kind == DATE and last.value in _MONTH_VALUES and word.value.isdigit():
-        return replace(last, value=f"{last.value} {word.value}")
+    elif last.kind == DATE and word.kind in (DATE, NUMBER) and last.value in _MONTH_VALUES and word.value.isdigit():
+        return last.with_value(f"{last.value} {word.value}")
     elif last.kind == DATE and last.value.isdigit() and word.value in _MONTH_VALUES:
-        return replace(word, value=f"{word.value} {last.value}")
-    elif last.kind == DATE and word.kind == NUMBER and last.value in _MONTH_VALUES and word.value.isdigit():
-        return replace(last, value=f"{last.value} {word.value}")
-    elif last.text in ("every", "each") and word.text != "second" and (word.kind in (UNIT, DAY, DATE)):
-        return Word(f"{last.text} {word.text}", word.stem, DATE, f"every {word.value or word.text}", word.text, False)
-    elif last.text in _RELATIVE and (word.text in _SPANS or word.kind == DAY or word.kind == DATE):
-        return Word(
-            f"{last.text} {word.text}", word.stem, DATE, f"{last.text} {word.value or word.text}", word.text, False
-        )
+        return word.with_value(f"{word.value} {last.value}")
+    elif (last.text in ("every", "each") and word.text != "second" and word.kind in (UNIT, DAY, DATE)) or (
+        last.text in _RELATIVE and (word.text in _SPANS or word.kind in (DAY, DATE))
+    ):
+        first = "every" if last.text == "each" else last.text
+        value = f"{first} {word.value or word.text}"
+        return _word(f"{last.text} {word.text}", DATE, word.stem, value=value, base=word.text)
     elif last.text == "$" and word.kind == NUMBER:
-        return replace(word, unit="$")
+        return word.with_value(word.value, "$")
     return None
 
 
@@ -186,14 +251,14 @@ def _clock(value: str, half: str) -> Word | None:
         return None
     hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour)
     shown = f"{hours}:{minute or '00'}"
-    return Word(shown, shown, CLOCK, shown, shown, False)
+    return _word(shown, CLOCK, value=shown)
 
 
 class _Cache(dict[str, tuple[Word, ...]]):
     """The words of each token, computed on first use; emptied when full."""
 
     def __missing__(self, token: str) -> tuple[Word, ...]:
-        words = tuple([word if word.value else _formed(word) for word in _words_of(token)])
+        words = _words_of(token)
         if len(token) <= 64:
             if len(self) >= MAX_CACHED:
                 self.clear()
@@ -222,67 +287,54 @@ class _ChunkCache(dict[str, "_Chunk | None"]):
         return read
 
 
-def _formed(word: Word) -> Word:
-    """A word without a value, with its form."""
-    text = word.text
-    if word.kind in (STOP, COMMA, MARK):
-        form = text if text in ("?", ":") else ""
-    elif text in ("i", "my"):
-        form = SELF
-    elif text in _UNSAID:
-        form = ""
-    else:
-        past = text.endswith("ed") or (text in IRREGULAR and not text.endswith("s"))
-        form = word.stem + "*" if past else word.stem
-    return replace(word, form=form)
-
-
 def _words_of(token: str) -> tuple[Word, ...]:
     lower = token.lower()
     first = token[0]
     if first == '"' and len(token) > 2:
-        return (Word(lower, lower, IDENTIFIER, lower, lower, False),)
+        return (_word(lower, IDENTIFIER, value=lower),)
     if not first.isalnum() and not token[-1].isalnum() and (len(token) == 1 or not any(map(str.isalnum, token))):
         kind = STOP if first in ".!?…\n;" else COMMA if first in ",:()—–" else MARK
-        return (
-            Word(
-                first if kind == STOP and "?" not in token else "?" if "?" in token else first, "", kind, "", "", False
-            ),
-        )
+        return (_word("?" if "?" in token else first, kind, "", base=""),)
     letters = token.isalpha()
     if not letters and (match := _NUMBER.fullmatch(token)):
         return _number(match, lower)
     if "'" in token:
         return _contraction(token)
-    capital = first.isupper()
-    if lower in OBJECTS:
-        lower = OBJECTS[lower]
-    if lower in NUMBERS:
-        return (Word(lower, lower, NUMBER, NUMBERS[lower], lower, capital),)
-    if lower in ORDINALS:
-        return (Word(lower, lower, WORD, ORDINALS[lower], lower, capital),)
-    if lower in DAYS:
-        return (Word(lower, DAYS[lower], DAY, DAYS[lower], lower, capital),)
+    return (_plain(token, OBJECTS.get(lower, lower), first.isupper(), letters=letters),)
+
+
+def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
+    """A word that is no number, mark or contraction; `lower` is its form in lower case."""
+    if lower in _VALUES:
+        kind, stem, value = _VALUES[lower]
+        return _word(lower, kind, stem, value=value, capital=capital)
     if lower in MONTHS and (capital or lower not in ("may", "march")):
-        return (Word(lower, MONTHS[lower], DATE, MONTHS[lower], lower, capital),)
-    if lower in DATE_WORDS:
-        return (Word(lower, lower, DATE, lower, lower, capital),)
-    if lower in ("am", "pm", "a.m.", "p.m."):
-        if lower == "am":
-            return (Word("am", "am", WORD, "", "am", False),)
-        return (Word(lower, lower[0] + "m", UNIT, lower[0] + "m", lower, False),)
+        return _word(lower, DATE, MONTHS[lower], value=MONTHS[lower], capital=capital)
+    if lower == "am":
+        return _word(lower)
+    if lower in ("pm", "a.m.", "p.m."):
+        return _word(lower, UNIT, lower[0] + "m", value=lower[0] + "m")
     if lower in UNITS and not (capital and len(lower) > 2):
-        return (Word(lower, _stem(lower), UNIT, UNITS[lower], lower, capital),)
+        return _word(lower, UNIT, _stem(lower), value=UNITS[lower], capital=capital)
     if not letters and (
         any(map(str.isdigit, token))
         or any(mark in token for mark in "_/\\@:")
         or ("." in token[:-1] and token.count(".") == 1 and token[0].islower())
     ):
-        return (Word(lower, lower, IDENTIFIER, lower, lower, capital),)
+        return _word(lower, IDENTIFIER, value=lower, capital=capital)
     plain = lower.replace(".", "")
     base = IRREGULAR.get(plain, plain)
     name = capital and lower not in _FUNCTION
-    return (Word(plain, _stem(base), NAME if name else WORD, "", base, name),)
+    return _word(plain, NAME if name else WORD, _stem(base), base=base, capital=name)
+
+
+# The kind, stem and value of words that have one.
+_VALUES = (
+    {word: (DATE, word, word) for word in DATE_WORDS}
+    | {word: (DAY, day, day) for word, day in DAYS.items()}
+    | {word: (WORD, word, value) for word, value in ORDINALS.items()}
+    | {word: (NUMBER, word, value) for word, value in NUMBERS.items()}
+)
 
 
 def _stem(word: str) -> str:
@@ -296,25 +348,26 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     unit = unit.lower()
     digits = digits.rstrip(".,:/-")
     if sign in ("#", "@"):
-        return (Word(lower, lower, IDENTIFIER, lower, lower, False),)
+        return (_word(lower, IDENTIFIER, value=lower),)
     if unit in _ORDINAL:
-        return (Word(digits, digits, DATE, digits, digits, False),)
+        return (_word(digits, DATE, value=digits),)
     clock = _CLOCK.fullmatch(digits)
     if clock and (":" in digits or unit in ("am", "pm", "h")) and int(clock[1]) < 25:
-        word = Word(lower, digits, CLOCK, f"{int(clock[1])}:{clock[2]}", digits, False)
+        word = _word(lower, CLOCK, digits, value=f"{int(clock[1])}:{clock[2]}", base=digits)
         return ((_clock(word.value, unit) or word) if unit in ("am", "pm") else word,)
     value = digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
         value = digits.replace(",", "")
     if re.fullmatch(r"\d+-\d[\d-]*", digits) or digits.count(".") > 1 or "/" in digits or ":" in digits:
         value = re.sub(r"[^\d.:/]", "", digits)
-        return (Word(lower, value, NUMBER, value, value, False, "id" if len(value) > 4 else ""),)
+        unit = "id" if len(value) > 4 else ""
+        return (_word(lower, NUMBER, value, value=value, base=value, unit=unit),)
     if unit in ("am", "pm") and (clock_word := _clock(value, unit)) is not None:
         return (clock_word,)
     if unit and unit not in UNITS:
-        return (Word(lower, lower, IDENTIFIER, lower, lower, False),)
+        return (_word(lower, IDENTIFIER, value=lower),)
     value = value if len(value) > 2 else value.lstrip("0") or "0"
-    return (Word(value, value, NUMBER, value, value, False, UNITS[unit] if unit else _CURRENCY.get(sign, "")),)
+    return (_word(value, NUMBER, value=value, unit=UNITS[unit] if unit else _CURRENCY.get(sign, "")),)
 
 
 _CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
@@ -332,13 +385,13 @@ def _contraction(token: str) -> tuple[Word, ...]:
         base = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}.get(lower[:-1], lower[:-1])
         return (*_CACHE[base], *_CACHE["not"])
     if mark == "'s" and lower not in _IS:
-        return (*_CACHE[head], Word("'s", "", MARK, "", "", False))
+        return (*_CACHE[head], _word("'s", MARK, "", base=""))
     if mark == "'s":
         return (*_CACHE[head], *_CACHE["is"])
     if mark in _CONTRACTED and head:
         return (*_CACHE[head], *_CACHE[_CONTRACTED[mark]])
     plain = token.replace("'", "")
-    return _words_of(plain) if plain else (Word("'", "", MARK, "", "", False),)
+    return _words_of(plain) if plain else (_word("'", MARK, "", base=""),)
 
 
 _CACHE = _Cache()

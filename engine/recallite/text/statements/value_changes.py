@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.relations import SEVERAL
-from recallite.text.statements.statement_words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word, key_of
+from recallite.text.statements.statement_words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word
 from recallite.text.statements.verdict import Finding
 
 Words = tuple[Word, ...]
@@ -136,7 +136,7 @@ def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tup
         if mine and other:
             times = times or role == "time"
             found.append((role, mine, other, len(mine) < len(one)))
-        elif role != "time" and not mentioned.issuperset(map(key_of, other)):
+        elif role != "time" and not mentioned.issuperset([word.key for word in other]):
             return None  # the older one says more
         timed = timed or (role == "time" and bool(mine or other))
     typed = all(_same_type(mine, other) for _, mine, other, _ in found)
@@ -161,7 +161,7 @@ def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> boo
 
 def _differ(new: Words, old: Words) -> tuple[Words, Words]:
     """What differs between the ends that two lists of words share."""
-    ours, theirs = [key_of(word) for word in new], [key_of(word) for word in old]
+    ours, theirs = [word.key for word in new], [word.key for word in old]
     least = min(len(ours), len(theirs))
     begin = end = 0
     while begin < least and ours[begin] == theirs[begin]:
