@@ -125,8 +125,8 @@ def test_a_step_that_fails_is_done_again(memory, monkeypatch):
     paused(memory).remember_many(dated([old, *unrelated(), new]))
     steps, compare = [], catching_up._compare_next
 
-    def fails_at_the_third(engine, writer):
-        steps.append(compare(engine, writer))
+    def fails_at_the_third(engine, writer, ahead):
+        steps.append(compare(engine, writer, ahead))
         if len(steps) == 3:
             raise OSError("the disk is gone")
         return steps[-1]

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite.text.normalise import normalized
-from recallite.text.statements import frames_of, framing_statement_of, judge, keys_of, statement_of
+from recallite.text.statements import frames_of, judge, keys_of, may_relate, statement_of
 from recallite.text.statements import statement_words as reading
+from recallite.text.statements.outline import outline_of_statement
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
 _WORDS = """
@@ -32,16 +33,16 @@ def test_any_two_texts_are_parsed_and_judged(new: str, old: str, context: str | 
 _VERBS = """
     is are my The code boss city Dana I it we number of in by with to into until from said says made fixed put replaced
     rebuilt handed rebooked scheduled founded works joined won wrote took turned gave painted resolved , . : not instead
-    and one blue Friday 9:30 3 that Rome repository public back over
+    and one blue Friday 9:30 3 that Rome repository public back over now married sold use
 """
+sentences = st.lists(st.sampled_from(_VERBS.split()), min_size=3, max_size=9).map(" ".join)
 
 
-@given(
-    text=texts | st.lists(st.sampled_from(_VERBS.split()), min_size=3, max_size=14).map(" ".join),
-    context=contexts,
-)
-def test_what_is_read_for_frames_alone_has_the_same(text: str, context: str | None) -> None:
-    assert frames_of(framing_statement_of(text, context)) == frames_of(statement_of(text, context))
+@given(new=sentences, old=sentences, by=contexts)
+def test_outlines_tell_only_independent_statements_apart(new: str, old: str, by: str | None) -> None:
+    one, other = statement_of(new, by), statement_of(old)
+    if not may_relate(outline_of_statement(one), outline_of_statement(other)):
+        assert judge(one, other, cosine=0.8, later=True).outcome == "independent"
 
 
 def test_a_text_may_end_where_the_rules_would_look_further() -> None:

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from recallite.model.policies import WritePolicy
-from recallite.text.statements import Verdict, judge, keys_of, may_judge, statement_of
+from recallite.text.statements import Verdict, judge, keys_of, may_relate, outline_of, statement_of
 
 COSINES = (None, *(step / 10 for step in range(-2, 11)))
 SURE = WritePolicy().supersede_confidence or 1.0
@@ -112,10 +112,12 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
         "Bob eats meat", "Bob doesn't eat meat", "If I moved to Oslo I'd miss the sun",
         "I studied law, I passed the exam",
     ]  # fmt: skip
-    pairs = list(permutations(map(statement_of, texts), 2))
-    verdicts = [judge(new, old, cosine=0.7, later=True).outcome for new, old in pairs]
-    assert all(
-        may_judge(new, old) or outcome == "independent" for (new, old), outcome in zip(pairs, verdicts, strict=True)
-    )
-    assert sum(not may_judge(*pair) for pair in pairs) > len(pairs) / 2
-    assert all(may_judge(statement_of(text), statement_of(text)) for text in texts)
+    outlines = {text: outline_of(text, None, text.encode()) for text in texts}
+    independent = 0
+    for new, old in permutations(texts, 2):
+        if not may_relate(outlines[new], outlines[old]):
+            verdict = judge(statement_of(new), statement_of(old), cosine=0.7, later=True)
+            assert verdict.outcome == "independent", (new, old)
+            independent += 1
+    assert independent > len(texts) ** 2 / 3
+    assert all(may_relate(outline, outline) for outline in outlines.values())

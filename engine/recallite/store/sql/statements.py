@@ -25,7 +25,7 @@ from recallite.store.supersession_values import (
     Uncompared,
 )
 from recallite.store.values import CHUNK_KIND
-from recallite.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
+from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
 from recallite.text.statements.record_keys import record_keys
 
 if TYPE_CHECKING:
@@ -342,9 +342,7 @@ def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     sought = version.recorded_until is None and version.position is None
     keys = _within(record_keys(version.text, version.context).stored, version.scope_id) if sought else []
-    # What is found was parsed for its keys.
-    read = statement_of if sought else framing_statement_of
-    frames = () if "?" in version.text else frames_of(read(version.text, version.context))
+    frames = () if "?" in version.text else frames_of(statement_of(version.text, version.context))
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

@@ -9,7 +9,7 @@ from recallite.text.statements.judging import Pair, judge, judge_all
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
 from recallite.text.statements.outline import Outline, may_relate, outline_of
 from recallite.text.statements.relations import SEVERAL, several_valued
-from recallite.text.statements.statement import Statement, framing_statement_of, statement_of
+from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.verdict import Outcome, Verdict
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Statement",
     "Verdict",
     "frames_of",
-    "framing_statement_of",
     "judge",
     "judge_all",
     "keys_of",

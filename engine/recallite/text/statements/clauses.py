@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.complements import read_complement
-from recallite.text.statements.framing import may_have_frame
 from recallite.text.statements.predicates import read_predicate
 from recallite.text.statements.statement_words import (
     CLOCK,
@@ -50,52 +48,29 @@ _UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS
 _SPANS = frozenset(("month", "week", "year", "now", "on"))
 
 
-class _Reading(Struct):
-    """A clause of which the verb has been read; what follows it begins at `place`, and is read by `finish`."""
-
-    clause: Clause
-    words: Sequence[Word]
-    place: int
-    opened: Sequence[Word]
-    must: bool
-    finished: bool = False
-
-    def finish(self, speaker: str) -> Clause:
-        """The clause, read to its end."""
-        if not self.finished:
-            read_complement(self.words, self.place, self.clause, speaker, self.opened, must=self.must)
-            self.finished = True
-        return self.clause
-
-
-def clauses_of(words: Sequence[Word], speaker: str, *, framing: bool = False) -> tuple[list[Clause], bool]:
-    """The clauses of a text, and whether each of its parts was read as one.
-
-    `framing`: for frames alone. A clause that has none is not read to its end.
-    """
-    found: list[Clause] = []
+def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]:
+    """The clauses of a text, and whether each of its parts was read as one."""
+    clauses: list[Clause] = []
     whole = True
     for sentence in _sentences(words):
         if sentence[-1].text == "?":
             whole = False
             continue
-        previous: _Reading | None = None
+        previous: Clause | None = None
         for part in _parts(sentence):
-            if len(found) >= MAX_CLAUSES:
-                return found, False
-            reading = _clause(part, speaker, previous)
-            if reading is not None:
-                previous = reading
-                found.append(reading.clause)
-                if not framing or may_have_frame(reading.clause, reading.words, reading.place, reading.opened, speaker):
-                    reading.finish(speaker)
-            elif framing:
-                pass  # what it adds is of no use for frames
-            elif found and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}:
-                found[-1].sourced = True
+            if len(clauses) >= MAX_CLAUSES:
+                return clauses, False
+            clause = _clause(part, speaker, previous)
+            if clause is not None:
+                previous = clause
+                clauses.append(clause)
+            elif (
+                clauses and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}
+            ):
+                clauses[-1].sourced = True
             elif _says_something(part):
                 whole = False
-    return found, whole
+    return clauses, whole
 
 
 def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -156,6 +131,10 @@ def _finite(word: Word) -> bool:
     return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
 
 
+def _names_source(words: Sequence[Word]) -> bool:
+    return any(word.stem in lx.SOURCES for word in words) and all(word.text != "not" for word in words)
+
+
 def _says_something(words: Sequence[Word]) -> bool:
     return any(
         word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)
@@ -164,8 +143,8 @@ def _says_something(words: Sequence[Word]) -> bool:
     )
 
 
-def _clause(words: Sequence[Word], speaker: str, previous: _Reading | None) -> _Reading | None:
-    """The clause that some words make, its verb read; None where they have none."""
+def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Clause | None:
+    """The clause that some words make; None if they have no verb."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
     if (
@@ -184,12 +163,13 @@ def _clause(words: Sequence[Word], speaker: str, previous: _Reading | None) -> _
     head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
-        head = () if previous is None else previous.finish(speaker).head
+        head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
-        head = _antecedent(head[0].text, previous.finish(speaker))
+        head = _antecedent(head[0].text, previous)
     clause.head = head
     place, must = read_predicate(words, verb, clause)
-    return _Reading(clause, words, place, opened, must)
+    read_complement(words, place, clause, speaker, opened, must=must)
+    return clause
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:

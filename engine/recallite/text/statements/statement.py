@@ -74,19 +74,12 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     return _parse(text, _speaker(context))
 
 
-def framing_statement_of(text: str, context: str | None = None) -> Statement:
-    """What `frames_of` needs of the statement of a text, which is not kept."""
-    if len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS:
-        return Statement(text, "")
-    return _parse(text, _speaker(context), framing=True)
-
-
-def _parse(text: str, speaker: str, *, framing: bool = False) -> Statement:
+def _parse(text: str, speaker: str) -> Statement:
     words = read_words(text)
     stops = [word.text for word in words if word.kind == STOP]
     if len(stops) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
-    clauses, whole = clauses_of(words, speaker, framing=framing)
+    clauses, whole = clauses_of(words, speaker)
     sentences = len(stops) + (words[-1].kind != STOP) if words else 0
     question = "?" in stops
     return Statement(
