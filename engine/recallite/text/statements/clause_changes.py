@@ -120,12 +120,10 @@ class _Pair(NamedTuple):
 def compare(
     new: Clause, old: Clause, several: frozenset[str], changed: bool, mentioned: frozenset[str]
 ) -> Finding | None:
-    """What the rules say of two clauses; None where both may hold.
+    """What the rules say of two clauses that are not `apart`; None if both may hold.
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
-    if is_idle(new) or old.unreal or old.former:
-        return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
     ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"

@@ -160,7 +160,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         begin, verb = inner
     if verb is None:
         return None
-    head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
+    head = tuple([word for word in words[begin:verb] if word.kind not in (COMMA, MARK)])
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
         head = () if previous is None else previous.head
@@ -281,10 +281,9 @@ def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
 
 
 def _verb_place(words: Sequence[Word], begin: int) -> int | None:
-    """The place of the first word of the verb, or of the ":" or "'s" that stands for one."""
+    """The place of the first word of the verb, or of the ":" that stands for one."""
     relative = False
     before = ""
-    possessive = None
     for place in range(begin, len(words)):
         word = words[place]
         text, kind = word.text, word.kind
@@ -299,16 +298,10 @@ def _verb_place(words: Sequence[Word], begin: int) -> int | None:
                 relative = True
             elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
                 return place
-        elif text == ":":
-            if begin < place < len(words) - 1:
-                return place
-        elif kind == MARK and not text:
-            text = "'s"
-            possessive = place if place > begin else possessive
+        elif text == ":" and begin < place < len(words) - 1:
+            return place
         if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
             before = text
-    if possessive is not None:
-        return possessive
     past = (place for place in range(begin + 1, len(words)) if _past_form(words[place]))
     return next(past, None)
 

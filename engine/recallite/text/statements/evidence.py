@@ -65,19 +65,19 @@ def _words(found: dict[str, float], one: Traits, two: Traits, changing: float) -
     found["changing"] = changing
     found["changing covered"], found["changing covering"] = changing * covered, changing * covering
     found["changing rarest"] = changing * rarest / 10.0
-    mine, his = fsum(one.heads.values()), fsum(two.heads.values())
+    mine, his = fsum(one.known_heads.values()), fsum(two.known_heads.values())
     if mine:
-        known = fsum(weight for key, weight in one.heads.items() if key in theirs)
+        known = fsum(weight for key, weight in one.known_heads.items() if key in theirs)
         found["head new"], found["head known"] = float(not known), known / mine
     if his:
-        kept = fsum(weight for key, weight in two.heads.items() if key in ours)
+        kept = fsum(weight for key, weight in two.known_heads.items() if key in ours)
         found["head kept"], found["head lost"] = kept / his, float(not kept)
-        found["head same"] = fsum(weight for key, weight in two.heads.items() if key in one.heads) / his
-    said = {key: weight for key, weight in theirs.items() if key not in two.heads}
+        found["head same"] = fsum(weight for key, weight in two.known_heads.items() if key in one.known_heads) / his
+    said = {key: weight for key, weight in theirs.items() if key not in two.known_heads}
     total = fsum(said.values())
     if total > 1:
         found["said kept"] = fsum(weight for key, weight in said.items() if key in ours) / total
-    found["said is head"] = float(not said.keys().isdisjoint(one.heads))
+    found["said is head"] = float(not said.keys().isdisjoint(one.known_heads))
     found["head first"], found["old head first"] = float(not mine and one.first), float(not his and two.first)
     prefix, suffix = _ends(one.order, two.order)
     found["prefix"], found["suffix"], found["ends"] = prefix, suffix, min(prefix + suffix, 1.0)
@@ -189,7 +189,7 @@ def _theme(best: dict[str, float], clause: Clause, said: set[str], one: Traits, 
             best[name + " foreign"] = 1.0
         elif theme <= said:
             best[name + " of said"] = 1.0
-        elif theme <= two.heads.keys():
+        elif theme <= two.known_heads.keys():
             best[name + " of head"] = 1.0
     best["theme known"] = max(best.get("theme known", 0.0), share)
 

@@ -20,6 +20,16 @@ def _groups(text: str) -> dict[str, int]:
     return {word: place for place, line in enumerate(text.split(";")) for word in line.split()}
 
 
+def _named(text: str) -> dict[str, str]:
+    """The first word of its group, by word; a semicolon ends a group."""
+    return {word: group.split()[0] for group in text.split(";") for word in group.split()}
+
+
+def _numbered(text: str, first: int = 0) -> dict[str, str]:
+    """The number of each word, in their order."""
+    return {word: str(number) for number, word in enumerate(text.split(), first)}
+
+
 # Words that change the tone of a statement, not what it says.
 FILLERS = _words(
     """
@@ -40,7 +50,6 @@ OBJECTS = {"me": "i", "us": "we", "him": "he", "them": "they", "myself": "i", "m
 UNRESOLVED = _words("he she it they this that these those one you someone somebody everyone everybody there")
 BE = _words("is are was were am be been being become stay remain get")
 PAST_BE = _words("was were")
-HAVE = _words("have having")
 AUXILIARIES = _words("have do having done")
 MODALS = _words("will would can could might may must shall should let")
 UNREAL = _words(
@@ -198,137 +207,42 @@ VERBS = (
 )
 # Immutable: a later text that says otherwise corrects, or is wrong.
 LASTING = stems("born bear die found create develop compose direct educate write author invent build publish")
-UNITS = {
-    name: unit.split()[0]
-    for unit in [
-        "\n    mg milligram milligrams",
-        " g gram grams",
-        " kg kilo kilos kilogram kilograms",
-        " lb lbs pound pounds",
-        " oz ounce ounces",
-        "\n    t ton tons tonne tonnes",
-        " mm",
-        " cm centimetre centimetres centimeter centimeters",
-        " m metre metres meter meters",
-        "\n    km kilometre kilometres kilometer kilometers",
-        " mi mile miles",
-        " ft foot feet",
-        " inch inches",
-        " l litre litres liter liters",
-        "\n    ml",
-        " ms millisecond milliseconds",
-        " s sec secs second seconds",
-        " min mins minute minutes",
-        " h hour hours hr hrs",
-        " day days",
-        "\n    week weeks",
-        " month months",
-        " year years",
-        " % percent percentage",
-        " $ usd dollar dollars bucks",
-        " € eur euro euros",
-        " £ gbp quid",
-        "\n    kb",
-        " mb",
-        " gb",
-        " tb",
-        " mhz",
-        " ghz",
-        " w",
-        " kw",
-        " kwh",
-        " v",
-        " mph",
-        " kmh",
-        " k thousand",
-        " million",
-        " billion",
-        " degree degrees",
-        " bar",
-        " people",
-        " times",
-        "\n    yo",
-        " node nodes",
-        " core cores",
-        " point points",
-        " engineer engineers",
-        " item items",
-        " page pages",
-        " °c",
-        " °f\n    ",
-    ]
-    for name in unit.split()
-}
-SIZES = {
-    "kb": "bytes",
-    "mb": "bytes",
-    "gb": "bytes",
-    "tb": "bytes",
-    "ms": "span",
-    "s": "span",
-    "min": "span",
-    "h": "span",
-}
-NUMBERS = {
-    word: str(value)
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ]
-    )
-    if word != "one"
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
-ORDINALS = {
-    word: str(value + 1)
-    for value, word in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
-    )
-}
-DAYS = {
-    form: day[:3]
-    for day in ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-    for form in (day, day + "s", day[:3])
-    if form not in ("sun", "sat", "wed", "mon", "fri") or form == day
-} | {"tues": "tue", "weekend": "weekend", "weekends": "weekend", "weekdays": "weekday"}
-MONTHS = {
-    form: month[:3]
-    for month in [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-    for form in (month, month[:3])
-    if form not in ("mar", "jan")
-}
+UNITS = _named(
+    """
+    mg milligram milligrams; g gram grams; kg kilo kilos kilogram kilograms; lb lbs pound pounds; oz ounce ounces;
+    t ton tons tonne tonnes; mm; cm centimetre centimetres centimeter centimeters; m metre metres meter meters;
+    km kilometre kilometres kilometer kilometers; mi mile miles; ft foot feet; inch inches;
+    l litre litres liter liters; ml; ms millisecond milliseconds; s sec secs second seconds; min mins minute minutes;
+    h hour hours hr hrs; day days; week weeks; month months; year years; % percent percentage;
+    $ usd dollar dollars bucks; € eur euro euros; £ gbp quid; kb; mb; gb; tb; mhz; ghz; w; kw; kwh; v; mph; kmh;
+    k thousand; million; billion; degree degrees; bar; people; times; yo; node nodes; core cores; point points;
+    engineer engineers; item items; page pages; °c; °f
+    """
+)
+NUMBERS = _numbered(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+    """
+) | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
+del NUMBERS["one"]
+ORDINALS = _numbered("first second third fourth fifth sixth seventh eighth ninth tenth", 1)
+DAYS = _named(
+    """
+    mon monday mondays; tue tuesday tuesdays tues; wed wednesday wednesdays; thu thursday thursdays;
+    fri friday fridays; sat saturday saturdays; sun sunday sundays; weekend weekends; weekday weekdays
+    """
+)
+for _name in ("mon", "wed", "fri", "sat", "sun", "weekday"):
+    del DAYS[_name]
+MONTHS = _named(
+    """
+    jan january; feb february; mar march; apr april; may; jun june; jul july; aug august; sep september; oct october;
+    nov november; dec december
+    """
+)
+for _name in ("jan", "mar"):
+    del MONTHS[_name]
 DATE_WORDS = _words(
     """
     today tomorrow yesterday tonight spring summer autumn winter noon midnight morning afternoon evening night

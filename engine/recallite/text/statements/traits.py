@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements import lexicon as lx
@@ -122,32 +122,26 @@ class Gist(Struct, frozen=True, gc=False):
     first: bool
 
 
-class Traits(Struct, frozen=True, gc=False):
-    """The traits of one statement.
+class Traits(Gist, frozen=True, gc=False):
+    """The traits of one statement, beside its gist.
 
-    - `weights`: how rare its content words are, in bits; `total`: their sum; `heads`: those of its subjects
-    - `persons`: kin and names; `headed`: those that are a subject or own it; `names`: names alone
+    - `total`: the sum of its weights; `known_heads`: the weights of its subjects
+    - `persons`: kin and names
     - `numbers`: values by unit or kind; `labels`: numbers that name, with what they number ("invoice 443")
-    - `subjects`: what its words are about; `order`: all words; `terms`: the same, but "@" for names, kinds for values
+    - `terms`: all words, "@" for names and kinds for values
     - `states`: words of `lexicon.STATUS` with their line
-    - `listed`: it lists or has parts; `first`: in the first person; `pronoun`: begins with a pronoun
+    - `listed`: it lists or has parts; `pronoun`: begins with a pronoun
     - `past`: tells of events alone; `lasting`: of a state or plan
     """
 
-    weights: dict[str, float]
     total: float
-    heads: dict[str, float]
+    known_heads: dict[str, float]
     persons: frozenset[str]
-    headed: frozenset[str]
-    names: frozenset[str]
     numbers: dict[str, set[str]]
     labels: dict[str, str]
-    subjects: frozenset[str]
-    order: tuple[str, ...]
     terms: tuple[str, ...]
     states: dict[int, str]
     listed: bool
-    first: bool
     pronoun: bool
     past: bool
     lasting: bool
@@ -235,20 +229,15 @@ def _traits(statement: Statement, gist: Gist) -> Traits:
         begins, before = False, word
     clauses = statement.clauses
     return Traits(
-        weights=weights,
+        **structs.asdict(gist),
         total=sum(weights.values()),
-        heads={key: weights[key] for key in gist.heads if key in weights},
+        known_heads={key: weights[key] for key in gist.heads if key in weights},
         persons=frozenset(_KIN_KEYS.intersection(gist.order) | names),
-        headed=gist.headed,
-        names=names,
         numbers=numbers,
         labels=labels,
-        subjects=gist.subjects,
-        order=gist.order,
         terms=tuple(terms),
         states=states,
         listed=listed or "and" in [word.text for word in statement.words],
-        first=gist.first,
         pronoun=bool(statement.words) and statement.words[0].text in _ANAPHORS,
         past=bool(clauses) and all(clause.past and not clause.perfect for clause in clauses),
         lasting=any(not clause.past or clause.plan for clause in clauses),
