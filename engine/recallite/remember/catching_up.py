@@ -142,17 +142,17 @@ def _in_order(writer: Writer, row: Row, detected: Detected, row_id: Callable[[Kn
     """Return what was detected by the order of time: a record supersedes what it repeats or replaces, unless that was
     said since; then it is superseded by it.
     """
-    found = [*([] if detected.same is None else [detected.same]), *detected.superseded]
-    if not found:
+    relations = [*([] if detected.same is None else [detected.same]), *detected.superseded]
+    if not relations:
         return detected
-    again = writer.occurrences.of([row_id(each.other) for each in found])
+    again = writer.occurrences.of([row_id(relation.other) for relation in relations])
 
     def since(other: Known) -> bool:
-        times = [stated_at(other), *(each.at for each in again.get(row_id(other), ()))]
+        times = [stated_at(other), *(relation.at for relation in again.get(row_id(other), ()))]
         return max(times) > stated_at(row)
 
     return detected._replace(
         same=None,
-        superseded=[each for each in found if not since(each.other)],
-        successors=[*detected.successors, *(each for each in found if since(each.other))][:1],
+        superseded=[relation for relation in relations if not since(relation.other)],
+        successors=[*detected.successors, *(relation for relation in relations if since(relation.other))][:1],
     )

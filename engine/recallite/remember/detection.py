@@ -50,8 +50,8 @@ from recallite.text.whose import whose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of which so many of the
-# newest are looked at.
+# Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of
+# which a few of the newest are looked at.
 _MOST = 6
 _MOST_OF_A_KEY = 32
 # Rows whose candidates are read by one statement.
@@ -63,7 +63,7 @@ Known: TypeAlias = Row | StatementCandidate
 
 
 class Relation(NamedTuple):
-    """How a row stands to another record."""
+    """The relation of a row to another record."""
 
     other: Known
     verdict: Verdict
@@ -71,7 +71,7 @@ class Relation(NamedTuple):
 
 
 class Detected(NamedTuple):
-    """What a row does to other records, by the thresholds of the policy.
+    """The effects of a row on other records, by the thresholds of the policy.
 
     `successors` hold since a later time than the row, which was written late: they supersede it. `undecided` are those
     of which a language model may say more than the rules.
@@ -126,7 +126,7 @@ class Detection:
         self._read_to = 0
 
     def compared(self, place: int) -> Detected:
-        """What a row does to the records before it."""
+        """The effects of a row on the records before it."""
         row = self._rows[place]
         if not self._compares(row):
             return NOTHING
@@ -183,10 +183,10 @@ class Detection:
         self._ahead.clear()
 
     def around(self, row: Row, successor_id: int) -> tuple[Standpoint, list[Standpoint]]:
-        """Where a row stands that was written late: the first that supersedes it of a chain, and those that it does."""
+        """The first of a chain that supersedes a row which was written late, and those that the row supersedes."""
         ids = self._writer.supersessions.chain(successor_id)
         points, records = self._writer.supersessions.standpoints(ids), self._writer.records.by_row_ids(sorted(ids))
-        own, moment = statement_of(row.text, row.context), to_datetime(stated_at(row))
+        statement, moment = statement_of(row.text, row.context), to_datetime(stated_at(row))
 
         def stated(record_id: int) -> datetime:
             record = records[record_id]
@@ -195,7 +195,7 @@ class Detection:
 
         def supersedes(record_id: int, *, later: bool) -> bool:
             other = statement_of(records[record_id].text, records[record_id].context)
-            new, old = (other, own) if later else (own, other)
+            new, old = (other, statement) if later else (statement, other)
             verdict = judge(new, old, cosine=None, later=True, several=self._several)
             return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
@@ -217,7 +217,7 @@ class Detection:
         return least is not None and verdict.confidence >= least
 
     def _relations(self, place: int) -> Sequence[Relation]:
-        """How a row stands to the records before it that do not hold beside it whatever it says."""
+        """The relations of a row to the records before it, but for those that hold beside it."""
         self._read(place)
         compared = self._ahead.pop(place, None)
         if compared is None or not self._is_current(compared):
@@ -261,16 +261,20 @@ class Detection:
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
             listed = self._by_key.get((row.scope, row.kind, key))
             if listed is not None:
-                before = (each for each in reversed(listed) if each < place and (each >= done or each in written))
-                for each in islice(before, _MOST_OF_A_KEY):
-                    shared[each] = shared.get(each, 0) + weight
+                before = (
+                    earlier
+                    for earlier in reversed(listed)
+                    if earlier < place and (earlier >= done or earlier in written)
+                )
+                for earlier in islice(before, _MOST_OF_A_KEY):
+                    shared[earlier] = shared.get(earlier, 0) + weight
         known, gone = {row.public_id}, self._superseded
         ranked: list[tuple[int, int, Known]] = []
         if shared:
-            for each, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
-                other = self._rows[each]
+            for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+                other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
-                    ranked.append((weight, each, other))
+                    ranked.append((weight, earlier, other))
             known.update(other.public_id for _, _, other in ranked)
         ranked += [
             (other.shared, -rank, other)
@@ -280,7 +284,7 @@ class Detection:
         if shared:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         best = ranked[:_MOST]
-        return _Compared(row, [other for *_, other in best], tuple([each for _, each, _ in best if each >= 0]))
+        return _Compared(row, [other for *_, other in best], tuple([earlier for _, earlier, _ in best if earlier >= 0]))
 
     def _judge(self, rows: Sequence[_Compared]) -> None:
         """Find the relations of rows to their candidates, of all at once.
@@ -293,15 +297,15 @@ class Detection:
         for compared in rows:
             row = compared.row
             if compared.others:
-                outline, said = _outline(row), stated_at(row)
+                outline, told_at = _outline(row), stated_at(row)
             for other in compared.others:
                 before = stated_at(other)
                 new, old, newer, older = row, other, outline, _outline(other)
-                if said < before:
+                if told_at < before:
                     new, old, newer, older = other, row, older, newer
                 if may_relate(newer, older):
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(new), _statement(old), None, said != before))
+                    pairs.append(Pair(_statement(new), _statement(old), None, told_at != before))
             self._give_way()
         if not pairs:
             return
@@ -402,7 +406,7 @@ def _statement(known: Known) -> Statement:
 
 
 def begins_at(known: Known | Standpoint) -> int:
-    """When what a record says begins to hold."""
+    """The time from which a record holds."""
     if isinstance(known, Row):
         return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
     return known.begins_at
@@ -438,7 +442,7 @@ def _adds_nothing(row: Row, other: Known) -> bool:
 def _on_one_subject(row: Row, other: Known) -> bool:
     if row.metadata == other.metadata:
         return on_one_subject((row.topic, other.topic), {}, {})
-    one, two = (msgspec.json.decode(each.metadata or b"{}") for each in (row, other))
+    one, two = (msgspec.json.decode(known.metadata or b"{}") for known in (row, other))
     return on_one_subject((row.topic, other.topic), one, two)
 
 

@@ -55,7 +55,7 @@ class Effects:
         self._supersede()
         next_, before = self._detection.around(row, self._row_id(relation.other))
         self._superseded.append((row, next_, relation))
-        self._superseded += ((each, row, relation) for each in before)
+        self._superseded += ((former, row, relation) for former in before)
         self._detection.superseded(row.public_id)
 
     def store(self) -> None:

@@ -55,13 +55,13 @@ def apart(new: Clause, old: Clause) -> bool:
     relation = new.relation
     if not new.subject.isdisjoint(old.subject):
         return new.negated == old.negated and not _comparable(new, old)
-    if new.now and relation in USES and not new.subject.isdisjoint(old.said):
+    if new.now and relation in USES and not new.subject.isdisjoint(old.stated):
         return False
     if old.relation == "be":
         if relation == "be":
-            return new.said != old.said and new.subject != old.said and old.subject != new.said
+            return new.stated != old.stated and new.subject != old.stated and old.subject != new.stated
         return relation not in EXCHANGES
-    return relation != old.relation or new.said != old.said
+    return relation != old.relation or new.stated != old.stated
 
 
 def is_idle(new: Clause) -> bool:
@@ -76,7 +76,7 @@ def tells(new: Clause) -> bool:
     relation = new.relation
     if new.gone or new.ends or new.stopped or new.change or relation in _TELLING:
         return True
-    return relation in ANY_VERB and not (_TOLD.isdisjoint(new.said) and PARTNERS.isdisjoint(new.subject))
+    return relation in ANY_VERB and not (_TOLD.isdisjoint(new.stated) and PARTNERS.isdisjoint(new.subject))
 
 
 def _comparable(new: Clause, old: Clause) -> bool:
@@ -113,33 +113,33 @@ class _Pair(NamedTuple):
     subject: bool
     cue: bool
     lasting: bool
-    said: frozenset[str]
+    stated: frozenset[str]
     every: frozenset[str]
 
 
 def compare(
     new: Clause, old: Clause, several: frozenset[str], changed: bool, mentioned: frozenset[str]
 ) -> Finding | None:
-    """What the rules say of two clauses that are not `apart`; None if both may hold.
+    """The finding of the rules on two clauses that are not `apart`; None if both may hold.
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
-    said = old.said if old.relation in _PLAIN else old.said | {old.relation}
+    stated = old.stated if old.relation in _PLAIN else old.stated | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
     ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"
-    ending = ending or (new.relation == "be" and not _OFF.isdisjoint(new.said))
+    ending = ending or (new.relation == "be" and not _OFF.isdisjoint(new.stated))
     pair = _Pair(
         new,
         old,
         subject=_same_subject(new, old, cue),
         cue=cue,
         lasting=not old.past or old.plan,
-        said=said,
-        every=old.every | said | old.subject if ending else _NOTHING,
+        stated=stated,
+        every=old.every | stated | old.subject if ending else _NOTHING,
     )
-    found = _gone(pair) or _ended(pair) or couple(new, old, cue)
-    if found is not None:
-        return found
+    finding = _gone(pair) or _ended(pair) or couple(new, old, cue)
+    if finding is not None:
+        return finding
     if new.negated != old.negated:
         return _negation(pair) if pair.subject else None
     if pair.subject:
@@ -150,14 +150,14 @@ def compare(
             or (_rescheduled(pair) if new.relation == "be" else None)
             or another_value(new, old, several, mentioned, pair.cue)
         )
-    found = _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
-    return found or (_served(pair, several, mentioned) if cue else None)
+    finding = _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
+    return finding or (_served(pair, several, mentioned) if cue else None)
 
 
 def _sets(new: Clause) -> bool:
     """Whether a command gives a number or an identifier: "set max tokens to 8192"."""
-    said = dict(new.chunks).get("", ())
-    return new.change and new.relation == "be" and bool(said) and all(word.kind in _SETTINGS for word in said)
+    stated = dict(new.chunks).get("", ())
+    return new.change and new.relation == "be" and bool(stated) and all(word.kind in _SETTINGS for word in stated)
 
 
 def _again(new: Clause, old: Clause) -> bool:
@@ -167,7 +167,7 @@ def _again(new: Clause, old: Clause) -> bool:
 
 def _covers(some: frozenset[str], more: frozenset[str]) -> bool:
     """Whether each stem is, or is akin to, one of `more`: "teach" and "teacher"."""
-    return all(each in more or any(_akin(each, other) for other in more) for each in some)
+    return all(stem in more or any(_akin(stem, other) for other in more) for stem in some)
 
 
 def _akin(one: str, other: str) -> bool:
@@ -214,7 +214,7 @@ def _gone(pair: _Pair) -> Finding | None:
     if new.passive and new.relation == "replac":
         return Finding("supersedes", REPLACED, cued=True) if _is_in_use(gone, old) else None
     named = about | (new.every - _SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
-    if pair.subject or (about and about <= pair.every) or named & pair.every or old.said <= gone:
+    if pair.subject or (about and about <= pair.every) or named & pair.every or old.stated <= gone:
         return Finding("supersedes", "names what held before", cued=True)
     return None
 
@@ -225,7 +225,7 @@ def _is_in_use(gone: frozenset[str], old: Clause) -> bool:
         return False
     if gone == old.subject:
         return old.relation == "be" and old.definite
-    return gone <= old.said and (old.relation == "be" or old.relation in USES)
+    return gone <= old.stated and (old.relation == "be" or old.relation in USES)
 
 
 def _ended(pair: _Pair) -> Finding | None:
@@ -233,30 +233,41 @@ def _ended(pair: _Pair) -> Finding | None:
     new, old = pair.new, pair.old
     if old.negated or not pair.lasting:
         return None
-    if new.relation == "be" and new.said & _OFF and (old.plan or "time" in dict(old.chunks) or old.relation == "plan"):
+    if (
+        new.relation == "be"
+        and new.stated & _OFF
+        and (old.plan or "time" in dict(old.chunks) or old.relation == "plan")
+    ):
         about = new.subject - {"i"}
         return Finding("supersedes", "was called off", cued=True) if about and about <= pair.every else None
     about = new.subject - _SPEAKERS
-    if new.stopped and about and not pair.subject and new.said and about | new.said <= pair.every and not new.passive:
+    if (
+        new.stopped
+        and about
+        and not pair.subject
+        and new.stated
+        and about | new.stated <= pair.every
+        and not new.passive
+    ):
         return Finding("supersedes", "no longer holds", cued=True)
-    if new.relation == "move" and "out" in new.said and about and about <= pair.every and pair.every & _HOUSEHOLD:
+    if new.relation == "move" and "out" in new.stated and about and about <= pair.every and pair.every & _HOUSEHOLD:
         return Finding("supersedes", "has ended", cued=True)
     if not new.ends:
         return None
     called_off = new.relation in _CALLED_OFF
-    if new.passive or not new.said:
+    if new.passive or not new.stated:
         ended = new.subject - {"i"}
         if called_off and ended and not ended <= _SPEAKERS and ended <= pair.every:
             return Finding("supersedes", "was called off", cued=True)
-        if pair.subject and not new.said and _covers(frozenset((new.relation,)), pair.said):
+        if pair.subject and not new.stated and _covers(frozenset((new.relation,)), pair.stated):
             return Finding("supersedes", "has ended", cued=True)
         return None
-    ended = new.said - {"i"}
+    ended = new.stated - {"i"}
     about = old.subject - _SPEAKERS
     owned = new.relation in _GIVES_UP and new.subject <= _SPEAKERS and ended and about and old.relation in _PLAIN
     if owned and (about <= ended or (ended <= about and about - ended <= lx.ATTRIBUTES)):
         return Finding("supersedes", "has ended", cued=True)
-    if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
+    if ended and ((pair.subject and _covers(ended, pair.stated)) or (called_off and ended <= pair.every)):
         return Finding("supersedes", "has ended", cued=True)
     return None
 
@@ -265,26 +276,26 @@ def _negation(pair: _Pair) -> Finding | None:
     """One says the opposite of the other."""
     new, old = pair.new, pair.old
     ours, theirs = (new, old) if new.negated else (old, new)
-    stated = ours.said if ours.relation in _PLAIN else ours.said | {ours.relation}
-    if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.said and old.said <= new.said:
+    stated = ours.stated if ours.relation in _PLAIN else ours.stated | {ours.relation}
+    if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.stated and old.stated <= new.stated:
         return Finding("supersedes", "holds now", cued=True)
     if (
         new.stopped
         and pair.lasting
         and new.relation in _KEEPS
-        and ours.said
-        and ours.said <= old.said
+        and ours.stated
+        and ours.stated <= old.stated
         and (old.relation in _KEEPS or new.relation in _GENERIC)
     ):
         return Finding("supersedes", "no longer holds", cued=True)
-    if not stated or not _covers(stated, theirs.said | {theirs.relation}):
+    if not stated or not _covers(stated, theirs.stated | {theirs.relation}):
         return None
     if new.negated and pair.lasting and (new.stopped or (new.change and new.plan) or new.corrected):
         return Finding("supersedes", "no longer holds", cued=True)
     event = new.past and not new.perfect and not new.now and not old.yet
     if old.negated and pair.lasting and (pair.cue or new.yet or old.yet) and not event:
         return Finding("supersedes", "holds now", cued=True)
-    if len(theirs.said - stated) <= 1 and new.past == old.past:
+    if len(theirs.stated - stated) <= 1 and new.past == old.past:
         return Finding("contradicts", "negation", cued=False)
     return None
 
@@ -292,7 +303,7 @@ def _negation(pair: _Pair) -> Finding | None:
 def _taste(pair: _Pair) -> Finding | None:
     """Opposite tastes: "loves it", "hates it"."""
     new, old = pair.new, pair.old
-    if new.said != old.said or not {new.relation, old.relation} <= TASTES:
+    if new.stated != old.stated or not {new.relation, old.relation} <= TASTES:
         return None
     if (new.relation in _LIKES) == (old.relation in _LIKES):
         return None
@@ -303,10 +314,10 @@ def _done(pair: _Pair) -> Finding | None:
     """A plan that is done: "plans to apply", "applied"."""
     new, old = pair.new, pair.old
     for role, words in old.chunks if old.relation in STRIVES and new.relation in REACHES and new.past else ():
-        if role == "for" and new.said.issuperset([word.key for word in words]):
+        if role == "for" and new.stated.issuperset([word.key for word in words]):
             return Finding("supersedes", "was planned, is done", cued=True)
     done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
-    if done and old.said and old.said <= new.said | {new.relation}:
+    if done and old.stated and old.stated <= new.stated | {new.relation}:
         return Finding("supersedes", "was planned, is done", cued=True)
     return None
 
@@ -317,10 +328,10 @@ def _exchanged(pair: _Pair) -> Finding | None:
     if new.relation not in EXCHANGES or old.relation != "be" or not pair.lasting or new.negated or len(new.chunks) != 1:
         return None
     about = old.subject - _SPEAKERS
-    exchanged = new.said - {"new", "i"}
-    if not new.subject & _SPEAKERS or not ("new" in new.said or new.relation in lx.CHANGES):
+    exchanged = new.stated - {"new", "i"}
+    if not new.subject & _SPEAKERS or not ("new" in new.stated or new.relation in lx.CHANGES):
         return None
-    if exchanged and about and _covers(about, exchanged) and ("new" in new.said or _covers(exchanged, about)):
+    if exchanged and about and _covers(about, exchanged) and ("new" in new.stated or _covers(exchanged, about)):
         return Finding("supersedes", "was exchanged", cued=True)
     return None
 
@@ -343,17 +354,17 @@ def _role(pair: _Pair) -> Finding | None:
     new, old = pair.new, pair.old
     if new.relation != "be" or old.relation != "be" or new.past or old.past or new.negated or old.negated:
         return None
-    if new.said and new.said == old.said:
+    if new.stated and new.stated == old.stated:
         # What is "at the office" or "in the continent of Africa" may be many.
         placed = any(role for role, _ in (*new.chunks, *old.chunks))
-        if placed or not (new.definite or old.definite) or new.said & lx.SEVERAL_NOUNS:
+        if placed or not (new.definite or old.definite) or new.stated & lx.SEVERAL_NOUNS:
             return None
         named = all(word.kind == NAME or word.text in lx.NOW for word in (*new.head, *old.head))
         numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
         return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
-    for role, holder, other in ((new.subject, new.said, old), (old.subject, old.said, new)):
+    for role, holder, other in ((new.subject, new.stated, old), (old.subject, old.stated, new)):
         sole = role & lx.ATTRIBUTES or (pair.cue and role & _SPEAKERS and not role & lx.SEVERAL_NOUNS)
-        if role == other.said and sole and holder and holder != other.subject:
+        if role == other.stated and sole and holder and holder != other.subject:
             return Finding("supersedes", "another one", cued=pair.cue)
     return None
 
@@ -381,14 +392,14 @@ def _of_purpose(clause: Clause) -> Clause:
     chunks = tuple([chunk for chunk in clause.chunks if chunk[0] != "for"])
     purpose = _purpose(clause)
     return replace(
-        clause, subject=purpose, chunks=chunks, said=clause.said - purpose, every=clause.every - purpose, past=False
+        clause, subject=purpose, chunks=chunks, stated=clause.stated - purpose, every=clause.every - purpose, past=False
     )
 
 
 def _agent(pair: _Pair) -> Finding | None:
     """Another agent: "Carol runs the shop", "Sam runs the shop now"."""
     new, old = pair.new, pair.old
-    if new.relation != old.relation or new.said != old.said or not new.said or not new.definite:
+    if new.relation != old.relation or new.stated != old.stated or not new.stated or not new.definite:
         return None
     if pair.cue and new.relation in _AGENTS and not new.past and not old.past:
         return Finding("supersedes", "another one", cued=True)

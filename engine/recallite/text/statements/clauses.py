@@ -173,7 +173,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
-    """Where the clause that somebody says begins, and its verb: "Mika says the code is 4471"."""
+    """The beginning of the clause that somebody says, and its verb: "Mika says the code is 4471"."""
     begin = verb + 1
     if begin < len(words) and words[begin].text == "i" and words[verb].stem == "tell":
         begin += 1  # "told me"
@@ -196,7 +196,7 @@ def _commands(words: Sequence[Word], begin: int) -> bool:
 
 
 def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
-    """Where a clause begins after words that only lead in, and the times among these."""
+    """The beginning of a clause after words that only lead in, and the times among these."""
     opened: list[Word] = []
     begin, size = 0, len(words)
     while begin < size:
@@ -217,9 +217,9 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             stop = _opener(words, begin)
             if stop is None:
                 break
-            clause.now = clause.now or text in _SINCE or any(each.text in lx.NOW for each in words[begin:stop])
+            clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
-            opened += [each for each in words[begin:stop] if each.kind in TYPED]
+            opened += [opener for opener in words[begin:stop] if opener.kind in TYPED]
             begin = stop - 1
         else:
             after = _heading(words, begin, clause)
@@ -238,11 +238,12 @@ def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
         if words[place].text == "," and place < begin + 4 and place + 1 < len(words):
             after = words[place + 1]
             plain = not any(
-                each.kind in TYPED or each.text in lx.DEFINITE or each.stem in lx.VERBS for each in words[begin:place]
+                before.kind in TYPED or before.text in lx.DEFINITE or before.stem in lx.VERBS
+                for before in words[begin:place]
             )
             return place if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
         if words[place].text == ":":
-            stems = {each.stem for each in words[begin:place]}
+            stems = {before.stem for before in words[begin:place]}
             if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
                 return None
             clause.corrected = clause.corrected or bool(stems & _CORRECTING)
@@ -251,7 +252,7 @@ def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
 
 
 def _opener(words: Sequence[Word], begin: int) -> int | None:
-    """Where the clause begins after words that tell when, if it does within ten words."""
+    """The beginning of the clause after words that tell when, if it does within ten words."""
     typed = words[begin].kind in TYPED
     for place in range(begin + 1, min(begin + 10, len(words) - 1)):
         word = words[place]
@@ -270,13 +271,13 @@ def _opener(words: Sequence[Word], begin: int) -> int | None:
 
 
 def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
-    """What a pronoun stands for: a person is the subject of the clause before, something its object."""
-    said = dict(previous.chunks).get("", ())
+    """The words that a pronoun stands for: a person is the subject of the clause before, something its object."""
+    stated = dict(previous.chunks).get("", ())
     personal = pronoun in ("he", "she", "they") and not any(word.text in lx.SPEAKERS for word in previous.head)
-    if said and previous.relation in _GETS and not personal:
-        return (*previous.head, *said)
-    if said and not personal and (previous.relation != "be" or previous.negated):
-        return said
+    if stated and previous.relation in _GETS and not personal:
+        return (*previous.head, *stated)
+    if stated and not personal and (previous.relation != "be" or previous.negated):
+        return stated
     return previous.head
 
 

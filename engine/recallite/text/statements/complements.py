@@ -1,4 +1,4 @@
-"""What a clause says of its subject: its words by role, what it says held before, and what takes another value."""
+"""Complements: the words of a clause by role, what it says held before, and what takes another value."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _Complement:
             self.begin("to")
             self.to = len(self.parts) - 1
         elif self.replaces and text in ("with", "by", "for") and not (clause.passive and text == "for"):
-            self.gone += clause.head if clause.passive else [each for _, some in self.parts for each in some]
+            self.gone += clause.head if clause.passive else [other for _, some in self.parts for other in some]
             self.parts = [("", [])]
             self.into = self.parts[0][1]
         elif text == "over" and clause.relation == "prefer":
@@ -186,8 +186,8 @@ class _Complement:
             else:
                 clause.negated = True
         elif text == "of":
-            if not clause.nouns and self.into is not self.gone and all(each.kind == WORD for each in self.into):
-                clause.nouns = tuple(each.stem for each in self.into)
+            if not clause.nouns and self.into is not self.gone and all(other.kind == WORD for other in self.into):
+                clause.nouns = tuple(other.stem for other in self.into)
         elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
             self.parts[0][1].append(word)
         elif (
@@ -211,28 +211,28 @@ def read_complement(
     words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
 ) -> None:
     """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
-    said = _Complement(clause, speaker)
+    complement = _Complement(clause, speaker)
     for at in range(place, len(words)):
         word = words[at]
         # Most words only stand for themselves, or for nothing: read without a call, a text takes a third less.
         if word.kind == WORD:
             text = word.text
             if text not in _TELLING:
-                said.into.append(word)
+                complement.into.append(word)
             elif text not in _SILENT:
-                said.read(words, at)
+                complement.read(words, at)
         elif word.kind in _THEMSELVES:
-            said.into.append(word)
+            complement.into.append(word)
         else:
-            said.read(words, at)
-    parts, verb = said.parts, clause.relation
-    if said.replaces and not said.gone:
-        said.gone += parts[0][1]
+            complement.read(words, at)
+    parts, verb = complement.parts, clause.relation
+    if complement.replaces and not complement.gone:
+        complement.gone += parts[0][1]
         parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
     if verb == "renam" and clause.passive:
-        said.gone += clause.head
-    if said.changes and said.to >= 0 and parts[said.to][1]:
-        parts = _changed(said, clause)
+        complement.gone += clause.head
+    if complement.changes and complement.to >= 0 and parts[complement.to][1]:
+        parts = _changed(complement, clause)
     else:
         parts = _made(parts, clause)
     done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
@@ -253,49 +253,49 @@ def read_complement(
     for role, some in clause.chunks:
         keys = [word.key for word in some if word.text not in _OWNERS]
         (timely if role == "time" else stated).extend(keys)
-    clause.said = frozenset(stated)
-    clause.every = clause.said.union(timely) if timely else clause.said
-    clause.rest = tuple(said.rest)
-    clause.gone = tuple(word for word in said.gone if word.kind not in _DATES) or tuple(said.gone)
+    clause.stated = frozenset(stated)
+    clause.every = clause.stated.union(timely) if timely else clause.stated
+    clause.rest = tuple(complement.rest)
+    clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
 
 
-def _changed(said: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
+def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
     """The words by role of a clause in which something takes another value, which becomes its subject."""
-    parts, target = said.parts, said.parts[said.to][1]
+    parts, target = complement.parts, complement.parts[complement.to][1]
     verb = clause.relation
     amount = any(word.kind in TYPED for word in target)
     handed = verb in _HANDS and all(word.kind == NAME for word in target)
     if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
         return parts
     clause.change = True
-    changed = tuple(word for _, some in parts[: said.to] for word in some)
+    changed = tuple(word for _, some in parts[: complement.to] for word in some)
     if verb in _HANDS and changed and not clause.passive:
-        said.gone += clause.head
+        complement.gone += clause.head
     if changed and not clause.passive:
         clause.head, clause.relation = changed, "be"
     elif clause.passive or verb not in _MOVES or not _personal(clause.head):
         clause.relation = "be"
     else:
         clause.relation = _MOVES[verb]
-    return [("" if clause.relation == "be" else "in", target), *parts[said.to + 1 :]]
+    return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
 
 
 def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str, list[Word]]]:
     """The words by role of a clause that may say that something was made so: "made the repository public"."""
-    said = parts[0][1]
-    if clause.passive or not said:
+    stated = parts[0][1]
+    if clause.passive or not stated:
         return parts
     if clause.relation in _REMAKES and len(parts) > 1:
-        clause.head, clause.relation, clause.change = tuple(said), "be", True
+        clause.head, clause.relation, clause.change = tuple(stated), "be", True
         return parts[1:]
-    if clause.relation in _MAKES and len(said) > 1 and said[-1].text in lx.STATUS:
-        clause.head, clause.relation, clause.change = tuple(said[:-1]), "be", True
-        return [("", said[-1:]), *parts[1:]]
+    if clause.relation in _MAKES and len(stated) > 1 and stated[-1].text in lx.STATUS:
+        clause.head, clause.relation, clause.change = tuple(stated[:-1]), "be", True
+        return [("", stated[-1:]), *parts[1:]]
     if clause.relation in _PUTS and (clause.change or clause.now) and len(parts) > 1 and parts[1][0] == "in":
-        clause.head, clause.relation = tuple(said), "be"
+        clause.head, clause.relation = tuple(stated), "be"
         return parts[1:]
     if clause.relation in _MENDS and (clause.past or clause.perfect):
-        clause.head, clause.passive = tuple(said), True
+        clause.head, clause.passive = tuple(stated), True
         return [("", []), *parts[1:]]
     if clause.relation == "turn":
         clause.relation, clause.change = "be", True
@@ -305,15 +305,15 @@ def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str
 def _chunks(
     parts: Sequence[tuple[str, list[Word]]], opened: Sequence[Word]
 ) -> tuple[tuple[str, tuple[Word, ...]], ...]:
-    found: dict[str, list[Word]] = {}
+    by_role: dict[str, list[Word]] = {}
     for role, words in parts:
         if not [word for word in words if word.kind in TYPED or word.text == "one"]:
             if words:
-                found.setdefault(role, []).extend(words)
+                by_role.setdefault(role, []).extend(words)
             continue
-        for each in words:
-            word, into = each, role
-            if word.kind == NUMBER and role == "in" and into not in found:
+        for plain_word in words:
+            word, into = plain_word, role
+            if word.kind == NUMBER and role == "in" and into not in by_role:
                 # "at 3" is a time, "at 61,000" an amount.
                 timely = not word.unit and _HOUR.fullmatch(word.value) is not None
                 clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
@@ -323,10 +323,10 @@ def _chunks(
                 into = "time"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
                 word = word.with_value("1", kind=NUMBER)
-            found.setdefault(into, []).append(word)
+            by_role.setdefault(into, []).append(word)
     if opened:
-        found.setdefault("time", []).extend(opened)
-    return tuple((role, tuple(some)) for role, some in found.items() if some)
+        by_role.setdefault("time", []).extend(opened)
+    return tuple((role, tuple(some)) for role, some in by_role.items() if some)
 
 
 def _personal(head: Sequence[Word]) -> bool:
@@ -347,16 +347,16 @@ def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
         return _NOTHING
     if len(head) > 1 and _adverbial(head[-1]):
         head = head[:-1]
-    found = set()
+    stems = set()
     for word in head:
         text = word.text
         if text == "i" or text == "my":
-            found.add(speaker)
+            stems.add(speaker)
         elif text in lx.POSSESSIVES:
             if text != "our":
-                found.add(lx.POSSESSIVES[text])
+                stems.add(lx.POSSESSIVES[text])
         elif word.kind in TYPED:
-            found.add(word.value + word.unit)
+            stems.add(word.value + word.unit)
         elif word.stem and text not in _NO_SUBJECT:
-            found.add(word.value or word.stem)
-    return frozenset(found)
+            stems.add(word.value or word.stem)
+    return frozenset(stems)

@@ -41,10 +41,10 @@ def _partners(clause: Clause) -> frozenset[str]:
 
 
 def _ties(clause: Clause) -> frozenset[str]:
-    if len(clause.said) > 4:
+    if len(clause.stated) > 4:
         return frozenset()
     if clause.relation in COUPLED or (clause.relation == "engag" and clause.passive):
         return frozenset((clause.relation,))
     if clause.relation == "be" and clause.subject & PARTNERS:
         return clause.subject & PARTNERS
-    return clause.said & TIES if clause.relation in ("be", "get") else frozenset()
+    return clause.stated & TIES if clause.relation in ("be", "get") else frozenset()

@@ -95,14 +95,14 @@ Chunks: TypeAlias = Mapping[str, tuple[Word, ...]]
 
 
 class Doubt(NamedTuple):
-    """Why an older statement may still hold, in a few words, and how the newer one stands to it."""
+    """The reason, in a few words, why an older statement may still hold, and how the newer one stands to it."""
 
     outcome: Outcome
     reason: str
 
 
 def doubt(new: Statement, old: Statement) -> Doubt | None:
-    """Why `old` may still hold although `new` seems to replace it; None where nothing says so."""
+    """The doubt that `new` replaces `old`, as it seems to do; None if nothing tells of one."""
     reason = _reason(new, old)
     return None if reason is None else Doubt("contradicts" if reason in _OPEN else "independent", reason)
 
@@ -136,7 +136,7 @@ def _is_mirrored(new: Statement, old: Statement) -> bool:
     one, other = new.clauses[0], old.clauses[0]
     if one.relation != other.relation or one.now or one.change or one.ends or one.stopped or one.gone:
         return False
-    if one.relation not in _MUTUAL and (one.relation != "be" or one.said.isdisjoint(_MUTUAL)):
+    if one.relation not in _MUTUAL and (one.relation != "be" or one.stated.isdisjoint(_MUTUAL)):
         return False
     apart = one.subject and other.subject and one.subject.isdisjoint(other.subject)
     return bool(apart) and one.subject <= other.every and other.subject <= one.every
@@ -185,8 +185,8 @@ def _fits(new: Statement, former: Clause) -> bool:
             for clause in clauses
             if clause.gone
         )
-    said = [clause for clause in clauses if clause.chunks and clause.relation]
-    return not said or not former.chunks or any(_says_alike(clause, former) for clause in said)
+    stated = [clause for clause in clauses if clause.chunks and clause.relation]
+    return not stated or not former.chunks or any(_says_alike(clause, former) for clause in stated)
 
 
 def _says_alike(clause: Clause, former: Clause) -> bool:
@@ -259,15 +259,17 @@ def _in_part(new: Statement, old: Statement, one: str) -> str | None:
         for pair in _listed(old.words):
             if len({word.meaning for word in pair} & known) == 1:
                 return _A_PART
-    said = {word.meaning for word in old.words}
+    stated = {word.meaning for word in old.words}
     if len(new.clauses) == 1 and _qualified(new.clauses[0], old, one):
         return _A_PART
     for clause in new.clauses:
-        if (clause.stopped and not clause.past) or (clause.negated and not any(each.negated for each in old.clauses)):
-            own = content_of(clause.head) | {key for _, words in clause.chunks for key in content_of(words)}
-            own |= {word.meaning for word in clause.rest}
+        if (clause.stopped and not clause.past) or (
+            clause.negated and not any(former.negated for former in old.clauses)
+        ):
+            mine = content_of(clause.head) | {key for _, words in clause.chunks for key in content_of(words)}
+            mine |= {word.meaning for word in clause.rest}
             times = {word.meaning for role, words in clause.chunks if role == "time" for word in words}
-            if own - times - said and own & said:
+            if mine - times - stated and mine & stated:
                 return _A_PART
     return None
 
@@ -279,13 +281,13 @@ def _qualified(clause: Clause, old: Statement, text: str) -> bool:
     state = state or (clause.passive and clause.relation in lx.STATUS_STEMS)
     if not state or clause.past or clause.change or _SINCE.search(text):
         return False
-    said = {word.meaning for word in old.words}
+    stated = {word.meaning for word in old.words}
     added = {
         word.meaning for role, words in clause.chunks if role != "" for word in words if word.text not in lx.STATUS
     }
-    if any(word.kind in (DAY, DATE) for _, words in clause.chunks for word in words) and not added <= said:
+    if any(word.kind in (DAY, DATE) for _, words in clause.chunks for word in words) and not added <= stated:
         return True
-    roles = {role for role, words in clause.chunks if role in _LIMITING and not content_of(words) <= said}
+    roles = {role for role, words in clause.chunks if role in _LIMITING and not content_of(words) <= stated}
     return bool(roles) or _LIMITS.search(text) is not None
 
 

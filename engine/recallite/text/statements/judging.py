@@ -1,4 +1,4 @@
-"""How a new statement stands to an older one."""
+"""Judging: the relation of a new statement to an older one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from recallite.text.statements.verdict import Finding, Outcome, Verdict
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 FILE = Path(__file__).with_name("confidence.json")
-"""How often each rule is right, as `recallite_models.training.statements` counted."""
+"""The share of times that each rule is right, as `recallite_models.training.statements` counted."""
 _UNRATED = 0.7
 # The least confidence of what the fit is sure of: that which policies ask for by default.
 _SURE = 0.8
-# Where the surest rules find that a value was replaced, the fit has to hold it only for likely.
+# If the surest rules find that a value was replaced, the fit has to hold it only for likely.
 _CERTAIN, _LIKELY = 0.97, 0.6
 _TOO = frozenset(("too", "also"))
 MOST_REPLACED = 2
 """The most clauses of a statement that the rules replace."""
 _MOST_ADDED = 3
-# Reasons of which the fit knows nothing: its pairs are English, and have no "A was replaced by B".
+# Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B".
 _UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
@@ -120,16 +120,16 @@ def _of_two_sources(new: Statement, old: Statement) -> bool:
 
 
 def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> Verdict:
-    """What the rules alone say of two statements, the newer of which begins to hold later."""
+    """The verdict of the rules alone on two statements, the newer of which begins to hold later."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
         return Verdict("same", 0.97, "says the same")
-    told = compare_in_other_languages(new, old)
-    if told is not None:
-        return _rated(told.outcome, told.reason)
+    foreign = compare_in_other_languages(new, old)
+    if foreign is not None:
+        return _rated(foreign.outcome, foreign.reason)
     best = _best_finding(new, old, several)
     if best is None:
         return Verdict("independent", 0.9, "both may hold")
@@ -144,27 +144,27 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
             if apart(clause, former):
                 continue
             changed = any(_tells_change(other) for other in new.clauses if other is not clause)
-            found = compare(clause, former, several, changed, new.mentions())
-            if found is not None and (best is None or _order(found) > _order(best)):
-                best = found
+            finding = compare(clause, former, several, changed, new.mentions())
+            if finding is not None and (best is None or _order(finding) > _order(best)):
+                best = finding
     return best
 
 
-def _verdict(found: Finding, new: Statement, old: Statement) -> Verdict:
+def _verdict(finding: Finding, new: Statement, old: Statement) -> Verdict:
     """The verdict on two texts of which two clauses were compared."""
     alone = len(old.clauses) == 1 and old.whole and not old.question
-    if found.outcome == "contradicts":
+    if finding.outcome == "contradicts":
         if alone and len(new.clauses) <= MOST_REPLACED:
-            return _rated("contradicts", found.reason)
+            return _rated("contradicts", finding.reason)
         return Verdict("independent", 0.8, "the older one says more")
     # What ended has ended with all that was added to it.
     added = sum(word.kind not in TYPED for word in old.clauses[0].rest)
-    adds = added > (_MOST_ADDED if found.reason in _ENDS else 0)
+    adds = added > (_MOST_ADDED if finding.reason in _ENDS else 0)
     if not alone or adds:
-        if max(len(old.clauses), len(new.clauses)) <= MOST_REPLACED and found.cued and old.whole and new.whole:
-            return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
+        if max(len(old.clauses), len(new.clauses)) <= MOST_REPLACED and finding.cued and old.whole and new.whole:
+            return Verdict("contradicts", 0.6, f"{finding.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
-    return _rated("supersedes", found.reason)
+    return _rated("supersedes", finding.reason)
 
 
 def _rated(outcome: Outcome, reason: str) -> Verdict:
@@ -173,7 +173,7 @@ def _rated(outcome: Outcome, reason: str) -> Verdict:
 
 @cache
 def confidences() -> dict[str, dict[str, float]]:
-    """How often what a rule says is right, by outcome and reason."""
+    """The share of times that a rule is right, by outcome and reason."""
     return msgspec.json.decode(FILE.read_bytes(), type=_Fitted).confidences
 
 
@@ -181,8 +181,8 @@ class _Fitted(msgspec.Struct):
     confidences: dict[str, dict[str, float]]
 
 
-def _order(found: Finding) -> tuple[int, bool]:
-    return (_ORDER.index(found.outcome), found.cued)
+def _order(finding: Finding) -> tuple[int, bool]:
+    return (_ORDER.index(finding.outcome), finding.cued)
 
 
 def _tells_change(clause: Clause) -> bool:
@@ -198,8 +198,8 @@ def _same(new: Statement, old: Statement) -> bool:
         return False
     if not one.chunks and one.relation in ("be", "have"):
         return False
-    said = [{role: [word.key for word in words] for role, words in each.chunks} for each in (one, other)]
-    if one.subject == other.subject and said[0] == said[1]:
+    stated = [{role: [word.key for word in words] for role, words in clause.chunks} for clause in (one, other)]
+    if one.subject == other.subject and stated[0] == stated[1]:
         return True
     return one.relation == "be" and one.subject == other.every and other.subject == one.every
 

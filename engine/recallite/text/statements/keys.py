@@ -31,25 +31,25 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
     """
     if not statement.clauses and not 0 < len(statement.words) <= _LONGEST_FRAGMENT:
         return ()
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for clause in statement.clauses[:2]:
         for frame, _ in _slots(clause, None):
-            found[f"frame {frame}"] = None
+            texts[f"frame {frame}"] = None
         about = clause.subject - _SPEAKERS
         if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
-            found[f"about {' '.join(sorted(about))}"] = None
+            texts[f"about {' '.join(sorted(about))}"] = None
     gist = gist_of(statement)
     # Numbers and times name nothing alone.
     rare = sorted(
         [(-weight, key) for key, weight in gist.weights.items() if weight >= _LEAST_WEIGHT and not key[0].isdigit()]
     )
     for _, key in rare[:_MOST_WORDS]:
-        found[f"word {key}"] = None
+        texts[f"word {key}"] = None
     spoken = sorted(gist.headed)[:2] or [statement.speaker if gist.first else ""]
     for subject in sorted(gist.subjects)[:_MOST_SUBJECTS]:
         for person in spoken:
-            found[f"subject {person} {subject}"] = None
-    return tuple(map(_hash64, list(found)[:MAX_KEYS]))
+            texts[f"subject {person} {subject}"] = None
+    return tuple(map(_hash64, list(texts)[:MAX_KEYS]))
 
 
 def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
@@ -67,7 +67,7 @@ def _doubtful(clause: Clause) -> bool:
 
 
 def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
-    """What a clause gives a value, and the value, where it is one of which there is one at a time.
+    """Yield what a clause gives a value, and the value, if there is one such value at a time.
 
     `several` None: also where there may be several.
     """
@@ -81,9 +81,9 @@ def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str
             continue
         nouns = clause.nouns
         value = [word for word in words if word.stem not in nouns]
-        said = " ".join(sorted(word.value + word.unit if word.value else word.stem for word in value))
-        if said:
-            yield f"{about} {relation} {role} {' '.join(nouns)}", said
+        stated = " ".join(sorted(word.value + word.unit if word.value else word.stem for word in value))
+        if stated:
+            yield f"{about} {relation} {role} {' '.join(nouns)}", stated
         return
 
 

@@ -30,7 +30,7 @@ DEPTH = 3
 
 
 class Fitted(msgspec.Struct):
-    """What was fitted.
+    """The fitted numbers.
 
     - threshold, threshold_uncued: the chance from which a statement counts as replaced, where the newer one tells of
       change, and where it does not and a rule finds it

@@ -72,12 +72,12 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
         new.elsewhere = _told(new.text) if tells_change(new) else ()
     if not isinstance(new.elsewhere, Told) or not old.words or old.question:
         return None
-    told, before = new.elsewhere, _told(old.text)
+    newer, before = new.elsewhere, _told(old.text)
     if before.ended or len(before.words) < 2:
         return None
-    if told.ended:
-        return Finding("supersedes", ENDED, cued=True) if sorted(told.words) == sorted(before.words) else None
-    return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(told, before) else None
+    if newer.ended:
+        return Finding("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
+    return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
 
 
 def tells_change(statement: Statement) -> bool:
@@ -88,12 +88,12 @@ def tells_change(statement: Statement) -> bool:
 
 
 def _told(text: str) -> Told:
-    found = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
-    texts = [word for word, _ in found]
+    spelled = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
+    texts = [word for word, _ in spelled]
     ended = _end_in(texts)
     words = [
         (word, capital or word[0].isdigit())
-        for place, (word, capital) in enumerate(found)
+        for place, (word, capital) in enumerate(spelled)
         if place not in ended and word not in _NOW and word not in _ARTICLES
     ]
     return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended))
@@ -129,8 +129,8 @@ def _has_another_value(new: Told, old: Told) -> bool:
     return named and alike and all(_follows(some, at, verbs[0], counted) for some, at in sides)
 
 
-def _is_number(told: Told, value: range) -> bool:
-    return any(word[0].isdigit() for word in told.words[value.start : value.stop])
+def _is_number(text: Told, value: range) -> bool:
+    return any(word[0].isdigit() for word in text.words[value.start : value.stop])
 
 
 def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
@@ -146,9 +146,9 @@ def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
     return range(places[0], places[-1] + 1)
 
 
-def _follows(told: Told, value: range, verb: str, counted: bool) -> bool:
+def _follows(text: Told, value: range, verb: str, counted: bool) -> bool:
     """Whether a value stands where that of the verb does, with nothing named beside it that may be its subject."""
-    words, before, after = told.words, value.start - 1, value.stop
-    if words.index(verb) >= value.start or (after < len(words) and told.named[after] and not counted):
+    words, before, after = text.words, value.start - 1, value.stop
+    if words.index(verb) >= value.start or (after < len(words) and text.named[after] and not counted):
         return False
-    return counted or (words[before] == verb if verb in _USED else words[before] != verb and not told.named[before])
+    return counted or (words[before] == verb if verb in _USED else words[before] != verb and not text.named[before])

@@ -46,16 +46,16 @@ class Outline(Struct, frozen=True, gc=False):
     older: int
 
 
-_kept: dict[bytes, Outline] = {}
+_outlines: dict[bytes, Outline] = {}
 
 
 def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
     """The outline of a text under its context, kept by their hash."""
-    outline = _kept.get(content_hash)
+    outline = _outlines.get(content_hash)
     if outline is None:
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-        outline = _kept[content_hash] = outline_of_statement(statement_of(text, context))
+        if len(_outlines) >= _MOST_KEPT:
+            _outlines.clear()
+        outline = _outlines[content_hash] = outline_of_statement(statement_of(text, context))
     return outline
 
 
@@ -91,7 +91,7 @@ def outline_of_statement(statement: Statement) -> Outline:
 
 def _newer(clause: Clause) -> int:
     relation = clause.relation
-    bits = _said(clause, clause.subject, clause.said)
+    bits = _said(clause, clause.subject, clause.stated)
     if is_idle(clause):
         return bits
     if tells(clause) or (clause.now and relation in USES):
@@ -105,7 +105,7 @@ def _newer(clause: Clause) -> int:
 
 def _older(clause: Clause) -> int:
     relation = clause.relation
-    bits = _said(clause, clause.said, clause.subject)
+    bits = _said(clause, clause.stated, clause.subject)
     if relation == "be":
         bits |= _EXCHANGED | _bit("subject", clause.every)
     if clause.unreal or clause.former:
@@ -116,10 +116,10 @@ def _older(clause: Clause) -> int:
 
 
 def _said(clause: Clause, subject: frozenset[str], holder: frozenset[str]) -> int:
-    """What a clause says, and of what: of two of "be", one may say the subject of the other."""
+    """The bits of what a clause says, and of what: of two of "be", one may say the subject of the other."""
     if clause.relation != "be":
-        return _bit(clause.relation, clause.said)
-    return _bit("be", clause.said) | _bit("subject", subject) | _bit("holder", holder)
+        return _bit(clause.relation, clause.stated)
+    return _bit("be", clause.stated) | _bit("subject", subject) | _bit("holder", holder)
 
 
 def _subjects(clause: Clause) -> int:

@@ -124,10 +124,10 @@ def _verbal(word: Word, being: str) -> bool:
 
 
 def _leads_on(words: Sequence[Word], place: int, clause: Clause) -> int:
-    """How many words to skip where a verb only introduces another: "plans to move", "stopped smoking"."""
+    """The number of words to skip if a verb only introduces another: "plans to move", "stopped smoking"."""
     stem = words[place].stem
     if stem in _PLANS or stem in _STOPS or stem in _STARTS:
-        after = next((each for each in words[place + 1 : place + 3] if each.text not in lx.FILLERS), None)
+        after = next((word for word in words[place + 1 : place + 3] if word.text not in lx.FILLERS), None)
         if after is None:
             return 0
         if stem in _PLANS and after.text in ("to", "not"):

@@ -29,8 +29,8 @@ class RecordKeys(Struct, frozen=True, gc=False):
 def record_keys(text: str, context: str | None) -> RecordKeys:
     """The keys of the record of a text under its context."""
     statement = statement_of(text, context)
-    own = int.from_bytes(text_key(text), "little", signed=True)
-    sought = (own, *keys_of(statement))
+    of_text = int.from_bytes(text_key(text), "little", signed=True)
+    sought = (of_text, *keys_of(statement))
     short = len(statement.words) <= _MOST_WORDS
-    found = short or (statement.whole and len(statement.clauses) <= _MOST_CLAUSES)
-    return RecordKeys(sought, sought if found else (own,))
+    findable = short or (statement.whole and len(statement.clauses) <= _MOST_CLAUSES)
+    return RecordKeys(sought, sought if findable else (of_text,))

@@ -51,7 +51,7 @@ class Statement(Struct, gc=False):
     elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
-        """What two texts that say the same have in common."""
+        """The forms of its words, which texts that say the same have in common."""
         if self.canonical is None:
             self.canonical = _canon(self.words, self.speaker) if self.words else ()
         return self.canonical
@@ -59,7 +59,7 @@ class Statement(Struct, gc=False):
     def mentions(self) -> frozenset[str]:
         """The keys of all that its clauses name."""
         if self.mentioned is None:
-            self.mentioned = frozenset([key for each in self.clauses for key in (*each.every, *each.subject)])
+            self.mentioned = frozenset([key for clause in self.clauses for key in (*clause.every, *clause.subject)])
         return self.mentioned
 
 

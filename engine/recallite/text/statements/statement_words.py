@@ -152,25 +152,25 @@ def read_words(text: str) -> list[Word]:
     if not text.isascii():
         text = normalized("NFKC", text).replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     if "\n" not in text and '"' not in text:
-        found: list[Word] = []
+        words: list[Word] = []
         opened = False
         for chunk in text.split():
             read = _CHUNKS[chunk]
             if read is None:
                 break
             if opened:  # what came before may be joined with this
-                _join(read.words, found)
-                opened = _opens(found[-1])
+                _join(read.words, words)
+                opened = _opens(words[-1])
             else:
-                found += read.joined
+                words += read.joined
                 opened = read.opens
         else:
-            return found
+            return words
     return _join([word for token in _TOKEN.findall(text) for word in _CACHE[token]], [])
 
 
 class _Chunk(Struct, frozen=True, gc=False):
-    """What stands between two spaces: its words, the same joined, and whether a word after it may be joined to them."""
+    """A text between two spaces: its words, the same joined, and whether a word after it may be joined to them."""
 
     words: tuple[Word, ...]
     joined: tuple[Word, ...]

@@ -1,4 +1,4 @@
-"""What common words are about, so that "I'm vegetarian" and "I eat meat again" are compared."""
+"""Subjects of common words, so that "I'm vegetarian" and "I eat meat again" are compared."""
 
 from __future__ import annotations
 

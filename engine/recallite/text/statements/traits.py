@@ -1,4 +1,4 @@
-"""What is asked of each of two statements that are compared: words of change, rare words, persons and values."""
+"""Traits of a statement, for comparison with another: words of change, rare words, persons and values."""
 
 from __future__ import annotations
 

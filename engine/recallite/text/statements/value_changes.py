@@ -35,7 +35,7 @@ _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick"))
 def another_value(
     new: Clause, old: Clause, several: frozenset[str], mentioned: frozenset[str], cue: bool
 ) -> Finding | None:
-    """What the rules say of two clauses about the same subject that are not each other's negation.
+    """The finding of the rules on two clauses about the same subject that are not each other's negation.
 
     `mentioned`: all that the newer text names.
     """
@@ -97,7 +97,7 @@ def another_value(
 
 
 def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Finding | None:
-    """What an event says otherwise: how long it took, who did it."""
+    """The finding on an event that is told otherwise: how long it took, who did it."""
     if event and relation in _REPEATED:
         return None
     if event and typed and relation not in _PAID and new.subject <= lx.SPEAKERS:
@@ -108,7 +108,7 @@ def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: b
 
 
 def _reason(cue: bool, attribute: bool) -> str:
-    """Without a word of change, another phone number is a surer sign of one than another length."""
+    """The reason: without a word of change, another phone number is a surer sign of one than another length."""
     return "another value" if cue else "another value of an attribute" if attribute else "another value, unannounced"
 
 
@@ -128,23 +128,23 @@ def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tup
     if cue and "without" in ours and ours["without"] == theirs.get("with"):
         return "with", ours["without"], theirs["with"], False
     _unify(new, old, ours, theirs)
-    found: list[tuple[str, Words, Words, bool]] = []
+    slots: list[tuple[str, Words, Words, bool]] = []
     times = timed = False
     for role in dict.fromkeys((*ours, *theirs)):
         one, another = ours.get(role, ()), theirs.get(role, ())
         mine, other = _differ(one, another)
         if mine and other:
             times = times or role == "time"
-            found.append((role, mine, other, len(mine) < len(one)))
+            slots.append((role, mine, other, len(mine) < len(one)))
         elif role != "time" and not mentioned.issuperset([word.key for word in other]):
             return None  # the older one says more
         timed = timed or (role == "time" and bool(mine or other))
-    typed = all(_same_type(mine, other) for _, mine, other, _ in found)
-    if not found or (len(found) > 1 and not typed and not (times and len(found) == 2 and cue)):
+    typed = all(_same_type(mine, other) for _, mine, other, _ in slots)
+    if not slots or (len(slots) > 1 and not typed and not (times and len(slots) == 2 and cue)):
         return None
     if (new.past or old.past) and timed and not (new.passive or new.change or new.corrected):
         return None  # an event of another time is another event
-    return found[0]
+    return slots[0]
 
 
 def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> bool:
@@ -160,7 +160,7 @@ def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> boo
 
 
 def _differ(new: Words, old: Words) -> tuple[Words, Words]:
-    """What differs between the ends that two lists of words share."""
+    """The words that differ between the ends that two lists of words share."""
     ours, theirs = [word.key for word in new], [word.key for word in old]
     least = min(len(ours), len(theirs))
     begin = end = 0
@@ -252,7 +252,7 @@ def _opposites(one: str, other: str) -> bool:
 def _another_state(new: Clause, old: Clause) -> bool:
     """Whether both say in which state their subject is, and it is another one."""
     one = _states(new)
-    other = _states(old) if one and len(old.said) <= _MOST_WORDS else {}
+    other = _states(old) if one and len(old.stated) <= _MOST_WORDS else {}
     return any(other.get(line, state) != state for line, state in one.items())
 
 
@@ -260,10 +260,10 @@ def _states(clause: Clause) -> dict[int, str]:
     """The states that a clause says its subject is in, by their line of the table."""
     if clause.passive or clause.relation in ("be", "get"):
         words = [word for role, some in clause.chunks if role in ("", "in") for word in some]
-        found = {lx.STATUS[word.text]: word.stem for word in words if word.text in lx.STATUS}
+        states = {lx.STATUS[word.text]: word.stem for word in words if word.text in lx.STATUS}
         if clause.passive and clause.relation in lx.STATUS_STEMS:
-            found.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
-        return found
+            states.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
+        return states
     if (
         clause.relation == "work"
         and not clause.negated

@@ -1,4 +1,4 @@
-"""What the rules say of two statements."""
+"""Verdicts of the rules on two statements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Outcome = Literal["same", "supersedes", "contradicts", "independent"]
 
 
 class Verdict(NamedTuple):
-    """How a new statement stands to an older one.
+    """The relation of a new statement to an older one.
 
     - "same": it says the same again
     - "supersedes": it replaces all that the older one says
@@ -24,7 +24,7 @@ class Verdict(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a rule says of two clauses; `cued`: whether a word such as "now" or "moved" says that something changed."""
+    """The verdict of a rule on two clauses; `cued`: whether a word such as "now" or "moved" tells of a change."""
 
     outcome: Outcome
     reason: str

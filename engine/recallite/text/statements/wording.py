@@ -1,4 +1,4 @@
-"""Which words two statements share, and which only one of them has, as the fit weighs them one by one."""
+"""Wording: the words that two statements share, and those that only one has, as the fit weighs them one by one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ def wording_of(one: Traits, two: Traits) -> set[str]:
 
     And pairs of neighbours of the newer one, in which each word that both have is "=": "sold =", "no longer".
     """
-    known, own = frozenset(two.order), frozenset(one.order)
-    found = set()
+    known, ours = frozenset(two.order), frozenset(one.order)
+    terms = set()
     before = "^"
     for key, term in zip(one.order, one.terms, strict=True):
         if key in known:
-            found.add("=" + term)
+            terms.add("=" + term)
             term = "="
         else:
-            found.add("+" + term)
-        found.add(f"{before} {term}")
+            terms.add("+" + term)
+        terms.add(f"{before} {term}")
         before = term
-    found.add(f"{before} $")
-    found.update("-" + term for key, term in zip(two.order, two.terms, strict=True) if key not in own)
-    return found
+    terms.add(f"{before} $")
+    terms.update("-" + term for key, term in zip(two.order, two.terms, strict=True) if key not in ours)
+    return terms
 
 
 def wording_logit(weights: Mapping[str, float], bias: float, one: Traits, two: Traits) -> float:
