@@ -143,7 +143,7 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
         for former in old.clauses:
             if apart(clause, former):
                 continue
-            changed = any(_tells_change(other) for other in new.clauses if other is not clause)
+            changed = any(tells_change(other) for other in new.clauses if other is not clause)
             finding = compare(clause, former, several, changed, new.mentions())
             if finding is not None and (best is None or _order(finding) > _order(best)):
                 best = finding
@@ -185,7 +185,7 @@ def _order(finding: Finding) -> tuple[int, bool]:
     return (_ORDER.index(finding.outcome), finding.cued)
 
 
-def _tells_change(clause: Clause) -> bool:
+def tells_change(clause: Clause) -> bool:
     return bool(clause.stopped or clause.ends or clause.change or clause.corrected or clause.gone or clause.past)
 
 

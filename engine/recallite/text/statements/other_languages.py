@@ -69,7 +69,7 @@ class Told(NamedTuple):
 def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
     """Compare two statements by German, French and Spanish words of change; None if both may hold."""
     if new.elsewhere is None:
-        new.elsewhere = _told(new.text) if tells_change(new) else ()
+        new.elsewhere = _told(new.text) if has_words_of_change(new) else ()
     if not isinstance(new.elsewhere, Told) or not old.words or old.question:
         return None
     newer, before = new.elsewhere, _told(old.text)
@@ -80,7 +80,7 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
     return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
 
 
-def tells_change(statement: Statement) -> bool:
+def has_words_of_change(statement: Statement) -> bool:
     """Whether there are such words; a look for single words first takes a tenth of the time of the pattern."""
     if statement.question or _MARKS.isdisjoint([word.text for word in statement.words]):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recallite.text.normalise import text_key
+from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import (
     ANY_VERB,
@@ -20,23 +21,25 @@ from recallite.text.statements.clause_changes import (
     matches_any,
     tells,
 )
-from recallite.text.statements.judging import MOST_REPLACED
+from recallite.text.statements.judging import MOST_REPLACED, tells_change
 from recallite.text.statements.likelihood import CHANGING
-from recallite.text.statements.other_languages import tells_change
+from recallite.text.statements.other_languages import has_words_of_change
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.traits import cues_of
-from recallite.text.statements.value_changes import USES
+from recallite.text.statements.value_changes import MOST_UNCUED, USES
 
 # Some 300 bytes each.
 _MOST_KEPT = 1 << 15
 # Bits of what two statements say, and others, each of which suffices.
-_SAID = 256
+_SAID = 512
 _TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS = (1 << _SAID + place for place in range(6))
 _SUFFICES = (1 << _SAID + 6) - 1
-# Bits of subjects and of relations, of which two statements need one each.
-_SUBJECT, _RELATION = _SAID + 6, _SAID + 70
-_SUBJECTS, _RELATIONS = ((1 << 64) - 1) << _SUBJECT, ((1 << 35) - 1) << _RELATION
-_USED, _TASTED, _REACHED = (1 << _RELATION + place for place in range(32, 35))
+# Bits of subjects and of verbs, of which two statements need one each.
+_SUBJECT, _VERB = _SAID + 6, _SAID + 70
+_SUBJECTS, _VERBS = ((1 << 64) - 1) << _SUBJECT, ((1 << 70) - 1) << _VERB
+_TASTED, _REACHED, _NEW_NEGATED, _OLD_NEGATED = (1 << _VERB + place for place in range(4))
+# Bits of verbs that rules compare by what else is said: of short clauses, and of long ones, for which it takes a cue.
+_SHORT, _LONG, _USED, _ANY = _VERB + 4, _VERB + 37, 1 << 32, (1 << 33) - 1
 
 
 class Outline(Struct, frozen=True, gc=False):
@@ -62,7 +65,7 @@ def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
 def may_relate(new: Outline, old: Outline) -> bool:
     """Whether `judge` may say anything but "independent"."""
     common = new.newer & old.older
-    return bool(common & _SUFFICES or (common & _SUBJECTS and common & _RELATIONS))
+    return bool(common & _SUFFICES or (common & _SUBJECTS and common & _VERBS))
 
 
 def outline_of_statement(statement: Statement) -> Outline:
@@ -77,19 +80,20 @@ def outline_of_statement(statement: Statement) -> Outline:
             newer |= _CUED
     if statement.replaceable:
         older |= _CUED | (_AFFIRMS if statement.negated else _DENIES)
-    if tells_change(statement):
+    if has_words_of_change(statement):
         newer |= _ELSEWHERE
     if not statement.question:
         older |= _ELSEWHERE
+    cued = any(map(_is_cue, statement.clauses))
     for clause in statement.clauses:
-        newer |= _newer(clause)
+        newer |= _newer(clause, cued=cued)
     if statement.whole and len(statement.clauses) <= MOST_REPLACED:
         for clause in statement.clauses:
             older |= _older(clause)
     return Outline(newer, older)
 
 
-def _newer(clause: Clause) -> int:
+def _newer(clause: Clause, *, cued: bool) -> int:
     relation = clause.relation
     bits = _said(clause, clause.subject, clause.stated)
     if is_idle(clause):
@@ -100,44 +104,63 @@ def _newer(clause: Clause) -> int:
         bits |= _EXCHANGED
     if relation in REACHES:
         bits |= _REACHED
-    return bits | _subjects(clause) | (_RELATIONS if matches_any(clause) else _relations(clause))
+    verb = _ANY if matches_any(clause) else _verb(relation)
+    if cued:
+        bits |= verb << _LONG
+    if cued or _is_short(clause):
+        bits |= verb << _SHORT
+    return bits | _subjects(clause) | _OLD_NEGATED | (_NEW_NEGATED if clause.negated else 0)
 
 
 def _older(clause: Clause) -> int:
     relation = clause.relation
     bits = _said(clause, clause.stated, clause.subject)
     if relation == "be":
-        bits |= _EXCHANGED | _bit("subject", clause.every)
+        bits |= _EXCHANGED | _set_bit("subject", clause.every)
     if clause.unreal or clause.former:
         return bits
     if relation in STRIVES:
         bits |= _REACHED
-    return bits | _TELLS | _subjects(clause) | _relations(clause)
+    bits |= _verb(relation) << (_SHORT if _is_short(clause) else _LONG)
+    return bits | _TELLS | _subjects(clause) | _NEW_NEGATED | (_OLD_NEGATED if clause.negated else 0)
+
+
+def _is_cue(clause: Clause) -> bool:
+    """Whether a clause may say that something changed."""
+    return tells_change(clause) or clause.now or clause.relation.startswith("re")
+
+
+def _is_short(clause: Clause) -> bool:
+    """Whether a rule may compare what a clause says without a cue; states are compared in any."""
+    if len(clause.every) <= MOST_UNCUED or clause.relation == "work" or clause.relation in lx.STATUS_STEMS:
+        return True
+    return any(word.text in lx.STATUS for _, words in clause.chunks for word in words)
 
 
 def _said(clause: Clause, subject: frozenset[str], holder: frozenset[str]) -> int:
     """The bits of what a clause says, and of what: of two of "be", one may say the subject of the other."""
     if clause.relation != "be":
-        return _bit(clause.relation, clause.stated)
-    return _bit("be", clause.stated) | _bit("subject", subject) | _bit("holder", holder)
+        return _bit(clause.relation, clause.stated or clause.subject)
+    return _set_bit("be", clause.stated) | _set_bit("subject", subject) | _set_bit("holder", holder)
 
 
 def _subjects(clause: Clause) -> int:
-    bits = 0
+    bits = _TASTED if clause.relation in TASTES else 0
     for stem in clause.subject:
         bits |= 1 << _SUBJECT + (hash(stem) & 63)
     return bits
 
 
-def _relations(clause: Clause) -> int:
-    """The bits of verbs that rules compare. What is negated is compared with what is not, whatever the verb."""
-    relation = clause.relation
-    if clause.negated or relation in ANY_VERB:
-        return _RELATIONS
-    bits = 1 << _RELATION + (hash(relation) & 31)
-    if relation in USES:
-        bits |= _USED
-    return bits | _TASTED if relation in TASTES else bits
+def _verb(relation: str) -> int:
+    """The bits of a verb among those of all."""
+    if relation in ANY_VERB:
+        return _ANY
+    return 1 << (hash(relation) & 31) | (_USED if relation in USES else 0)
+
+
+def _set_bit(name: str, stems: frozenset[str]) -> int:
+    """The bit of some stems; what says nothing has none."""
+    return _bit(name, stems) if stems else 0
 
 
 def _bit(*parts: object) -> int:

@@ -25,7 +25,7 @@ _PASSING = frozenset(("today", "yesterday", "tonight", "tomorrow"))
 _LOCATED = frozenset(("in", "near", "under", "behind", "beside", "inside", "outside"))
 _MOST_WORDS = 3
 # A long sentence that tells of no change says something else.
-_MOST_UNCUED = 6
+MOST_UNCUED = 6
 _CITIZENS = frozenset(("citizen", "resid", "capit"))
 _DEFINITE = frozenset(("the", "my", "our"))
 # Lengths of rivers and heights of towers do not change.
@@ -55,7 +55,7 @@ def another_value(
     if old.plan != new.plan and not (new.change or new.corrected or relation == "be"):
         return None
     subject = new.subject | old.subject
-    if not cue and max(len(new.every), len(old.every)) > _MOST_UNCUED:
+    if not cue and max(len(new.every), len(old.every)) > MOST_UNCUED:
         return None
     typed = _same_type(mine, other)
     attribute = not subject.isdisjoint(lx.ATTRIBUTES)
