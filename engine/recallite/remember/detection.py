@@ -295,15 +295,11 @@ class Detection:
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
         for compared in rows:
-            row = compared.row
-            if compared.others:
-                outline, told_at = _outline(row), stated_at(row)
+            told_at = stated_at(compared.row)
             for other in compared.others:
                 before = stated_at(other)
-                new, old, newer, older = row, other, outline, _outline(other)
-                if told_at < before:
-                    new, old, newer, older = other, row, older, newer
-                if may_relate(newer, older):
+                new, old = (compared.row, other) if told_at >= before else (other, compared.row)
+                if may_relate(_outline(new), _outline(old)):
                     judged.append((compared, other))
                     pairs.append(Pair(_statement(new), _statement(old), None, told_at != before))
             self._give_way()

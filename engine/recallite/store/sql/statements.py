@@ -157,7 +157,7 @@ class Statements(Repository):
             current |= self._current({record_id for best in more for _, record_id in best}, now)
         return [
             [
-                StatementCandidate(*current[record_id][1], weight)
+                StatementCandidate(*(*current[record_id][1], weight))
                 for weight, record_id in best
                 if record_id in current and current[record_id][0] == kind
             ][:limit]
@@ -174,7 +174,7 @@ class Statements(Repository):
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
             text = alike[record_id], kind, scope_id
-            by_text.setdefault(text, []).append(StatementCandidate(*fields, 1))
+            by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
         ]

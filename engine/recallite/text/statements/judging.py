@@ -186,6 +186,7 @@ def _order(finding: Finding) -> tuple[int, bool]:
 
 
 def tells_change(clause: Clause) -> bool:
+    """Whether a clause tells of an event, a change or an end."""
     return bool(clause.stopped or clause.ends or clause.change or clause.corrected or clause.gone or clause.past)
 
 

@@ -21,8 +21,8 @@ from recallite.text.statements.clause_changes import (
     matches_any,
     tells,
 )
+from recallite.text.statements.evidence import CHANGING
 from recallite.text.statements.judging import MOST_REPLACED, tells_change
-from recallite.text.statements.likelihood import CHANGING
 from recallite.text.statements.other_languages import has_words_of_change
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.traits import cues_of
