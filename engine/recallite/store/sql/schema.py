@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-_COLUMNS = re.compile(r"([a-z_, ]+?) +([A-Z]\S*)(.*)")
+_COLUMNS = re.compile(r"([a-z_]+(?:, *[a-z_]+)*) +([A-Z]\S*)(.*)")
 _INDEX = re.compile(r"(UNIQUE )?INDEX (\w+)(.*)")
 
 
