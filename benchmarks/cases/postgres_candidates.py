@@ -41,7 +41,7 @@ def _tables(address: str, context: Context) -> Iterator[Timing | Figures]:
     yield Figures("indexes of the server", _made(address, data))
     with ExitStack() as stack:
         memories = {
-            way: stack.enter_context(Memory(address, settings=Settings(query_cache_size=0, candidates=way)))
+            way: stack.enter_context(Memory(_by(address, way), settings=Settings(query_cache_size=0)))
             for way in ("memory", "server")
         }
         memories["memory"].warmup()
@@ -60,9 +60,13 @@ def _tables(address: str, context: Context) -> Iterator[Timing | Figures]:
             yield Timing(f"filter keeps: {share}", ways, context.rounds, _WARM_UP, check)
 
 
+def _by(address: str, candidates: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}candidates={candidates}"
+
+
 def _made(address: str, data: Any) -> dict[str, dict[str, Any]]:
     """Write the records if there are none, and make the indexes that are missing."""
-    with Memory(address, settings=Settings(query_cache_size=0, candidates="server")) as memory:
+    with Memory(_by(address, "server"), settings=Settings(query_cache_size=0)) as memory:
         if not memory.count():
             memory.remember_many(items(data))
             memory.store.catch_up()

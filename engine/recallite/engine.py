@@ -75,10 +75,6 @@ class Engine:
             durability=settings.durability,
             vector_type=settings.vectors,
             key=key,
-            pool_size=settings.pool_size,
-            statement_timeout_ms=settings.statement_timeout_ms,
-            server_wait_ms=settings.server_wait_ms,
-            standby_lag_ms=settings.standby_lag_ms,
         )
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)
@@ -129,10 +125,10 @@ class Engine:
 
     def server_finds(self, reader: Reader, scopes: Callable[[], tuple[int, ...] | None] = lambda: None) -> bool:
         """Whether the server finds the candidates among the records of the scopes that are asked for, None for all."""
-        chosen, search = self.settings.candidates, reader.candidates
-        if chosen == "memory" or search is None:
+        place, search = self.store.candidates, reader.candidates
+        if place == "memory" or search is None:
             return False
-        if chosen == "server":
+        if place == "server":
             return True
         if self.index.commit is not None or search.changes() < SERVER_FROM:
             return False
@@ -259,9 +255,8 @@ class Engine:
             kernels.warmup(each)
         seconds["kernels"] = perf_counter() - began
         began = perf_counter()
-        if self.settings.candidates == "server" or (
-            self.settings.candidates == "auto" and self.store.size() >= SERVER_FROM
-        ):
+        place = self.store.candidates
+        if place == "server" or (place == "auto" and self.store.size() >= SERVER_FROM):
             self.store.make_candidate_indexes(on_progress)
         with self.store.read() as reader:
             if not self.server_finds(reader):

@@ -208,7 +208,7 @@ class StoreUnsupported(StoreError):
 
 
 class StoreTimeout(StoreError):
-    """A statement took longer than `Settings.statement_timeout_ms`; its transaction was rolled back."""
+    """A statement took longer than `statement_timeout_ms` of the address allows; its transaction was rolled back."""
 
 
 class WriteUnknown(StoreError):

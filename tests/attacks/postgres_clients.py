@@ -32,8 +32,8 @@ _PAUSE_SECONDS = 0.5
 
 def opened(address: str, *, wait_ms: int = 60_000) -> Memory:
     """A memory as the attacks open it."""
-    settings = Settings(busy_timeout_ms=wait_ms, server_wait_ms=wait_ms)
-    return Memory(address, embedder=Embedder(), settings=settings)
+    settings = Settings(busy_timeout_ms=wait_ms)
+    return Memory(f"{address}&server_wait_ms={wait_ms}", embedder=Embedder(), settings=settings)
 
 
 def few_feed_rows() -> None:

@@ -37,14 +37,6 @@ class Settings(Section, frozen=True, kw_only=True):
     - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.
-    - pool_size: Most connections that a memory on a PostgreSQL server opens at a time.
-    - statement_timeout_ms: How long a statement may take on a PostgreSQL server; 0 is no limit.
-    - server_wait_ms: How long an operation waits for a free connection to a PostgreSQL server, also while that restarts
-      or its standby takes over.
-    - standby_lag_ms: How far a standby of a PostgreSQL server may be behind for it to be read; 0 is any time.
-    - candidates: Where a recall from a PostgreSQL server finds its candidates: `memory` in an index in this process,
-      `server` by indexes of the server, which `recallite warmup` makes; `auto` is `memory` up to three million records,
-      and past that `server` where its indexes are there. A file is always searched in memory.
     - max_text_chars: Longer texts are refused.
     - max_document_bytes: Larger documents are not ingested.
     - max_document_chars: Documents with more text are not ingested.
@@ -77,11 +69,6 @@ class Settings(Section, frozen=True, kw_only=True):
     durability: Literal["full", "normal"] = "full"
     profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
     busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
-    pool_size: Count = 8
-    statement_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 60_000
-    server_wait_ms: Annotated[int, Setting(minimum=1, maximum=2**31 - 1)] = 30_000
-    standby_lag_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
-    candidates: Literal["auto", "memory", "server"] = "auto"
     max_text_chars: Count = 1_000_000
     max_document_bytes: Count = 100_000_000
     max_document_chars: Count = 50_000_000

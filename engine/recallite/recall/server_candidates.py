@@ -134,8 +134,8 @@ class _Finding:
                 return few, None
         if not self._figures.ready(self._search, self._embedder):
             raise InvalidInput(
-                f"{self._path} has no indexes to find candidates by: run recallite --db {self._path} warmup with the "
-                "setting candidates='server', or set candidates='memory'"
+                f"{self._path} has no indexes to find candidates by: run recallite --db {self._path} warmup with "
+                "candidates=server in the address, or give candidates=memory there"
             )
         self.origin = "server: the nearest by HNSW and those with the rarest words by GIN"
         lists = []

@@ -31,6 +31,7 @@ __all__ = [
 
 # Of two letters at least: C:/ is a drive.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_SERVER_OPTION = re.compile(r"[?&](pool_size|statement_timeout_ms|server_wait_ms|standby_lag_ms|candidates|schema)=")
 
 
 class StoreOptions(TypedDict, total=False):
@@ -38,10 +39,6 @@ class StoreOptions(TypedDict, total=False):
 
     busy_timeout_ms: int
     durability: str
-    pool_size: int
-    statement_timeout_ms: int
-    server_wait_ms: int
-    standby_lag_ms: int
     vector_type: str
     unfinished: bool
 
@@ -103,6 +100,8 @@ def _refuse_other_schemes(path: object) -> None:
         raise InvalidInput(
             f"path looks like an address, and does not begin with {known}: mend it, or install what opens it"
         )
+    if isinstance(path, str) and (option := _SERVER_OPTION.search(path)):
+        raise InvalidInput(f"{option[1]} is for the address of a server, and path is a file: leave it out")
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import ForkedProcess, InvalidInput, StoreClosed
 from recallite.model.reports import ErasureReceipt, Verification
@@ -29,6 +29,8 @@ class Store(ABC):
     path: str
     snapshot_path: str | None = None
     confined_to: str | None = None
+    candidates: Literal["auto", "memory", "server"] = "memory"
+    """Where recall finds its candidates; see `ServerOptions`."""
     in_memory = False
     """Whether the data is lost when the store is closed."""
     reads_scopes = False

@@ -128,10 +128,6 @@ def _opened(place: str | os.PathLike[str], settings: Settings, key: str | None, 
         durability=settings.durability,
         vector_type=settings.vectors,
         key=None if is_address(place) else key,
-        pool_size=settings.pool_size,
-        statement_timeout_ms=settings.statement_timeout_ms,
-        server_wait_ms=settings.server_wait_ms,
-        standby_lag_ms=settings.standby_lag_ms,
         unfinished=unfinished,
     )
 
@@ -284,12 +280,13 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
 
     The questions are texts of these records; those with a vector are asked with it, so that nothing is embedded.
     """
-    settings = Settings(embedder="none", candidates="memory", index_snapshot=False, compile_kernels=False)
+    settings = Settings(embedder="none", index_snapshot=False, compile_kernels=False)
     texts, vectors, keywords = _questions(source, row_ids)
     by_vector = build_request(scope, settings.profile, limit=_HITS, profile={"count_access": False})
     by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", profile={"count_access": False})
 
     def answers(store: Store) -> list[Hits]:
+        store.candidates = "memory"  # exact on both sides
         engine = Engine(store.path, None, settings, store=store)
         hits = recall_queries(engine, texts, vectors, by_vector) if texts else []
         return [*hits, *(recall_queries(engine, keywords, None, by_words) if keywords else [])]

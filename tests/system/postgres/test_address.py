@@ -14,6 +14,7 @@ import pytest
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
+from recallite.store.opening import open_store, store_exists
 from recallite.store.postgres import address as module
 from recallite.store.postgres.address import parse_address
 
@@ -91,6 +92,36 @@ def test_what_libpq_would_not_take_is_refused(rest):
 def test_a_schema_is_a_plain_identifier(schema):
     with pytest.raises(InvalidInput, match=r"^schema is"):
         parse_address(f"postgresql://h/a?schema={schema}")
+
+
+def test_options_are_parameters_that_do_not_show():
+    parsed = parse_address("postgresql://h/a?pool_size=4&candidates=server&application_name=x&statement_timeout_ms=0")
+    assert parsed.options == module.ServerOptions(pool_size=4, candidates="server", statement_timeout_ms=0)
+    assert parsed.shown == "postgresql://h/a?application_name=x&schema=recallite"
+    assert parsed == parse_address(parsed.shown)
+    assert parse_address("postgresql://h/a").options == module.ServerOptions()
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        ("pool_size=0", "pool_size is wrong: give a whole number >= 1"),
+        (f"server_wait_ms={SECRET}", "server_wait_ms is wrong: give a whole number"),
+        ("standby_lag_ms=2147483648", "standby_lag_ms is wrong: give a whole number <= 2147483647"),
+        ("statement_timeout_ms=1.5", "statement_timeout_ms is wrong: give a whole number"),
+        (f"candidates={SECRET}", "candidates is wrong: give auto, memory or server"),
+    ],
+)
+def test_a_wrong_option_is_refused_and_not_repeated(option, remedy):
+    with pytest.raises(InvalidInput, match=f"^path is an address whose parameter {remedy}$"):
+        parse_address(f"postgresql://h/a?{option}")
+
+
+@pytest.mark.parametrize("option", [*module.OPTIONS, "schema"])
+def test_a_file_takes_no_option_of_a_server(option, tmp_path):
+    for act in (open_store, store_exists):
+        with pytest.raises(InvalidInput, match=f"^{option} is for the address of a server, and path is a file"):
+            act(f"{tmp_path}/m.db?{option}=8")
 
 
 def test_files_are_no_addresses():

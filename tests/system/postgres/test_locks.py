@@ -92,7 +92,7 @@ def test_the_index_of_a_reader_takes_what_commits_late(postgres_address):
 
 
 def test_many_threads_write_with_few_connections(postgres_address):
-    with Memory(postgres_address, settings=Settings(pool_size=3)) as memory:
+    with Memory(f"{postgres_address}&pool_size=3") as memory:
         problems = []
 
         def write(number):

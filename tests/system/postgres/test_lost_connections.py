@@ -25,7 +25,7 @@ def proxy(postgres_server):
 @pytest.fixture
 def memory(proxy, postgres_address):
     schema = postgres_address.rpartition("schema=")[2]
-    with Memory(proxy.address(schema=schema), embedder=Embedder(), settings=Settings(pool_size=3)) as opened:
+    with Memory(proxy.address(schema=schema, pool_size="3"), embedder=Embedder()) as opened:
         opened.remember("the violin is in room seven", id="violin")
         yield opened
 

@@ -28,8 +28,9 @@ def assert_same(found, expected):
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
 
-def settings(candidates, **more):
-    return Settings(embedder="none", candidates=candidates, **{"write": ONLY_STORES, **more})
+def open_by(address, candidates, **more):
+    settings = Settings(embedder="none", **{"write": ONLY_STORES, **more})
+    return Memory(f"{address}&candidates={candidates}", settings=settings)
 
 
 def items():
@@ -52,7 +53,7 @@ def items():
 @pytest.fixture
 def filled(postgres_address):
     """The address of a memory with closed versions, deleted, expired and superseded records, and links."""
-    with Memory(postgres_address, settings=settings("memory")) as memory:
+    with open_by(postgres_address, "memory") as memory:
         ids = memory.remember_many(items())
         memory.forget(ids[20:24])
         for number in range(30, 34):
@@ -68,7 +69,7 @@ def filled(postgres_address):
 @pytest.fixture
 def both(filled):
     """The memory by the index in memory, and by the server's indexes, however few records there are."""
-    with Memory(filled, settings=settings("memory")) as first, Memory(filled, settings=settings("server")) as second:
+    with open_by(filled, "memory") as first, open_by(filled, "server") as second:
         yield first, second
 
 
@@ -108,11 +109,11 @@ def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(bo
 
 
 def test_vectors_kept_as_float16_are_searched_alike(filled):
-    with Memory(filled, settings=settings("server", vectors="float16")) as memory:
+    with open_by(filled, "server", vectors="float16") as memory:
         assert memory.store.rebuild().ok
         assert memory.store.stats().vector_type == "float16"
         expected = memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5)
-    with Memory(filled, settings=settings("memory", vectors="float16")) as memory:
+    with open_by(filled, "memory", vectors="float16") as memory:
         assert_same(memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5), expected)
         memory.remember("another", vector=unit(301, DIMENSION))
         assert memory.store.verify().ok
@@ -215,21 +216,21 @@ def test_explain_says_what_answered(both, monkeypatch):
 def test_similar_records_are_linked_where_the_server_finds_them(postgres_address, monkeypatch):
     monkeypatch.setattr(threshold_search, "_FEW", 3)
     policy = WritePolicy(link_cosine=0.9, duplicates="store", supersede_confidence=None, contradict_confidence=None)
-    with Memory(postgres_address, settings=settings("server", write=policy)) as memory:
+    with open_by(postgres_address, "server", write=policy) as memory:
         others = memory.remember_many([{"text": f"text {seed}", "vector": unit(seed)} for seed in range(20)])
         memory.store.warmup()
         assert [link.target for link in memory.remember("one more", vector=unit(5)).links] == [others[5]]
 
 
 def test_a_file_is_searched_in_memory():
-    with Memory(":memory:", settings=settings("server")) as memory:
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         memory.remember("Ada lives in Bergen", vector=unit(1))
         assert len(memory.recall("Ada", vector=unit(1))) == 1
         assert memory.store.stats().index["candidates"] == "memory"
 
 
 def test_where_nothing_is_admitted_nothing_is_found(postgres_address):
-    with Memory(postgres_address, settings=settings("server")) as memory:
+    with open_by(postgres_address, "server") as memory:
         assert not memory.recall("anything")
         assert memory.recall_many([]) == []
         memory.remember("Ada lives in Bergen", vector=unit(1))

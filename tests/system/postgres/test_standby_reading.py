@@ -51,8 +51,7 @@ def test_what_is_too_far_behind_is_not_read(pair):
     with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
         memory.remember("zebras gallop")
     until(lambda: standby.execute("SELECT pg_last_wal_receive_lsn() > pg_last_wal_replay_lsn()") == [(True,)])
-    strict = Settings(embedder="none", standby_lag_ms=1)
     with pytest.raises(StoreTimeout, match="behind"):
-        Memory(standby.address(schema="m"), settings=strict)
-    with Memory(standby.address(schema="m"), settings=Settings(embedder="none", standby_lag_ms=0)) as reader:
+        Memory(standby.address(schema="m", standby_lag_ms="1"), settings=PLAIN)
+    with Memory(standby.address(schema="m", standby_lag_ms="0"), settings=PLAIN) as reader:
         assert len(reader.recall("zebras")) == 1

@@ -373,7 +373,7 @@ def test_bad_places_are_refused_before_anything_is_made(full, tmp_path):
 @pytest.mark.parametrize(
     "address",
     [
-        f"postgresql://ada:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://ada:{SECRET}@127.0.0.1:1/db?server_wait_ms=1000",
         f"postgresql://ada:{SECRET}/x@127.0.0.1:1/db",
         f"postgres:/ada:{SECRET}@127.0.0.1:1/db",
         f"postgresq://ada:{SECRET}@127.0.0.1:1/db",
@@ -384,7 +384,7 @@ def test_bad_places_are_refused_before_anything_is_made(full, tmp_path):
 def test_no_error_repeats_a_password(full, address, place):
     pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
     with pytest.raises(RecalliteError) as raised:
-        copy_store(*((address, full) if place == "source" else (full, address)), settings=Settings(server_wait_ms=1000))
+        copy_store(*((address, full) if place == "source" else (full, address)))
     fault = raised.value
     while fault is not None:
         assert SECRET not in str(fault)

@@ -1,4 +1,4 @@
-"""Addresses of memories on a PostgreSQL server: `postgresql://ada@db.example/agents?schema=notes`."""
+"""Addresses of memories on a PostgreSQL server: `postgresql://ada@db.example/agents?schema=notes&pool_size=4`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Annotated, Literal
 from urllib.parse import quote, unquote, urlencode
+
+import msgspec
 
 from recallite.errors import InvalidInput
 from recallite.system.extras import install_command
@@ -23,17 +26,45 @@ _HOW_TO_ENCODE = "write '@', ':', '/', '?', '#' and '%' of names and passwords a
 _HIDDEN = ("*", "D")
 
 
+_Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a memory on a server: query parameters of its address.
+
+    - pool_size: The most connections that a memory opens at a time.
+    - statement_timeout_ms: How long a statement may take; 0 is no limit.
+    - server_wait_ms: How long an operation waits for a free connection, also while the server restarts or its standby
+      takes over.
+    - standby_lag_ms: How far a standby may be behind to be read; 0 is no limit.
+    - candidates: Where recall finds its candidates: `memory` in an index in this process, `server` by indexes of the
+      server, which `recallite warmup` makes; `auto` is `memory` up to three million records, and `server` beyond that
+      if its indexes exist.
+    """
+
+    pool_size: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 8
+    statement_timeout_ms: _Milliseconds = 60_000
+    server_wait_ms: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 30_000
+    standby_lag_ms: _Milliseconds = 10_000
+    candidates: Literal["auto", "memory", "server"] = "auto"
+
+
+OPTIONS = ServerOptions.__struct_fields__
+
+
 @dataclass(frozen=True, repr=False)
 class PostgresAddress:
     """The place of a memory: server and database, as libpq takes them, and the schema that holds the memory.
 
-    `str` and `repr` show no secret. `parameters` are keyword arguments of `psycopg.connect`, with the secrets.
+    `str` and `repr` show no secret and no option. `parameters` are keyword arguments of `psycopg.connect`, with the
+    secrets.
     """
 
     schema: str
     shown: str
     parameters: Mapping[str, str] = field(compare=False)
     secrets: tuple[str, ...] = field(compare=False)
+    options: ServerOptions = field(compare=False)
 
     def __str__(self) -> str:
         return self.shown
@@ -52,22 +83,23 @@ def parse_address(address: str) -> PostgresAddress:
     """The parts of an address.
 
     Raises InvalidInput for one that is malformed or ambiguous, without repeating it: a password may be in any part of
-    it. The query parameter `schema` is Recallite's (default "recallite"), the others are libpq's.
+    it. The query parameters `schema` (default "recallite") and those of `ServerOptions` are Recallite's, the others are
+    libpq's.
     """
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise InvalidInput(f"a memory on a PostgreSQL server needs psycopg: {install_command('postgres')}")
-    server_address, schema = _split(address)
+    server_address, schema, options = _split(address)
     parameters, hidden = _understood(server_address)
     secrets = {parameters[name] for name in hidden if parameters.get(name)}
     if "," in parameters.get("host", "") and "target_session_attrs" not in parameters:
         # Of several hosts one is the primary.
         parameters["target_session_attrs"] = "read-write"
     shown_address = _shown({name: value for name, value in parameters.items() if name not in hidden}, schema)
-    return PostgresAddress(schema, shown_address, parameters, tuple(sorted(secrets, key=len, reverse=True)))
+    return PostgresAddress(schema, shown_address, parameters, tuple(sorted(secrets, key=len, reverse=True)), options)
 
 
-def _split(address: str) -> tuple[str, str]:
-    """The address as libpq takes it, and the schema."""
+def _split(address: str) -> tuple[str, str, ServerOptions]:
+    """The address as libpq takes it, the schema, and the options."""
     if not address.lower().startswith(("postgresql://", "postgres://")):
         raise InvalidInput(f"path is no address of a PostgreSQL server: give {_FORM}")
     if not address.isprintable() or "#" in address or " " in address:
@@ -83,16 +115,30 @@ def _split(address: str) -> tuple[str, str]:
             raise InvalidInput(
                 f"path is an address whose port is no number, or whose password is not: {_HOW_TO_ENCODE}"
             )
-    parts, schema = [], DEFAULT_SCHEMA
+    parts, schema, options = [], DEFAULT_SCHEMA, dict[str, str]()
     for part in query.split("&") if query else ():
         name, equals, value = part.partition("=")
         if not equals:
             raise InvalidInput(f"path is an address with a query parameter without '=': give {_FORM}")
         if name == "schema":
             schema = _checked_schema(unquote(value))
+        elif name in OPTIONS:
+            options[name] = unquote(value)
         else:
             parts.append(part)
-    return f"postgresql://{base}" + (f"?{'&'.join(parts)}" if parts else ""), schema
+    return f"postgresql://{base}" + (f"?{'&'.join(parts)}" if parts else ""), schema, _checked_options(options)
+
+
+def _checked_options(options: dict[str, str]) -> ServerOptions:
+    """The options; an error names the parameter and what it takes, without its value."""
+    try:
+        return msgspec.convert(options, ServerOptions, strict=False)
+    except msgspec.ValidationError as fault:
+        expected, _, name = str(fault).partition(" - at `$.")
+        name = name.rstrip("`")
+        number = expected.partition(",")[0].replace("Expected `int`", "a whole number")
+        remedy = "auto, memory or server" if name == "candidates" else number
+        raise InvalidInput(f"path is an address whose parameter {name} is wrong: give {remedy}") from None
 
 
 def _checked_schema(name: str) -> str:
@@ -119,7 +165,8 @@ def _understood(address: str) -> tuple[dict[str, str], set[str]]:
         for number, name in enumerate(filter(None, names), 1):
             if name != "ssl" and name not in known:  # not repeated: a "&" may have cut a password
                 raise InvalidInput(
-                    f"path is an address whose query parameter {number}, without schema, is none of libpq's"
+                    f"path is an address whose query parameter {number}, without Recallite's, is neither libpq's nor "
+                    f"one of {', '.join(OPTIONS)}"
                 )
         raise InvalidInput(f"path is an address that cannot be read: give {_FORM}, and {_HOW_TO_ENCODE}")
     return parameters, hidden

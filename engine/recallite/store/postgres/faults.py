@@ -70,7 +70,7 @@ def as_store_error(fault: psycopg.Error, address: PostgresAddress) -> StoreError
         case PoolTimeout():
             return StoreTimeout(
                 f"{address}: every connection was in use for too long; {_UNDONE}. Raise "
-                "Settings(pool_size=...), or ask with fewer threads at a time"
+                "pool_size in the address, or ask with fewer threads at a time"
             )
         case psycopg.OperationalError() if not state:
             return _not_connected(fault, message, address)
@@ -109,7 +109,7 @@ def _of_a_statement(state: str, message: str, address: PostgresAddress) -> Store
         case "57014" | "25P04":
             return StoreTimeout(
                 f"{address}: a statement took too long and was ended ({message}); {_UNDONE}. "
-                "Raise Settings(statement_timeout_ms=...), or ask for less"
+                "Raise statement_timeout_ms in the address, or ask for less"
             )
         case "53100":
             return StoreFull(f"the disk of {address} is full ({message}); {_UNDONE}. Free some space on the server")
@@ -161,8 +161,8 @@ def _refused(message: str, address: PostgresAddress) -> StoreAccessDenied:
 
 def _no_room(message: str, address: PostgresAddress) -> StoreUnreachable:
     return StoreUnreachable(
-        f"{address}: the server has no connection left ({message}); {_UNDONE}. Lower Settings(pool_size=...), or raise "
-        "the server's max_connections"
+        f"{address}: the server has no connection left ({message}); {_UNDONE}. Lower pool_size in the address, or "
+        "raise the server's max_connections"
     )
 
 

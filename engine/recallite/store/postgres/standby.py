@@ -37,6 +37,6 @@ class Standby:
         if behind > self._most_ms:
             raise StoreTimeout(
                 f"{self._path} is a standby that is {behind:,.0f} ms behind its primary: at most {self._most_ms:,} are "
-                "allowed. Try again, raise Settings(standby_lag_ms=...), or read the primary"
+                "allowed. Try again, raise standby_lag_ms in the address, or read the primary"
             )
         self._next = now + _ASKED_EVERY_SECONDS

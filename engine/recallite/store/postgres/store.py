@@ -53,21 +53,19 @@ class PostgresStore(Store):
         busy_timeout_ms: int = 10_000,
         durability: str = "full",
         vector_type: str = "float32",
-        pool_size: int = 8,
-        statement_timeout_ms: int = 60_000,
-        server_wait_ms: int = 30_000,
-        standby_lag_ms: int = 10_000,
         unfinished: bool = False,
     ) -> None:
         super().__init__()
         self._address = parse_address(address)
         self.path = str(self._address)
+        options = self._address.options
+        self.candidates = options.candidates
         self._connections = Connections(
             self._address,
-            pool_size=max(pool_size, _CONNECTIONS_OF_A_WRITER),
-            statement_timeout_ms=statement_timeout_ms,
+            pool_size=max(options.pool_size, _CONNECTIONS_OF_A_WRITER),
+            statement_timeout_ms=options.statement_timeout_ms,
             lock_timeout_ms=busy_timeout_ms,
-            wait_seconds=server_wait_ms / 1000,
+            wait_seconds=options.server_wait_ms / 1000,
             durable=durability == "full",
         )
         self._vector_type = vector_type
@@ -75,9 +73,9 @@ class PostgresStore(Store):
         # A connection of its own for names: see `_add_names`.
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
-        self._writers = threading.BoundedSemaphore(max(1, pool_size // _CONNECTIONS_OF_A_WRITER))
+        self._writers = threading.BoundedSemaphore(max(1, options.pool_size // _CONNECTIONS_OF_A_WRITER))
         prepared = prepare(self._connections)
-        self.standby = Standby(self.path, standby_lag_ms) if prepared.standby else None
+        self.standby = Standby(self.path, options.standby_lag_ms) if prepared.standby else None
         self.confined_to = prepared.scope
         self._connections.open()
         if not unfinished:
