@@ -1,4 +1,4 @@
-"""How two similar texts differ: in a negation, a number or a value. Cheap rules for English, without a model.
+"""Differences between two similar texts: a negation, a number or a value. Cheap rules for English, without a model.
 
 Other languages are compared word by word: any word that differs counts as a difference in content.
 """

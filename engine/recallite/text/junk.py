@@ -136,7 +136,9 @@ _MEANING = lazily(r"[#$€£¥@=%+~\\/<>|{}\[\]^0-9]")
 
 
 def _phrases(table: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(said.split()) for line in table.splitlines() for said in line.split(";") if said.strip())
+    return frozenset(
+        tuple(phrase.split()) for line in table.splitlines() for phrase in line.split(";") if phrase.strip()
+    )
 
 
 _SMALL_TALK = _phrases(_PHRASES)
@@ -201,14 +203,14 @@ _MARKS = " \t⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✔✅☑✗✘•·●*>$-"
 
 def is_junk(text: str) -> bool:
     """Whether a text is only small talk or tool noise."""
-    said = text.strip()
-    return _small_talk(said) or _JSON.fullmatch(said[: 4 * _LONGEST_CHARS]) is not None or _all_noise(said)
+    stripped = text.strip()
+    return _small_talk(stripped) or _JSON.fullmatch(stripped[: 4 * _LONGEST_CHARS]) is not None or _all_noise(stripped)
 
 
-def _all_noise(said: str) -> bool:
+def _all_noise(text: str) -> bool:
     """Whether every line is empty, a separator, or what a tool prints without a result."""
     return all(
-        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _noise(line)) for line in said.splitlines()
+        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _noise(line)) for line in text.splitlines()
     )
 
 
@@ -224,12 +226,12 @@ def _noise(line: str) -> bool:
     )
 
 
-def _small_talk(said: str) -> bool:
+def _small_talk(text: str) -> bool:
     """Whether a text is phrases of the table in a row."""
-    if len(said) > _LONGEST_CHARS or _MEANING.search(said):
+    if len(text) > _LONGEST_CHARS or _MEANING.search(text):
         return False
     words = []
-    for word in _WORD.findall(said.replace("’", "'").lower()):
+    for word in _WORD.findall(text.replace("’", "'").lower()):
         if (plain := _plain(word)) is None:
             return False
         words.append(plain)

@@ -31,7 +31,7 @@ class LazyPattern:
 
 
 def lazily(source: str, flags: int = 0) -> re.Pattern[str]:
-    """What `re.compile` returns, but compiled when it is first used."""
+    """Return a pattern as `re.compile` does, compiled when it is first used."""
     return cast("re.Pattern[str]", LazyPattern(source, flags))
 
 

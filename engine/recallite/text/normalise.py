@@ -12,7 +12,7 @@ _EXACT_BYTES = 8
 # Quote marks and emphasis around a text, and full stops, which quoting adds or drops.
 _LEADING = "\"'`*_“”„‘’‚«»‹›「」『』 \t"
 _TRAILING = _LEADING + ".…。"
-# Combining marks are not word characters, and no text has so many in a row: Unicode's Stream-Safe Text Format
+# Combining marks are not word characters, and no text has 31 in a row: Unicode's Stream-Safe Text Format
 # (UAX #15, 13) breaks a run after 30.
 _MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30

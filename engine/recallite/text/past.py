@@ -34,7 +34,7 @@ _PAST_TENSE = ("did", "was", "were", "had", "used to")
 
 
 class Past(NamedTuple):
-    """What a question about the past asks for.
+    """The time and thing that a question about the past asks for.
 
     - which: "former" is what something else has replaced, "first" what held first, "before" what held before
       something
@@ -132,19 +132,19 @@ _WORDS = frozenset(
 
 
 def as_past(question: str) -> Past | None:
-    """How something was, if a question asks for that; None for the present, and for times that it names by a date."""
+    """Recognise a question about the past; None for the present, and for times that it names by a date."""
     lower = question.lower()
     if len(question) > _MOST_CHARS or _WORDS.isdisjoint(lower.replace("?", " ").split()):
         return None
     for phrases, pattern, which, tensed in _FORMS:
         if not any(phrase in lower for phrase in phrases):
             continue
-        found = pattern.search(question)
-        if found is None or (tensed and not in_past_tense(question)):
+        match = pattern.search(question)
+        if match is None or (tensed and not in_past_tense(question)):
             continue
         if _PRESENT.search(question) or not _QUESTION.search(question):
             return None
-        named = found["named"] if which == "before" else None
+        named = match["named"] if which == "before" else None
         return Past("former") if which == "before" and not named else Past(which, (named or "").strip())
     return None
 

@@ -46,8 +46,11 @@ class Quotation(Struct, frozen=True):
             except (ValueError, RecursionError):
                 items = []
             if items:
-                runs = [((at + 1, ((text_key(said), tuple(claims)),)),) for at, (said, claims) in enumerate(items)]
-                return cls(tuple(said for said, _ in items), tuple(runs))
+                runs = [
+                    ((at + 1, ((text_key(quoted_text), tuple(claims)),)),)
+                    for at, (quoted_text, claims) in enumerate(items)
+                ]
+                return cls(tuple(quoted_text for quoted_text, _ in items), tuple(runs))
         lines = tuple(line.strip() for line in text.splitlines() if line.strip())
         return cls(lines, tuple(_runs(lines))) if len(lines) <= _MOST_LINES else whole
 
@@ -70,8 +73,10 @@ class Quotation(Struct, frozen=True):
                 after = rest[stop]
                 if after is None:
                     continue
-                found = (each for key, claims in readings for each in find(key) if known(each, claims))
-                memory = next(found, None)
+                memories = (
+                    candidate for key, claims in readings for candidate in find(key) if known(candidate, claims)
+                )
+                memory = next(memories, None)
                 if memory is not None:
                     rest[start] = [memory, *after]
                     break
@@ -98,13 +103,13 @@ def _readings(
 
     `heads` are the variants of its first line, `tails` of its last, which may be the first.
     """
-    for head, said in heads:
+    for head, head_claims in heads:
         if following:
             for tail, also in tails:
-                yield text_key("\n".join([head, *following[:-1], tail])), (*said, *also)
+                yield text_key("\n".join([head, *following[:-1], tail])), (*head_claims, *also)
             continue
         for bare, also in stripped_tail(head):
-            yield text_key(bare), (*said, *also)
+            yield text_key(bare), (*head_claims, *also)
     if not following and "\t" in heads[0][0]:
         *columns, text = heads[0][0].split("\t")
         yield text_key(text), tuple(claim for column in columns for claim in bracket_claims(column))
@@ -118,7 +123,9 @@ def _items(value: object) -> Iterator[tuple[str, list[Claim]]]:
         return
     if not isinstance(value, dict):
         raise ValueError("no result")
-    claims: list[Claim] = [(name, said) for name, said in value.items() if name not in ("content", "text", "results")]
+    claims: list[Claim] = [
+        (name, claimed) for name, claimed in value.items() if name not in ("content", "text", "results")
+    ]
     if value.get("notice") == NOTICE:
         claims.remove(("notice", NOTICE))
     texts = [value[name] for name in ("content", "text") if name in value]
@@ -127,17 +134,17 @@ def _items(value: object) -> Iterator[tuple[str, list[Claim]]]:
             raise ValueError("no result")
         yield texts[0], claims
         return
-    found = list(_items(value["results"])) if isinstance(value.get("results"), list) else []
-    if not found:
+    nested = list(_items(value["results"])) if isinstance(value.get("results"), list) else []
+    if not nested:
         raise ValueError("no result")
     # Claims about all results are checked with the first.
-    yield found[0][0], [*found[0][1], *claims]
-    yield from found[1:]
+    yield nested[0][0], [*nested[0][1], *claims]
+    yield from nested[1:]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; one with a repeated name is not a result of ours."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a name is given twice")
-    return found
+    return fields

@@ -23,7 +23,7 @@ def quoted(json_text: str) -> str:
 
 def visible(json_text: str) -> str:
     """Equivalent JSON, with JSON escapes for characters that are invisible or change the text direction."""
-    return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else _escape(found), json_text)
+    return _NOT_ASCII.sub(lambda match: match[0] if match[0].isprintable() else _escape(match), json_text)
 
 
 def unquoted(text: str) -> str:
@@ -36,11 +36,11 @@ def unquoted(text: str) -> str:
 
 def without_quotes(text: str) -> str:
     """A text with a remark in place of quotes."""
-    kept, done = [], 0
+    parts, done = [], 0
     while (begin := text.find(_OPEN, done)) >= 0 and (end := text.find(_CLOSE, begin)) >= 0:
-        kept += [text[done:begin], "(recalled memories)"]
+        parts += [text[done:begin], "(recalled memories)"]
         done = end + len(_CLOSE)
-    return "".join([*kept, text[done:]])
+    return "".join([*parts, text[done:]])
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -56,8 +56,8 @@ class Reading(NamedTuple):
         """`places`, `counts` and `offsets` of these texts only; of all for None."""
         if texts is None:
             return self.places, self.counts, self.offsets
-        chosen = np.asarray(texts, np.int64)
-        begins, lengths = self.offsets[chosen], np.diff(self.offsets)[chosen]
+        places = np.asarray(texts, np.int64)
+        begins, lengths = self.offsets[places], np.diff(self.offsets)[places]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         at = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
         return self.places[at], self.counts[at], offsets
@@ -107,8 +107,8 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
     places: list[int] = []
     counts: list[int] = []
     ends = [0]
-    for text, context, own in zip(texts, contexts, tags, strict=False):
-        counted = record_words(written_words(text, context), context, own).counts()
+    for text, context, text_tags in zip(texts, contexts, tags, strict=False):
+        counted = record_words(written_words(text, context), context, text_tags).counts()
         places += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
         ends.append(len(places))
@@ -136,9 +136,9 @@ def _beside(contexts: Sequence[str | None] | None, tags: Sequence[Collection[str
     listed = []
     if tags is not None:
         listed += [
-            _Beside(place, tuple(chain.from_iterable(map(tokenize, own))), TAG_ONLY)
-            for place, own in enumerate(tags)
-            if own
+            _Beside(place, tuple(chain.from_iterable(map(tokenize, text_tags))), TAG_ONLY)
+            for place, text_tags in enumerate(tags)
+            if text_tags
         ]
     if contexts is not None:
         listed += [
@@ -155,11 +155,11 @@ def _with_lists(
     """Return entries and their ends with those of `beside`, whose terms are added to `terms`, and the flags of all."""
     first = len(terms)
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
-    added = [numbers.setdefault((each.terms, each.flag), first + len(numbers)) for each in beside]
+    added = [numbers.setdefault((entry.terms, entry.flag), first + len(numbers)) for entry in beside]
     terms += [listed for listed, _ in numbers]
     flags = np.zeros(len(terms), np.uint8)
     flags[first:] = [flag for _, flag in numbers]
-    owners = np.array([each.text for each in beside])
+    owners = np.array([entry.text for entry in beside])
     entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
     ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
     return entries, ends, flags

@@ -50,7 +50,7 @@ _ISSUER = lazily(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|3[4678]|30[0-5]|
 _IBAN = lazily(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
 # The rest of a token of which a detector reports only a part.
 _TOKEN = lazily(r"[\w.-]*")
-# Detectors get so many characters at a time: some of their patterns take quadratic time.
+# Detectors get windows of these sizes: some of their patterns take quadratic time.
 _WINDOW_CHARS, _OVERLAP_CHARS = 4096, 1024
 
 
@@ -75,7 +75,7 @@ def find_secrets(text: str) -> list[Secret]:
 
     Raises InvalidInput where detect-secrets is not installed.
     """
-    found = [
+    matches = [
         *_private_keys(text),
         *(Secret(*match.span(), "API key") for match in _PREFIXED.finditer(text)),
         *(Secret(*match.span(), "card number") for match in _DIGITS.finditer(text) if _is_card(match[0])),
@@ -84,11 +84,11 @@ def find_secrets(text: str) -> list[Secret]:
         *_detected(text),
     ]
     apart: list[Secret] = []
-    for each in sorted(found, key=lambda each: (each.start, -each.stop)):
-        if not apart or each.start >= apart[-1].stop:
-            apart.append(each)
-        elif each.stop > apart[-1].stop:
-            apart[-1] = apart[-1]._replace(stop=each.stop)
+    for secret in sorted(matches, key=lambda secret: (secret.start, -secret.stop)):
+        if not apart or secret.start >= apart[-1].stop:
+            apart.append(secret)
+        elif secret.stop > apart[-1].stop:
+            apart[-1] = apart[-1]._replace(stop=secret.stop)
     return apart
 
 
@@ -106,8 +106,8 @@ def redact_all(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {key: redact_all(each) for key, each in value.items()}
-    return [redact_all(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: redact_all(item) for key, item in value.items()}
+    return [redact_all(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def strings_of(value: object) -> Iterator[str]:
@@ -115,11 +115,11 @@ def strings_of(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from strings_of(each)
+        for item in value.values():
+            yield from strings_of(item)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from strings_of(each)
+        for item in value:
+            yield from strings_of(item)
 
 
 @lru_cache(maxsize=1)

@@ -41,7 +41,7 @@ _DONE = """
 """
 _VERBS = frozenset(_DONE.split())
 _VERB = r"([a-z]+)"
-# Where a sentence begins, past words that only lead in.
+# The start of a sentence, past words that only lead in.
 _START = (
     r"(?:\A|[.!?;\n]\s{0,3})"
     r"(?:(?:and|also|but|so|oh|ok|okay|hey|hi|just|btw|by the way|note|reminder)[,:]?\s){0,2}(?:please,?\s)?"
@@ -137,23 +137,23 @@ _EVERY_SECOND = np.uint64(0x5555_5555_5555_5555)
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
-    """What a record of this kind is, by its text and by who said it: its context.
+    """Classify a record as standing instruction or preference, by its kind, its text and who said it (the context).
 
     What an assistant says, what is quoted, questions, and texts that address the model are none.
     """
     if len(text) > MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
         return None
     instructing = preferring = asking = True
-    said = _QUOTED.sub(" ", text) if any(map(text.__contains__, _QUOTES)) else text
+    unquoted = _QUOTED.sub(" ", text) if any(map(text.__contains__, _QUOTES)) else text
     if text.isascii() or not any(map(text.__contains__, _VARIANTS)):
-        lower = said.lower()
+        lower = unquoted.lower()
         instructing, preferring, asking = _has(lower, _INSTRUCTING), _has(lower, _PREFERRING), "please" in lower
         if not (instructing or preferring or asking):
             return None
-    stated = _QUESTION.sub(" ", said) if "?" in said else said
+    stated = _QUESTION.sub(" ", unquoted) if "?" in unquoted else unquoted
     if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
         return None if addresses_model(text) else "instruction"
-    return "preference" if preferring and _PREFERENCE.search(said) else None
+    return "preference" if preferring and _PREFERENCE.search(unquoted) else None
 
 
 def gate_strings() -> dict[str, int]:
@@ -172,8 +172,8 @@ def gate_strings() -> dict[str, int]:
 def may_be_standing(marks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; False is certain."""
     firsts = (marks >> np.uint64(1)) & _EVERY_SECOND
-    found: NDArray[np.bool_] = (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
-    return found
+    candidates: NDArray[np.bool_] = (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
+    return candidates
 
 
 def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
@@ -188,6 +188,6 @@ def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
     return False
 
 
-def _instructs(found: re.Match[str]) -> bool:
+def _instructs(match: re.Match[str]) -> bool:
     """Whether the verb of what was found, if it has one to check, tells how to do something."""
-    return found.lastindex is None or found[found.lastindex].lower() in _VERBS
+    return match.lastindex is None or match[match.lastindex].lower() in _VERBS

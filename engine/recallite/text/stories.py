@@ -75,7 +75,7 @@ _SPACE = lazily(r"[\s?,.:;!]+")
 
 
 class Story(NamedTuple):
-    """What a question about a whole story asks for: its topic, and whether of what the asker said."""
+    """The topic of a question about a whole story, and whether it asks for what the asker said."""
 
     topic: str
     own_words: bool

@@ -85,14 +85,14 @@ def _topic(text: str) -> _Topic:
     names: list[str] = []
     openers: set[str] = set()
     words: list[str] = []
-    for found in _WORD.finditer(text):
-        word = found.group()
+    for match in _WORD.finditer(text):
+        word = match.group()
         words.append(word.casefold().replace("’", "'"))
         if not word[0].isupper() or is_plain(words[-1]):
             continue
         stems = tokenize(words[-1].removesuffix("'s"))
-        head = text[max(0, found.start() - 8) : found.start()]
-        if _SENTENCE_END.search(head) or (found.start() < 8 and not any(map(str.isalnum, head))):
+        head = text[max(0, match.start() - 8) : match.start()]
+        if _SENTENCE_END.search(head) or (match.start() < 8 and not any(map(str.isalnum, head))):
             openers.update(stems)
         else:
             names.extend(stems)
@@ -102,7 +102,7 @@ def _topic(text: str) -> _Topic:
         names=tuple(names),
         openers=frozenset(openers),
         stems=frozenset(tokenize(text)),
-        identifiers=frozenset(word for word in (each.strip(_MARKS) for each in text.split()) if _identifies(word)),
+        identifiers=frozenset(word for word in (token.strip(_MARKS) for token in text.split()) if _identifies(word)),
         exclusive=frozenset(_EXCLUSIVE[word] for word in words if word in _EXCLUSIVE),
     )
 

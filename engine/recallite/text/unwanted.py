@@ -48,11 +48,11 @@ _PASSING = lazily(
 
 
 def addresses_model(text: str) -> str | None:
-    """How a text instructs a model; None where it does not."""
+    """Return the words with which a text instructs a model, or None."""
     return next((reason for reason, pattern in _ADDRESSES if pattern.search(text)), None)
 
 
 def passing_time(text: str) -> str | None:
     """The first expression for a time that soon passes, such as "next week"."""
-    found = _PASSING.search(text)
-    return None if found is None else found[0]
+    match = _PASSING.search(text)
+    return None if match is None else match[0]

@@ -1,4 +1,4 @@
-"""How common words are in conversations and notes: the share of texts that contain each index term.
+"""Frequency of words in conversations and notes: the share of texts that contain each index term.
 
 `vocabulary.txt` is made by `recallite_models.training.vocabulary`. A line is a level and the terms whose share is
 2^(-level / 4).

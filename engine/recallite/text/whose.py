@@ -1,4 +1,4 @@
-"""Whose statement a record is, as its metadata says: "I live in Oslo" of two users are two facts."""
+"""Owner of a record's statement, by its metadata: "I live in Oslo" of two users are two facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be wrapped around recalled text (list marks, brackets, tags, scores), read as claims about a memory.
+"""Wrappers of recalled text (list marks, brackets, tags, scores), read as claims about a memory.
 
 A claim is a field with a value. Text that cannot be parsed is read as the claim of a tag, which is false of nearly
 every memory, so that a wrapper with new information makes the text new.
@@ -88,13 +88,13 @@ def _stripped(line: str, wrappers: Sequence[_Wrapper]) -> Iterator[tuple[str, li
     yield line, claims
     for _ in range(_MOST_WRAPPERS):
         for find, claims_of in wrappers:
-            if found := find(line):
-                said = claims_of(next(filter(None, found.groups()), "")) if claims_of is not None else []
+            if match := find(line):
+                wrapper_claims = claims_of(next(filter(None, match.groups()), "")) if claims_of is not None else []
                 break
         else:
             return
-        line = line[found.end() :] if found.start() == 0 else line[: found.start()].rstrip()
-        claims = [*claims, *said]
+        line = line[match.end() :] if match.start() == 0 else line[: match.start()].rstrip()
+        claims = [*claims, *wrapper_claims]
         if not line.strip():
             return
         yield line, claims
@@ -120,9 +120,9 @@ def announced(line: str) -> list[Claim] | None:
     """The claims of a line that only announces or ends quotes; None for any other line."""
     claims: list[Claim] = []
     begin = 0
-    while found := _HEAD_TAG.match(line, begin):
-        claims += _attributes(found[1] or "")
-        begin = found.end()
+    while match := _HEAD_TAG.match(line, begin):
+        claims += _attributes(match[1] or "")
+        begin = match.end()
     rest = line[begin:]
     if not rest or rest == NOTICE or _RULE.fullmatch(rest):
         return claims
@@ -143,7 +143,7 @@ def _attributes(words: str) -> list[Claim]:
 
 def _field_claim(name: str, value: str) -> Claim:
     listed = _LISTED.get(name)
-    return (listed, [each.strip() for each in value.split(",")]) if listed else (name, value)
+    return (listed, [item.strip() for item in value.split(",")]) if listed else (name, value)
 
 
 def _sort_of(value: str) -> str:

@@ -67,18 +67,18 @@ class Cutter:
 
     def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
         """The atoms of a section that ends at `end`, in order, one per position."""
-        found: list[Atom] = []
+        atoms: list[Atom] = []
         for atom in self._blocks(blocks, end, 0, 0):
-            if not found or found[-1].offset < atom.offset:
-                found.append(atom)
-        return found
+            if not atoms or atoms[-1].offset < atom.offset:
+                atoms.append(atom)
+        return atoms
 
     def _blocks(self, blocks: Iterable[Block], end: int, depth: int, cost: int) -> Iterator[Atom]:
         """Atoms of consecutive blocks, nested `depth` deep."""
-        held = list(blocks)
-        begins = [self._lines.start(block.first) for block in held]
+        siblings = list(blocks)
+        begins = [self._lines.start(block.first) for block in siblings]
         introduced = False
-        for block, (begin, after) in zip(held, pairwise([*begins, end]), strict=True):
+        for block, (begin, after) in zip(siblings, pairwise([*begins, end]), strict=True):
             if begin < after:
                 yield Atom(begin, cost + introduced if cost < NEVER else NEVER)
                 yield from self._inner(block, begin, after, depth + 1, cost)
@@ -109,9 +109,9 @@ class Cutter:
     def _rows(self, block: Block, begin: int, end: int, cost: int) -> Iterator[Atom]:
         """Atoms of lines: equal in a table; in code a cut is better after a blank line."""
         last = self._lines.number(end - 1)
-        held = [block.first, *(line for line in range(block.first + 1, last) if not self._lines.blank(line))]
-        starts = [self._lines.start(line) for line in held]
-        for line, (start, after, too_large) in zip(held, self._pieces(starts, end), strict=True):
+        row_lines = [block.first, *(line for line in range(block.first + 1, last) if not self._lines.blank(line))]
+        starts = [self._lines.start(line) for line in row_lines]
+        for line, (start, after, too_large) in zip(row_lines, self._pieces(starts, end), strict=True):
             if start > begin:
                 alike = block.kind == "rows" or self._lines.blank(line - 1)
                 yield Atom(start, cost if alike else cost + 1, block.first, whole=False)
@@ -126,15 +126,15 @@ class Cutter:
         words = list(_word_starts(self._text, begin, end))
         opens = [_line_end(self._text, before, start) is not None for before, start in pairwise([begin, *words])]
         share = self._tokens.searchsorted(words) // max(1, self._max // _WORD_PIECES)
-        kept = {begin: False}
+        openings = {begin: False}
         taken = (-1, True)
         for start, opening, bucket in zip(words, opens, share.tolist(), strict=True):
             # The first of each share, and its first at the beginning of a line.
             if bucket > taken[0] or opening > taken[1]:
-                kept[start], taken = opening, (bucket, opening)
-        for start, after, too_large in self._pieces(list(kept), end):
+                openings[start], taken = opening, (bucket, opening)
+        for start, after, too_large in self._pieces(list(openings), end):
             if start > begin:
-                yield Atom(start, LINE if kept[start] else WORD, whole=kept[start])
+                yield Atom(start, LINE if openings[start] else WORD, whole=openings[start])
             if too_large:
                 inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
                 step = max(1, self._max // _TOKEN_PIECES)
@@ -159,8 +159,8 @@ def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
     """Whether a full stop ends an abbreviation, an initial or a list number, or a lower-case letter follows."""
     if text[place].islower():
         return True
-    found = _last_word(text, max(begin, dot - 12), dot)
-    word = found[0] if found else ""
+    match = _last_word(text, max(begin, dot - 12), dot)
+    word = match[0] if match else ""
     return (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4) or word.lower() in _ABBREVIATIONS
 
 

@@ -21,18 +21,18 @@ def short_name(text: str) -> str:
 
 def short_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The values of at most 2,000 bytes as JSON each, in order, up to 4,000 bytes in all."""
-    kept, left = {}, _MOST_VALUES_BYTES
+    short, left = {}, _MOST_VALUES_BYTES
     for name, value in metadata.items():
         size = len(msgspec.json.encode({name: value}))
         if size <= min(left, _MOST_VALUE_BYTES):
-            kept[name] = value
+            short[name] = value
             left -= size
-    return kept
+    return short
 
 
 def context_of(title: str | None, headings: Sequence[str]) -> str | None:
     """Title and headings as a context of at most 400 characters; a title equal to the first heading is left out."""
-    said = [heading for heading in headings if heading.strip()]
-    if title is not None and said[:1] != [title]:
-        said.insert(0, title)
-    return " > ".join(said)[:_MOST_CONTEXT_CHARS].rstrip() or None
+    path = [heading for heading in headings if heading.strip()]
+    if title is not None and path[:1] != [title]:
+        path.insert(0, title)
+    return " > ".join(path)[:_MOST_CONTEXT_CHARS].rstrip() or None

@@ -1,4 +1,4 @@
-"""From the text of a document to its chunks."""
+"""Cutting of a document's text into chunks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _as_array(token_starts: TokenStarts) -> NDArray[np.int64]:
 
 def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
     """A span without white space around it, except the indentation of its first line."""
-    held = text[start:stop].rstrip()
-    first = start + len(held) - len(held.lstrip())
+    content = text[start:stop].rstrip()
+    first = start + len(content) - len(content.lstrip())
     indented = max(start, lines.start(lines.number(first) - 1))
-    return indented + text.startswith("\ufeff", 0, 1) if indented == 0 else indented, start + len(held)
+    return indented + text.startswith("\ufeff", 0, 1) if indented == 0 else indented, start + len(content)

@@ -38,7 +38,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 
 
 def front_matter_span(text: str) -> tuple[int, int, int] | None:
-    """Where the YAML begins and ends, and where the body begins; None without front matter."""
+    """Return the offsets of the YAML's begin and end and of the body's begin; None without front matter."""
     opening = _opening(text)
     if opening is None:
         return None

@@ -45,10 +45,10 @@ def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
     large = len(text) - lines.start(first) > _SEGMENT_CHARS
     for line in range(first, len(lines) if large else first):
         start = lines.start(line)
-        if found := _fence(text, start):
+        if mark := _fence(text, start):
             if not fence:
-                fence = found[1]
-            elif found[1].startswith(fence) and not found[2].strip():
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
         elif blank and not fence and start - lines.start(begin) > _SEGMENT_CHARS and _margin(text, start):
             yield begin, line

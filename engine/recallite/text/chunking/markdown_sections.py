@@ -44,8 +44,8 @@ class Block(NamedTuple):
 
     def children(self) -> list[Block]:
         """The outermost blocks in a group; lines that the parser does not report are kept as code."""
-        found = [block for block, _ in _blocks(self.inner, self.base)]
-        return found if found and found[0].first == self.first else [Block("code", self.first), *found]
+        blocks = [block for block, _ in _blocks(self.inner, self.base)]
+        return blocks if blocks and blocks[0].first == self.first else [Block("code", self.first), *blocks]
 
 
 class Section(NamedTuple):
@@ -57,13 +57,13 @@ class Section(NamedTuple):
 
 def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
     """The paragraphs between two lines of a text, separated by blank lines."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     blank = True
     for line in range(first, last):
         before, blank = blank, lines.blank(line)
         if before and not blank:
-            found.append(Block(kind, line))
-    return found
+            blocks.append(Block(kind, line))
+    return blocks
 
 
 def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
@@ -103,12 +103,12 @@ def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tu
             tokens = _parser().parse(text[lines.start(begin) : lines.start(end)].removeprefix("\ufeff"))
         except (_TooMany, RecursionError):
             tokens, rest = [], "code"
-        for block, own in _blocks(tokens, begin):
+        for block, block_tokens in _blocks(tokens, begin):
             # Lines without a token, such as link definitions, are text too.
             yield from ((skipped, None) for skipped in paragraphs(lines, covered, block.first))
-            covered = begin + (own[0].map or (0, 0))[1]
-            title = own[0].type == "heading_open"
-            yield block, (int(own[0].tag[1:]), _plain(own[1].content)) if title else None
+            covered = begin + (block_tokens[0].map or (0, 0))[1]
+            title = block_tokens[0].type == "heading_open"
+            yield block, (int(block_tokens[0].tag[1:]), _plain(block_tokens[1].content)) if title else None
         yield from ((skipped, None) for skipped in paragraphs(lines, covered, end, rest))
 
 
@@ -122,8 +122,8 @@ def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequenc
                 after += 1
             after += 1
         if token.map is not None:
-            own = tokens[place:after]
-            yield Block(_KINDS.get(token.type, "prose"), base + token.map[0], own[1:-1], base), own
+            block_tokens = tokens[place:after]
+            yield Block(_KINDS.get(token.type, "prose"), base + token.map[0], block_tokens[1:-1], base), block_tokens
         place = after
 
 
