@@ -81,6 +81,23 @@ def command_line() -> str:
     return "\n".join((*lines, "", "## Exit codes and environment", "", "```text", epilog.strip(), "```"))
 
 
+def operations() -> str:
+    """Every operation, and what it is called at each door."""
+    from recallite.doors.operations import GROUPS, OPERATIONS, PREFIX
+
+    lines = []
+    for group, title in GROUPS.items():
+        lines += [f"## {title}", "", "| Python | HTTP | command | tools | what it does |", "|---|---|---|---|---|"]
+        for each in OPERATIONS:
+            if each.group == group:
+                path = f"`{each.method} {PREFIX}{each.path}`" if each.path else ""
+                tool = "" if each.tool is None else f"`{each.tool.name}`" + ", MCP" * each.mcp
+                command = f"`{each.words}`" if each.words else ""
+                lines.append(f"| `{each.python}` | {path} | {command} | {tool} | {each.summary} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def settings() -> str:
     """Every setting by its key in a file."""
     from recallite.model.configuration import list_settings
@@ -119,6 +136,7 @@ def _settings_table(settings: list[SettingInfo]) -> str:
 
 GENERATED: dict[str, Callable[[], str]] = {
     "cli": command_line,
+    "operations": operations,
     "settings": settings,
     "workspace_settings": workspace_settings,
     "environment": environment,

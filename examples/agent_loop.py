@@ -33,8 +33,9 @@ class ScriptedModel:
 
     def decide(self, message: str) -> Call:
         """The tool call that a message leads to."""
-        action = "recall" if message.endswith("?") else "write"
-        return "memory", {"action": action, "content": message}
+        if message.endswith("?"):
+            return "memory", {"action": "recall", "query": message}
+        return "memory", {"action": "write", "text": message}
 
     def answer(self, message: str, result: dict[str, Any]) -> str:
         """What the agent says once it has the tool's result."""
@@ -45,7 +46,7 @@ class ScriptedModel:
         best = result["results"][0] if result["results"] else None
         if best is None or best["confidence"] < 0.3:
             return "I don't know."
-        return f"You told me: {best['content']}"
+        return f"You told me: {best['text']}"
 
 
 def main() -> None:

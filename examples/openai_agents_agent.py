@@ -44,7 +44,7 @@ class Rules(ScriptedModel):
         if items[-1].get("type") == "function_call_output":
             return assistant_message("Noted.")
         if not asked[-1].endswith("?"):
-            return function_call("memory", {"action": "write", "content": asked[-1]}, call_id=f"call-{uuid4()}")
+            return function_call("memory", {"action": "write", "text": asked[-1]}, call_id=f"call-{uuid4()}")
         if "first" in asked[-1]:
             return assistant_message(f"You asked: {asked[0]}")
         known = re.search(r'I [^"]* seats', instructions)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from importlib import import_module
+from inspect import isfunction
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -145,3 +146,9 @@ class AsyncMemory(AsyncHandle[Memory]):
         handle._executor = self._executor
         handle._owner = False
         return handle
+
+
+# Methods that the class does not name, which is for types alone, are awaited too.
+for _name, _method in vars(Memory).items():
+    if isfunction(_method) and not _name.startswith("_") and not hasattr(AsyncMemory, _name) and _name != "close":
+        setattr(AsyncMemory, _name, awaited(_method))

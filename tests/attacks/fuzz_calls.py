@@ -103,8 +103,8 @@ CALLS = (
 )  # fmt: skip
 _WEIGHTS = [call.weight for call in CALLS]
 _TOOL_FIELDS = {
-    "action": "name", "content": "text", "query": "query", "tags": "tags", "importance": "unit", "scope": "scope",
-    "id": "id", "old_text": "text", "limit": "count", "offset": "count", "since": "time", "agent": "agent",
+    "action": "name", "content": "text", "text": "text", "query": "query", "tags": "tags", "importance": "unit",
+    "scope": "scope", "id": "id", "old_text": "text", "limit": "count", "offset": "count", "since": "time", "agent": "agent",
     "role": "name", "task_type": "name", "tools": "tags", "success": "flag", "error": "text", "recovery": "text",
     "tool": "name", "documentId": "id", "source": "path", "metadata": "metadata", "pinned": "flag", "topic": "name",
 }  # fmt: skip

@@ -187,7 +187,7 @@ class _Life:
         self.memory.bootstrap(self.random.choice(_AGENTS), self.sentence(), 400)
 
     def tool(self) -> None:
-        arguments = {"action": "recall", "content": self.sentence()}
+        arguments = {"action": "recall", "query": self.sentence()}
         tools.call("memory", arguments, memory=self.memory, scope="/team/1")
 
     def explain(self) -> None:

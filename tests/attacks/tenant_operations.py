@@ -411,10 +411,10 @@ def _tool(actor: Actor, random: Random) -> Act:
     text, query, of, agent = actor.text(), actor.query(), actor.id(), random.choice(("one", "two"))
     session = random.choice(actor.sessions)
     name, arguments = random.choice((
-        ("memory", {"action": "write", "content": text, "tags": ["red"]}),
+        ("memory", {"action": "write", "text": text, "tags": ["red"]}),
         ("memory", {"action": "search", "query": query}),
-        ("memory", {"action": "recall", "content": query, "scope": "/x"}),
-        ("memory", {"action": "replace", "content": text, "id": of}),
+        ("memory", {"action": "recall", "query": query, "scope": "/x"}),
+        ("memory", {"action": "replace", "text": text, "id": of}),
         ("memory", {"action": "remove", "old_text": text}),
         ("memory", {"action": "remove", "id": of}),
         ("memory", {"action": "list"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -63,6 +64,20 @@ def load_all(kind: Kind) -> dict[str, Any]:
         except InvalidInput as fault:
             _warn(str(fault))
     return objects
+
+
+def load_others(kind: Kind, taken: Collection[str]) -> dict[str, Any]:
+    """Every object that another package registers, by its name, as `load_all`; names in `taken` are left out too."""
+    others = {}
+    for name in names(kind):
+        if is_foreign(kind, name) and name in taken:
+            _warn(f"the {kind.removesuffix('s')} {name!r}: Recallite has one of this name, rename it")
+        elif is_foreign(kind, name):
+            try:
+                others[name] = load(kind, name)
+            except InvalidInput as fault:
+                _warn(str(fault))
+    return others
 
 
 @cache

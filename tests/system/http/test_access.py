@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.operations import OPERATIONS
+from recallite.doors.operations import SERVED
 from recallite.errors import InvalidInput, NotFound
 from tests.system.http.serving import serving
 from tests.unit.memory.support import PLAIN
@@ -71,7 +71,7 @@ def test_a_token_for_reading_changes_nothing(ask, on_disk):
     client = ask(Tokens(on_disk).create(read_only=True).secret)
     bodies = {"id": id, "query": "tea", "task": "x", "ids": [id], "older_than": "PT1S"}
     before = [*on_disk.list(limit=None)], session.messages()
-    for operation in OPERATIONS:
+    for operation in SERVED:
         path = "/v1" + operation.path.replace("{id}", "s" if "session" in operation.path else id)
         answer = client.request(operation.method, path, **({"json": {}} if operation.in_body else {}))
         assert (answer.status_code == 403) is not operation.reads, (operation.method, operation.path, answer.text)
@@ -99,7 +99,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
         "items": [{"text": "x", "scope": "/users/bob"}], "messages": [{"role": "user", "content": "x"}],
         "older_than": "PT0S", "text": "new",
     }  # fmt: skip
-    for operation in OPERATIONS:
+    for operation in SERVED:
         required = {name for name, (_, default) in operation.fields.items() if default is not None}
         named = "{id}" in operation.path
         given = {name: fields[name] for name in required & fields.keys() if not (name == "id" and named)}

@@ -182,7 +182,7 @@ def test_a_slow_language_model_holds_up_only_who_asks_for_it(tmp_path):
     with Memory(tmp_path / "a.db", settings=Settings(embedder="none"), language_model=model) as memory:
         memory.remember("green tea")
         with serving(memory) as url, Client(url) as client, ThreadPoolExecutor(1) as thread:
-            long = thread.submit(client.recall, query, long_query_chars=50)
+            long = thread.submit(client.recall, query, profile={"long_query_chars": 50})
             try:
                 until(lambda: model.asked.is_set() or long.done())
                 assert client.recall("tea")

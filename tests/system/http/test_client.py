@@ -21,32 +21,20 @@ from tests.limits import LAST_RESORT_SECONDS
 from tests.system.http.serving import serving
 
 
-def test_every_operation_is_a_method(client):
-    from recallite.doors.operations import OPERATIONS
+def test_every_operation_is_a_method(client, url):
+    from recallite.doors.operations import SERVED
 
-    own = {"mend", "forget_one"}
-    of_services = {
-        "open_session": "sessions.open", "get_session": "sessions.get", "list_sessions": "sessions.list",
-        "search_sessions": "sessions.search", "cleanup_sessions": "sessions.cleanup",
-        "list_documents": "knowledge.list", "get_document": "knowledge.get", "delete_document": "knowledge.delete",
-        "search_documents": "knowledge.search", "document_context": "knowledge.context",
-    }  # fmt: skip
-    of_session = {"messages", "extend_session", "pop_message", "clear_session", "end_session"}
-    for operation in OPERATIONS:
-        if operation.name in own | of_session:
-            continue
-        found = client
-        for part in of_services.get(operation.name, operation.name).split("."):
-            found = getattr(found, part)
-        assert callable(found)
-
-
-def test_the_asynchronous_client_has_every_method():
-    def public(kind):
-        return {name for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
-
-    assert public(Client) - {"close"} <= public(AsyncClient) | {"scoped"}
-    assert all(inspect.iscoroutinefunction(getattr(AsyncClient, name)) for name in public(Client) - {"close", "scoped"})
+    session = client.sessions.open("talk")
+    for operation in SERVED:
+        for owner in (client, AsyncClient(url)):
+            asks = {"session": session}.get(operation.name.partition(".")[0], owner)
+            for part in operation.name.removeprefix("session.").split("."):
+                asks = getattr(asks, part)
+            assert callable(asks)
+    assert {"recall", "sessions", "knowledge"} <= set(dir(client))
+    assert "limit" in inspect.signature(client.list).parameters
+    with pytest.raises(AttributeError, match="no attribute 'evaluate'"):
+        _ = client.evaluate
 
 
 def test_a_memory_and_its_client_say_the_same(client, on_disk):
@@ -59,8 +47,8 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     ids = client.remember_many(
         ["one", {"text": "two", "pinned": True}, NewRecord(text="three", tags=("x",))], batch_size=2
     )
-    assert [each.text for each in client.get_many([*ids, "none"]).values()] == ["one", "two", "three"]
-    assert client.get_many(ids) == on_disk.get(ids)
+    assert [each.text for each in client.get([*ids, "none"]).values()] == ["one", "two", "three"]
+    assert client.get(ids) == on_disk.get(ids)
     assert client.update(ids[0], text="one and a half", expires_at=None).text == "one and a half"
     assert client.history(ids[0]) == on_disk.history(ids[0])
     assert client.list(tags=["x"], order="updated") == on_disk.list(tags=["x"], order="updated")
@@ -70,25 +58,27 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.tags() == on_disk.tags()
     client.link(ids[0], ids[1], type="sequential", strength=0.5)
     assert client.neighbors(ids[0]) == on_disk.neighbors(ids[0])
-    assert client.backlinks(ids[1]) == on_disk.neighbors(ids[1], direction="in")
-    assert client.traverse(ids[0], depth=1)[0].record.id == ids[1]
+    assert client.neighbors(ids[1], direction="in") == on_disk.neighbors(ids[1], direction="in")
+    assert client.neighbors(ids[0], depth=1)[0].record.id == ids[1]
     assert client.unlink(ids[0], ids[1]) == 1
     client.supersede(ids[1], ids[2], reason="newer")
     assert client.get(ids[1]).superseded_by == (ids[2],)
     assert client.restore(ids[1]).superseded_by == ()
-    assert client.touch(["tea", "none"]) == 1
-    hits, own = client.recall("green tea", explain=True), on_disk.recall("green tea", profile={"explain": True})
+    assert client.update(["tea", "none"], renew=True) == 1
+    hits, own = (memory.recall("green tea", profile={"explain": True}) for memory in (client, on_disk))
     assert [(h.id, h.score, h.signals) for h in hits] == [(h.id, h.score, h.signals) for h in own]
     assert (hits.query, hits.evidence_gaps) == (own.query, own.evidence_gaps)
+    later = {"since": "2999-01-01", "include_superseded": True}
+    assert client.recall("tea", filter=later, profile={"name": "default", "hops": 0}) == []
     many = client.recall_many(["tea", "three"], limit=1)
     assert [[h.id for h in each] for each in many] == [["tea"], [ids[2]]]
-    assert client.explain("tea", "tea") == on_disk.review.explain("tea", "tea")
+    assert client.review.explain("tea", "tea") == on_disk.review.explain("tea", "tea")
     assert client.bootstrap(None, "make tea").text == on_disk.bootstrap(None, "make tea").text
-    assert client.audit(["duplicates"]) == on_disk.review.audit(["duplicates"])
-    assert client.stats().records == 4
+    assert client.review.audit(["duplicates"]) == on_disk.review.audit(["duplicates"])
+    assert client.store.stats().records == 4
     assert client.timeline("month") == timeline(on_disk, "month")
     assert client.diffs(ids[0]) == version_diffs(on_disk.history(ids[0], chain=False))
-    assert client.purge_expired().records == 0
+    assert client.store.purge_expired().records == 0
     assert client.forget([ids[0], "none"], missing_ok=True).records == 1
     assert client.forget(tags=["x"]).records == 1
 
@@ -139,16 +129,16 @@ def test_sessions_and_documents(client, on_disk, tmp_path):
 def test_an_export_is_a_file_of_this_machine(client, on_disk, tmp_path):
     on_disk.remember("one", tags=["a"])
     on_disk.remember("two")
-    client.export(tmp_path / "all.jsonl")
-    client.export(tmp_path / "some.csv", tags=["a"])
+    client.transfer.export(tmp_path / "all.jsonl")
+    client.transfer.export(tmp_path / "some.csv", tags=["a"])
     assert (tmp_path / "all.jsonl").read_text().count('"text"') == 2
     assert "two" not in (tmp_path / "some.csv").read_text()
     with pytest.raises(errors.InvalidInput, match="format is 'xml'"):
-        client.export(tmp_path / "all.jsonl", format="xml")
+        client.transfer.export(tmp_path / "all.jsonl", format="xml")
     assert (tmp_path / "all.jsonl").read_text().count('"text"') == 2
     assert sorted(each.name for each in tmp_path.iterdir() if "agent" not in each.name) == ["all.jsonl", "some.csv"]
     on_disk.forget(scope="/")
-    assert client.import_(tmp_path / "all.jsonl").records == 2
+    assert client.transfer.import_(tmp_path / "all.jsonl").records == 2
 
 
 def test_errors_are_those_of_a_memory(client, on_disk, tmp_path):
@@ -192,10 +182,10 @@ def test_a_wrong_address_is_no_missing_memory(url):
 def test_an_export_leaves_other_files_alone(client, on_disk, tmp_path):
     (tmp_path / "all.jsonl.part").write_text("mine")
     on_disk.remember("one")
-    client.export(tmp_path / "all.jsonl")
+    client.transfer.export(tmp_path / "all.jsonl")
     assert (tmp_path / "all.jsonl.part").read_text() == "mine"
     with pytest.raises(errors.InvalidInput, match="target"):
-        client.export(tmp_path / "none" / "all.jsonl")
+        client.transfer.export(tmp_path / "none" / "all.jsonl")
 
 
 @pytest.mark.parametrize("token", ["", "a\nb", "ä", 5])
@@ -316,10 +306,10 @@ def test_what_is_no_answer_is_not_taken_for_one(tmp_path, status):
                 client.count()
             if status.startswith("200"):
                 with pytest.raises(errors.ServerError):
-                    client.stats()
+                    client.store.stats()
             else:
                 with pytest.raises(errors.ServerError):
-                    client.export(tmp_path / "all.jsonl")
+                    client.transfer.export(tmp_path / "all.jsonl")
         thread.join(LAST_RESORT_SECONDS)
     assert (tmp_path / "all.jsonl").read_text() == "mine"
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.doors.operations import OPERATIONS
+from recallite.doors.operations import OPERATIONS, SERVED
 
 # What works on the whole file or in this process alone, or is served in another form.
 ELSEWHERE = {"close", "embed", "scoped", "transaction"}
@@ -27,12 +27,12 @@ def test_every_method_of_a_memory_is_an_operation_or_known_to_be_none():
 def test_the_description_names_every_operation_with_its_fields_and_schemas_that_resolve(http):
     described = http.get("/openapi.json").json()
     assert {each["operationId"] for path in described["paths"].values() for each in path.values()} == {
-        *(operation.name for operation in OPERATIONS), "ingest", "import", "export"
+        *(operation.id for operation in SERVED), "ingest", "import", "export"
     }  # fmt: skip
     assert "requestBody" in described["paths"]["/v1/documents"]["post"]
-    for operation in OPERATIONS:
+    for operation in SERVED:
         found = described["paths"]["/v1" + operation.path][operation.method.lower()]
-        assert found["operationId"] == operation.name
+        assert found["operationId"] == operation.id
         assert str(operation.status) in found["responses"]
         assert "default" in found["responses"]
     written = json.dumps(described)
@@ -58,7 +58,7 @@ def test_a_memory_from_its_writing_to_its_end(http):
         "Ada likes green tea",
         "Ada likes black tea",
     ]
-    hits = http.post("/v1/recall", json={"query": "tea", "limit": 3, "explain": True}).json()
+    hits = http.post("/v1/recall", json={"query": "tea", "limit": 3, "profile": {"explain": True}}).json()
     assert [hit["id"] for hit in hits["hits"]] == [record["id"]]
     assert http.post("/v1/explain", json={"query": "tea", "id": record["id"]}).json()["returned"] is True
     assert http.get("/v1/memories", params={"tags": ["drink", "food"], "limit": 5}).json()[0]["id"] == record["id"]
@@ -80,7 +80,7 @@ def test_an_id_may_be_any_text(http):
 @pytest.mark.parametrize(
     ("method", "target", "body", "status", "type", "field", "says"),
     [
-        ("POST", "/v1/recall", {"query": "x", "limt": 3}, 422, "InvalidInput", "limt", "use limit"),
+        ("POST", "/v1/recall", {"query": "x", "limt": 3}, 422, "InvalidInput", "limt", "query, limit"),
         ("POST", "/v1/recall", {"query": 5}, 422, "InvalidInput", "query", "query is 5"),
         ("POST", "/v1/recall", {"query": "x", "limit": "3"}, 422, "InvalidInput", "limit", "limit is '3'"),
         ("POST", "/v1/recall", {"query": "x", "limit": 0}, 422, "InvalidInput", "limit", "at least 1"),
@@ -89,6 +89,15 @@ def test_an_id_may_be_any_text(http):
         ("POST", "/v1/recall", [], 422, "InvalidInput", None, "give a JSON object"),
         ("POST", "/v1/recall", {"query": "x", "where": {"kind": {"like": 1}}}, 422, "InvalidFilter", "where", "'like'"),
         ("POST", "/v1/recall", {"query": "x", "scope": "a b"}, 422, "InvalidFilter", "scope", "scope"),
+        (
+            "POST",
+            "/v1/recall",
+            {"query": "x", "filter": {"sinze": "2026-01-01"}},
+            422,
+            "InvalidInput",
+            "filter",
+            "since",
+        ),
         ("POST", "/v1/recall", {"query": "x", "profile": "fast"}, 422, "InvalidInput", "profile", "fast"),
         ("POST", "/v1/memories", {"text": " "}, 422, "InvalidText", "text", "text"),
         ("POST", "/v1/memories", {"text": "x", "tags": "a"}, 422, "InvalidInput", "tags", "tags"),
@@ -108,7 +117,7 @@ def test_an_id_may_be_any_text(http):
         ),
         ("POST", "/v1/recall", {"query": "x", "scope": "/\ud800"}, 422, "InvalidFilter", "scope", "scope"),
         ("POST", "/v1/recall", {"query": "x", "tags": ["\ud800"]}, 422, "InvalidText", None, "surrogate"),
-        ("POST", "/v1/recall", {"query": "x", "neighbor_boost": 1e308}, 422, "KernelError", None, ""),
+        ("POST", "/v1/recall", {"query": "x", "profile": {"neighbor_boost": 1e308}}, 422, "KernelError", None, ""),
         ("GET", "/v1/count?scope=", None, 422, "InvalidFilter", "scope", "scope"),
         ("GET", "/v1/export?tags=", None, 422, "InvalidInput", None, "tag"),
         ("POST", "/v1/memories/forget", {}, 422, "InvalidInput", None, "forget needs an id"),

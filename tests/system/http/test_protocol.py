@@ -40,13 +40,13 @@ def test_tools_read_and_write_within_the_scope_of_the_token(on_disk, mode):
         names, written, found = calls(
             url,
             secret,
-            ("remember", {"content": "Ada likes green tea"}),
+            ("remember", {"text": "Ada likes green tea"}),
             ("recall", {"query": "tea or van"}),
             mode=mode,
         )
     assert {"recall", "remember", "forget"} <= names
     assert not written.is_error
-    assert [each["content"] for each in found.structured_content["results"]] == ["Ada likes green tea"]
+    assert [each["text"] for each in found.structured_content["results"]] == ["Ada likes green tea"]
     assert [each.scope for each in on_disk.list(limit=1)] == ["/ada"]
 
 
@@ -82,7 +82,7 @@ def test_tokens_of_two_scopes_beside_each_other(on_disk):
         ):
             for _ in range(5):
                 found = (await client.call_tool("recall", {"query": "the secret"})).structured_content["results"]
-                assert [each["content"] for each in found] == [f"the secret of {name}"]
+                assert [each["text"] for each in found] == [f"the secret of {name}"]
 
     async def main(url):
         await asyncio.gather(*(ask(url, name) for name in ("ada", "bob", "ada", "bob")))

@@ -142,7 +142,7 @@ def test_what_is_stored_follows_the_flags(memory):
 
 def test_the_model_gets_what_is_recalled_and_remembers_with_the_tool(memory):
     memory.remember("Ada takes no sugar in her tea", scope="/users/ada")
-    client = Scripted(call(action="write", content="Ada has her tea at four"), "Noted.")
+    client = Scripted(call(action="write", text="Ada has her tea at four"), "Noted.")
     provider = RecalliteContextProvider(memory, scope=lambda session: f"/users/{session.state['user']}")
     agent = Agent(client=client, context_providers=[provider], instructions="Be brief.")
 

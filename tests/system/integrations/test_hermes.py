@@ -65,7 +65,7 @@ def test_turns_are_kept_and_recalled_in_the_next_session(home):
 def test_the_tool_writes_recalls_and_removes(home):
     manager = managed(home)
     assert manager.has_tool("recallite_memory")
-    assert call(manager, action="write", content="The deploy key is in the vault")["outcome"] == "created"
+    assert call(manager, action="write", text="The deploy key is in the vault")["outcome"] == "created"
     assert "vault" in json.dumps(call(manager, action="search", query="deploy key"))
     assert call(manager, action="remove", old_text="The deploy key is in the vault")["outcome"] == "removed"
     assert call(manager, action="fly")["error"]["type"] == "unknown_action"
@@ -100,7 +100,7 @@ def test_a_subagent_reads_and_writes_nothing(home):
     provider = manager.get_provider("recallite")
     provider.on_memory_write("add", "user", "Ada likes tea")
     provider.on_delegation("look", "found")
-    assert "cannot change" in call(manager, action="write", content="x")["error"]
+    assert "cannot change" in call(manager, action="write", text="x")["error"]
     assert call(manager, action="search", query="Ada")["results"] == []
     manager.shutdown_all()
     assert provider.prefetch("Ada") == provider.system_prompt_block() == ""
@@ -168,7 +168,7 @@ class Model(BaseHTTPRequestHandler):
         self.asked.append(request)
         call = {"id": "c1", "type": "function", "index": 0, "function": {
             "name": "recallite_memory",
-            "arguments": json.dumps({"action": "write", "content": "The deploy window is Tuesday"}),
+            "arguments": json.dumps({"action": "write", "text": "The deploy window is Tuesday"}),
         }}  # fmt: skip
         first = len(self.asked) == 1
         message = {"role": "assistant", "content": None if first else "Done."} | (

@@ -194,7 +194,7 @@ def test_a_second_run_sees_the_first(memory, streamed):
 def test_an_agent_writes_with_the_tool_and_another_one_recalls_it(memory):
     writer = ScriptedModel(
         [
-            [function_call("memory", {"action": "write", "content": "Ada takes no sugar in her tea"}, call_id="c1")],
+            [function_call("memory", {"action": "write", "text": "Ada takes no sugar in her tea"}, call_id="c1")],
             [assistant_message("Noted.")],
         ]
     )

@@ -55,14 +55,14 @@ def test_an_agent_remembers_recalls_corrects_and_forgets(memory):
 
     agent = Agent(
         scripted(
-            ("remember", {"content": "Ada drinks coffee", "tags": ["drink"]}),
-            lambda returned: ("update", {"id": of_last(returned)["id"], "content": "Ada drinks green tea"}),
+            ("remember", {"text": "Ada drinks coffee", "tags": ["drink"]}),
+            lambda returned: ("update", {"id": of_last(returned)["id"], "text": "Ada drinks green tea"}),
             ("recall", {"query": "What does Ada drink?"}),
         ),
         toolsets=[toolset],
     )
     answer = quoted(agent.run_sync("I drink green tea, not coffee").output)
-    assert [each["content"] for each in answer["results"]] == ["Ada drinks green tea"]
+    assert [each["text"] for each in answer["results"]] == ["Ada drinks green tea"]
     assert "never instructions" in answer["notice"]
     (record,) = memory.list()
     assert (record.text, record.tags) == ("Ada drinks green tea", ("drink",))
@@ -116,7 +116,7 @@ class Guest:
 
 def test_each_run_sees_the_scope_of_its_user(memory):
     toolset = RecalliteToolset(memory, scope=lambda ctx: f"/users/{ctx.deps.user}")
-    writer = Agent(scripted(("remember", {"content": "The code is 4711"})), toolsets=[toolset], deps_type=Guest)
+    writer = Agent(scripted(("remember", {"text": "The code is 4711"})), toolsets=[toolset], deps_type=Guest)
     reader = Agent(scripted(("recall", {"query": "the code"})), toolsets=[toolset], deps_type=Guest)
     climber = Agent(
         scripted(("recall", {"query": "the code", "scope": "/users/ada"})), toolsets=[toolset], deps_type=Guest
@@ -133,11 +133,11 @@ def test_stored_text_cannot_end_its_quote(memory):
     agent = Agent(scripted(("recall", {"query": "tea"})), toolsets=[RecalliteToolset(memory)])
     output = agent.run_sync("tea?").output
     assert output.count("</recalled-memories>") == 1
-    assert quoted(output)["results"][0]["content"].startswith("</recalled-memories>")
+    assert quoted(output)["results"][0]["text"].startswith("</recalled-memories>")
 
 
 def test_runs_at_the_same_time_are_answered(on_disk):
-    agent = Agent(scripted(("remember", {"content": "one of many"})), toolsets=[RecalliteToolset(on_disk)])
+    agent = Agent(scripted(("remember", {"text": "one of many"})), toolsets=[RecalliteToolset(on_disk)])
 
     async def run_all():
         await asyncio.gather(*(agent.run("remember") for _ in range(8)))
@@ -150,7 +150,7 @@ def test_a_toolset_of_a_path_lasts_over_runs_and_reopening(path):
     with RecalliteToolset(path, id="memory") as toolset:
         assert toolset.id == "memory"
         for text in ("Ada has a cat", "Bob has a dog"):
-            Agent(scripted(("remember", {"content": text})), toolsets=[toolset]).run_sync("remember")
+            Agent(scripted(("remember", {"text": text})), toolsets=[toolset]).run_sync("remember")
     with pytest.raises(StoreClosed):
         Agent(scripted(("recall", {"query": "cat"})), toolsets=[toolset]).run_sync("recall")
     with Memory(path) as again:
@@ -173,7 +173,7 @@ def test_the_mcp_server_is_a_toolset_too(path):
     pytest.importorskip("mcp_types", reason="the extra mcp of Recallite is not installed")
     command = [sys.executable, "-m", "recallite", "--db", str(path), "mcp"]
     toolset = mcp.MCPToolset(transports.StdioTransport(command[0], command[1:]), init_timeout=300)
-    agent = Agent(scripted(("remember", {"content": "Ada drinks green tea"})), toolsets=[toolset])
+    agent = Agent(scripted(("remember", {"text": "Ada drinks green tea"})), toolsets=[toolset])
 
     async def use():
         async with agent:

@@ -66,11 +66,11 @@ def told(result):
 def test_tools_are_described_and_their_answers_fit_their_schemas(use, path):
     async def calls(client):
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        written = told(await client.call_tool("remember", {"content": "The office is in Oslo", "tags": ["office"]}))
-        again = told(await client.call_tool("remember", {"content": "The office is in Oslo"}))
+        written = told(await client.call_tool("remember", {"text": "The office is in Oslo", "tags": ["office"]}))
+        again = told(await client.call_tool("remember", {"text": "The office is in Oslo"}))
         found = told(await client.call_tool("recall", {"query": "Where is the office?"}))
         listed = told(await client.call_tool("list_memories", {}))
-        changed = told(await client.call_tool("update", {"id": written["id"], "content": "The office is in Rome"}))
+        changed = told(await client.call_tool("update", {"id": written["id"], "text": "The office is in Rome"}))
         searched = told(await client.call_tool("search", {"query": "office"}))
         fetched = told(await client.call_tool("fetch", {"id": written["id"]}))
         passages = told(await client.call_tool("search_documents", {"query": "office"}))
@@ -91,7 +91,7 @@ def test_tools_are_described_and_their_answers_fit_their_schemas(use, path):
         assert tool.description
     assert (written["outcome"], again["outcome"], again["id"]) == ("created", "duplicate", written["id"])
     (hit,) = found["results"]
-    assert (hit["content"], hit["tags"], hit["id"]) == ("The office is in Oslo", ["office"], written["id"])
+    assert (hit["text"], hit["tags"], hit["id"]) == ("The office is in Oslo", ["office"], written["id"])
     assert hit["confidence"] > 0
     assert found["notice"]
     assert [each["id"] for each in listed["results"]] == [written["id"]]
@@ -108,19 +108,19 @@ def test_tools_are_described_and_their_answers_fit_their_schemas(use, path):
 
 def test_what_changed_and_what_was_is_said(use):
     async def calls(client):
-        await client.call_tool("remember", {"content": "The API listens on port 8080"})
-        written = told(await client.call_tool("remember", {"content": "The API listens on port 9090 now"}))
+        await client.call_tool("remember", {"text": "The API listens on port 8080"})
+        written = told(await client.call_tool("remember", {"text": "The API listens on port 9090 now"}))
         replaced = [
-            told(await client.call_tool("remember", {"content": text, "id": "user:diet"}))
+            told(await client.call_tool("remember", {"text": text, "id": "user:diet"}))
             for text in ("Ada is vegetarian", "Ada eats fish")
         ]
         found = told(await client.call_tool("recall", {"query": "Which port?", "limit": 1}))
         return written, replaced, found
 
     written, replaced, found = use(calls)
-    assert [each["content"] for each in written["was"]] == ["The API listens on port 8080"]
+    assert [each["text"] for each in written["was"]] == ["The API listens on port 8080"]
     assert [each["outcome"] for each in replaced] == ["created", "updated"]
-    assert [each["content"] for each in found["results"][0]["was"]] == ["The API listens on port 8080"]
+    assert [each["text"] for each in found["results"][0]["was"]] == ["The API listens on port 8080"]
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_what_changed_and_what_was_is_said(use):
         ("recall", {"query": "x", "action": "remove"}, "recall has no field 'action'"),
         ("recall", {"query": "x", "since": "yesterday"}, "since 'yesterday' is not ISO 8601"),
         ("recall", {"query": "x", "scope": "../b"}, "scope"),
-        ("remember", {"content": " "}, "content"),
-        ("update", {"id": "unknown", "content": "x"}, "no memory 'unknown'"),
-        ("update", {"id": "unknown"}, "update needs content, tags, importance or expires_at"),
+        ("remember", {"text": " "}, "text"),
+        ("update", {"id": "unknown", "text": "x"}, "no memory 'unknown'"),
+        ("update", {"id": "unknown"}, "update needs text, tags, importance or expires_at"),
         ("forget", {"id": "unknown"}, "no memory 'unknown'"),
         ("fetch", {"id": "unknown"}, "no memory 'unknown'"),
     ],
@@ -186,9 +186,9 @@ def test_nothing_leaves_the_scope_that_the_server_has(use, path):
         ]
         refused = [
             await client.call_tool(name, {"id": other.id, **rest})
-            for name, rest in (("forget", {}), ("fetch", {}), ("update", {"content": "x"}))
+            for name, rest in (("forget", {}), ("fetch", {}), ("update", {"text": "x"}))
         ]
-        written = told(await client.call_tool("remember", {"content": "a note", "scope": "/users/bob"}))
+        written = told(await client.call_tool("remember", {"text": "a note", "scope": "/users/bob"}))
         with pytest.raises(MCPError, match="no memory"):
             await client.read_resource(f"recallite://memory/{other.id}")
         read = await client.read_resource(f"recallite://memory/{mine.id}")
@@ -292,7 +292,7 @@ def test_resources_and_the_prompt(use, path):
 
     listed, templates, recent, one, prompts, prompt = use(calls)
     assert (listed, templates) == (["recallite://recent"], ["recallite://memory/{id}"])
-    assert json.loads(unquoted(recent))["results"] == [{"id": record.id, "content": record.text}]
+    assert json.loads(unquoted(recent))["results"] == [{"id": record.id, "text": record.text}]
     assert one == record.text
     assert (prompts, "Always answer in French" in prompt) == (["bootstrap"], True)
 
@@ -307,7 +307,7 @@ def test_stored_text_cannot_leave_its_quotes(use, path):
 
     result = use(calls)
     assert result.content[0].text.count("</recalled-memories>") == 1
-    assert told(result)["results"][0]["content"] == hostile
+    assert told(result)["results"][0]["text"] == hostile
 
 
 COMMAND = [sys.executable, "-m", "recallite"]
@@ -327,11 +327,11 @@ def test_a_host_starts_it_over_stdio_and_two_share_a_file(path, era):
             Client(parameters(path, "--scope", "/team"), mode=era) as other,
         ):
             assert len((await one.list_tools()).tools) == len((await other.list_tools()).tools) == 8
-            told(await one.call_tool("remember", {"content": "The office is in Oslo", "scope": "/team"}))
+            told(await one.call_tool("remember", {"text": "The office is in Oslo", "scope": "/team"}))
             return told(await other.call_tool("recall", {"query": "office"}))["results"]
 
     (hit,) = ask(main())
-    assert (hit["content"], hit["scope"]) == ("The office is in Oslo", "/")
+    assert (hit["text"], hit["scope"]) == ("The office is in Oslo", "/")
     with Memory(path, settings=PLAIN) as memory:
         assert memory.store.verify().ok
 
@@ -382,9 +382,9 @@ async def http_server(memory, token=None):
 def test_it_answers_over_http(path, era):
     async def main():
         async with http_server(MemoryServer(opener(path))) as address, Client(address, mode=era) as client:
-            told(await client.call_tool("remember", {"content": "The office is in Oslo"}))
+            told(await client.call_tool("remember", {"text": "The office is in Oslo"}))
             results = await asyncio.gather(*(client.call_tool("recall", {"query": "office"}) for _ in range(8)))
-            return [told(each)["results"][0]["content"] for each in results]
+            return [told(each)["results"][0]["text"] for each in results]
 
     assert ask(main()) == ["The office is in Oslo"] * 8
 

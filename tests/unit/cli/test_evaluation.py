@@ -10,7 +10,6 @@ import re
 import pytest
 
 from recallite.doors.cli.evaluation import _REMEDIES
-from recallite.doors.cli.options import EvaluationOptions, RecallOptions
 from recallite.recall import explain, request
 from tests.system.docs.snippets import ROOT
 
@@ -141,7 +140,6 @@ def test_eval_shows_as_many_missed_questions_as_are_wanted(run, stored):
 
 
 def test_eval_takes_the_options_of_recall(run, stored, questions):
-    assert RecallOptions.__annotations__.keys() - EvaluationOptions.__annotations__.keys() == {"limit", "vector"}
     for name in request.RecallOptions.__annotations__.keys() - {"filter"}:
         done = run("eval", questions, "--against", f"{name}=1")
         assert f"--against is '{name}=1'" not in done.err

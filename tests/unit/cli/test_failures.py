@@ -216,7 +216,7 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
     def broken(*arguments, **options):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("recallite.memory.Memory.count", broken)
+    monkeypatch.setattr("recallite.doors.operation.Operation.apply", broken)
     failed(run("count"), 70, "ZeroDivisionError")
     monkeypatch.setenv("RECALLITE_DEBUG", "1")
     assert "Traceback" in run("count").err

@@ -37,7 +37,7 @@ def test_log_and_list_episodes(run):
         (("procedures", "save", "n", ""), "InvalidText"),
         (("experience", "tips", "--tool", "http"), "tool and error go together"),
         (("sessions", "clean", "--days", "nan"), "--days is nan"),
-        (("sessions", "clean", "--days", "1e300"), "longer than time can be counted"),
+        (("sessions", "clean", "--days", "1e300"), "--days is 1e300"),
         (("bootstrap", "--task", " "), "task is ' ': describe the task in a sentence"),
         (("bootstrap", "--task", "x", "--budget", "0"), "budget_tokens is 0"),
         (("consolidate", ".."), "an agent id is one name"),

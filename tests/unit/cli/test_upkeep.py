@@ -9,9 +9,9 @@ import typer
 
 import recallite
 import recallite_kernels
-from recallite.doors.cli import output, upkeep
+from recallite.doors.cli import output, showing
+from recallite.doors.cli.app import _registered, own_names
 from recallite.doors.cli.demo import MEMORIES, QUESTIONS
-from recallite.system import plugins
 
 
 def test_stats_names_the_state(run, remember, db):
@@ -129,7 +129,7 @@ def test_demo_with_the_bundled_model(run, monkeypatch):
 
 
 def is_group(command):
-    return isinstance(plugins.load("commands", command), typer.Typer)
+    return isinstance(_registered(command), typer.Typer)
 
 
 def test_version_and_help(run):
@@ -141,15 +141,15 @@ def test_version_and_help(run):
         "130",
         "RECALLITE_DB",
         "NO_COLOR",
-        *plugins.names("commands"),
+        *own_names(),
     ):
         assert text in shown.out
-    for command in plugins.names("commands"):
+    for command in own_names():
         assert run(command, "--help").code == 0
 
 
 def test_help_has_a_whole_line_for_every_command(run):
-    groups = [(), *((name,) for name in plugins.names("commands") if is_group(name))]
+    groups = [(), *((name,) for name in own_names() if is_group(name))]
     assert ("workspace",) in groups
     for group in groups:
         commands = run(*group, "--help", store=None).out.partition("Commands:")[2].partition("Exit codes:")[0]
@@ -158,7 +158,7 @@ def test_help_has_a_whole_line_for_every_command(run):
 
 
 def test_every_command_takes_json(run):
-    for command in plugins.names("commands"):
+    for command in own_names():
         assert is_group(command) or "--json" in run(command, "--help").out, command
 
 
@@ -208,5 +208,5 @@ def test_judging_needs_a_language_model(run, remember):
 def test_audit_names_every_check(run):
     from recallite.review.audit import CHECKS
 
-    assert set(upkeep._REMEDIES) == {*CHECKS.values(), "link"} - {None}
+    assert set(showing._REMEDIES) == {*CHECKS.values(), "link"} - {None}
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

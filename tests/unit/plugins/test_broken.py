@@ -19,7 +19,7 @@ from tests.unit.memory.support import PLAIN
 CANNOT = r"'odd' of odd-package \(odd_package:IT\) cannot be imported: ModuleNotFoundError"
 
 
-@pytest.mark.parametrize("kind", ["importers", "exporters", "services", "tools", "commands"])
+@pytest.mark.parametrize("kind", ["importers", "exporters", "services", "tools"])
 def test_what_cannot_be_imported_is_left_out_and_raises_by_name(install, kind):
     before = plugins.names(kind)
     install("odd-package", kind, "odd", "odd_package:IT")

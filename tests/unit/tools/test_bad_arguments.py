@@ -14,7 +14,7 @@ from recallite.doors.tools.schema import required, tag
 from recallite.errors import InvalidInput
 from tests.limits import examples
 
-WRITE = {"action": "write", "content": "x"}
+WRITE = {"action": "write", "text": "x"}
 
 
 def error_of(memory, arguments, name="memory"):
@@ -58,11 +58,11 @@ def error_of(memory, arguments, name="memory"):
             "action",
             ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
         ),
-        ({"action": "write"}, "missing_field", "content", ["string"]),
-        ({"action": "write", "content": None}, "missing_field", "content", ["string"]),
+        ({"action": "write"}, "missing_field", "text", ["string"]),
+        ({"action": "write", "text": None}, "missing_field", "text", ["string"]),
         ({"action": "search"}, "missing_field", "query", ["string"]),
         ({"action": "search", "query": 7}, "wrong_type", "query", ["string"]),
-        ({**WRITE, "content": ["x"]}, "wrong_type", "content", ["string"]),
+        ({**WRITE, "text": ["x"]}, "wrong_type", "text", ["string"]),
         ({**WRITE, "tags": "ui"}, "wrong_type", "tags", ["array of string"]),
         ({**WRITE, "tags": ["ui", 7]}, "wrong_type", "tags", ["array of string"]),
         ({**WRITE, "tags": {"ui": True}}, "wrong_type", "tags", ["array of string"]),
@@ -81,8 +81,7 @@ def error_of(memory, arguments, name="memory"):
         ({"action": "list", "nonsense": None}, "unknown_field", "nonsense", ["limit", "offset", "tags", "scope"]),
         ({"action": "list", 3: 4}, "unknown_field", "3", ["limit", "offset", "tags", "scope"]),
         ({"action": "remove", "old_text": ""}, "invalid_value", "old_text", ["string that is not empty"]),
-        ({"action": "recall"}, "missing_field", "content", ["content", "query"]),
-        ({"action": "recall", "query": "a", "content": "b"}, "missing_field", "content", ["content", "query"]),
+        ({"action": "recall"}, "missing_field", "query", ["string"]),
     ],
 )
 def test_the_field_and_what_is_allowed_are_named(memory, arguments, type, field, allowed):
@@ -94,16 +93,16 @@ def test_the_field_and_what_is_allowed_are_named(memory, arguments, type, field,
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"content": "  "}, "content"),
-        ({"content": "a\x00b"}, "content"),
-        ({"content": "\ud800"}, "content"),
-        ({"content": "x", "scope": "no-slash"}, "scope"),
-        ({"content": "x", "scope": "/a/../b"}, "scope"),
-        ({"content": "x", "tags": [""]}, "tags"),
-        ({"content": "x", "tags": ["a\nb"]}, "tags"),
-        ({"content": "x", "topic": ""}, "topic"),
-        ({"content": "x", "expires_at": "tomorrow"}, "expires_at"),
-        ({"content": "x", "expires_at": "2026-03-01T00:00"}, "expires_at"),
+        ({"text": "  "}, "text"),
+        ({"text": "a\x00b"}, "text"),
+        ({"text": "\ud800"}, "text"),
+        ({"text": "x", "scope": "no-slash"}, "scope"),
+        ({"text": "x", "scope": "/a/../b"}, "scope"),
+        ({"text": "x", "tags": [""]}, "tags"),
+        ({"text": "x", "tags": ["a\nb"]}, "tags"),
+        ({"text": "x", "topic": ""}, "topic"),
+        ({"text": "x", "expires_at": "tomorrow"}, "expires_at"),
+        ({"text": "x", "expires_at": "2026-03-01T00:00"}, "expires_at"),
     ],
 )
 def test_what_the_engine_refuses_is_said_under_the_tools_own_field(memory, fields, field):
@@ -118,9 +117,9 @@ def test_what_the_engine_refuses_is_said_under_the_tools_own_field(memory, field
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"action": "replace", "content": "x", "old_text": "a\0"}, "old_text"),
-        ({"action": "replace", "content": "a\0", "old_text": "x"}, "content"),
-        ({"action": "replace", "content": "x", "id": " "}, "id"),
+        ({"action": "replace", "text": "x", "old_text": "a\0"}, "old_text"),
+        ({"action": "replace", "text": "a\0", "old_text": "x"}, "text"),
+        ({"action": "replace", "text": "x", "id": " "}, "id"),
         ({"action": "remove", "old_text": "\ud800"}, "old_text"),
         ({"action": "list", "offset": 2**63}, "offset"),
         ({"action": "list", "scope": "/" + "x" * 600}, "scope"),
@@ -146,7 +145,16 @@ FIELDS_OF_ALL = sorted({(name, field) for name, schema in tools.schemas().items(
 @pytest.mark.parametrize("value", ["\ud800", ["\ud800"], {"\ud800": 1}])
 def test_lone_surrogates_are_answered_in_what_can_be_encoded(memory, name, field, value):
     """`json.loads` makes them of escapes."""
-    some = {"content": "x", "query": "x", "id": "x", "role": "user", "task_type": "t", "tools": ["t"], "success": True}
+    some = {
+        "content": "x",
+        "text": "x",
+        "query": "x",
+        "id": "x",
+        "role": "user",
+        "task_type": "t",
+        "tools": ["t"],
+        "success": True,
+    }
     some |= {"supersedes": ["x"], "tool": "t", "error": "e", "recovery": "r", "source": "x", "documentId": "x"}
     for action in TOOLS[name].actions:
         needed = {each: some[each] for each in required(action)}
@@ -194,7 +202,7 @@ def test_what_is_no_object(memory, arguments):
 
 def test_null_stands_for_not_given(memory):
     """Models fill in every field of a schema, those of other actions too."""
-    arguments = {"action": "list", "query": None, "content": None, "limit": None, "scope": None, "tags": None}
+    arguments = {"action": "list", "query": None, "text": None, "limit": None, "scope": None, "tags": None}
     assert tools.call("memory", arguments, memory=memory)["results"] == []
 
 

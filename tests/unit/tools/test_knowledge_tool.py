@@ -40,7 +40,7 @@ def test_reeve_the_four_actions(use):
     )  # fmt: skip
     answer = use("search", query="What is the pricing for enterprise plans?", limit=5)
     (found,) = answer["results"]
-    assert found["content"] == "# Pricing\n\nEnterprise plans start at $499/month."
+    assert found["text"] == "# Pricing\n\nEnterprise plans start at $499/month."
     assert found["source"] == "pricing-guide.md"
     assert 0 < found["score"] <= 1
     assert {"category": "product-specs", "lines": [1, 3]}.items() <= found["metadata"].items()

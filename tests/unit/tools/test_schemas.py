@@ -13,9 +13,9 @@ from recallite.errors import InvalidInput
 
 ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
-    "experience": ["record", "record_recovery", "tips"],
+    "experience": ["tips", "record", "record_recovery"],
     "knowledge": ["ingest", "search", "list", "delete"],
-    "session": ["open", "append", "messages", "list", "search", "end"],
+    "session": ["open", "append", "end", "list", "search", "messages"],
 }
 
 
@@ -60,7 +60,7 @@ def test_a_field_means_the_same_in_every_action_of_a_tool():
 def test_descriptions_say_what_each_action_needs():
     described = tools.schemas()["memory"]["description"]
     assert "- write: store a memory; older ones that no longer hold are superseded, those you name too." in described
-    assert " Needs content. Takes tags, importance" in described
+    assert " Needs text. Takes tags, importance" in described
     assert "- list: show memories, newest first. Takes limit" in described
 
 

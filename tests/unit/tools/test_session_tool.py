@@ -104,7 +104,7 @@ def test_tips_read_as_the_seed_has_them(use):
             tokens=tokens,
         ) == {"outcome": "recorded", "id": None, "position": None}  # fmt: skip
     (tip,) = use("experience", "tips", task_type="query")["results"]
-    assert tip["content"] == (
+    assert tip["text"] == (
         "For query tasks, use [file-write] — 100% success rate over 3 runs (avg 4 steps, 1,190 tokens)"
     )
 
@@ -112,7 +112,7 @@ def test_tips_read_as_the_seed_has_them(use):
 def test_recoveries_are_suggested_for_the_same_tool(use):
     use("experience", "record_recovery", tool="http", error="timeout after 30 s", recovery="ask for fewer rows")
     found = use("experience", "tips", tool="http", error="timeout after 10 s")["results"]
-    assert "ask for fewer rows" in found[0]["content"]
+    assert "ask for fewer rows" in found[0]["text"]
     assert use("experience", "tips", tool="ftp", error="timeout after 10 s")["results"] == []
 
 

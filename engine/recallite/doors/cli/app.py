@@ -1,8 +1,9 @@
-"""The command line: its commands are entry points of the group `recallite.commands`, each imported when it is named."""
+"""The command line: the commands of the operations and others, each imported when it is named."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from functools import cache
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 
 from recallite.doors.cli import options
 from recallite.doors.cli.options import option
+from recallite.doors.operation import imported
+from recallite.doors.operations import BY_WORDS, COMMAND_GROUPS, GROUPS
 from recallite.system import plugins
 
 _EPILOG = """\b
@@ -49,37 +52,88 @@ _STYLE: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pr
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
+# The commands that are no operation of a memory: files, evaluations, folders of notes, servers.
+_OTHERS = {
+    "Recall": {
+        "eval": ("evaluation:eval_", "Measure recall on questions of your own."),
+        "demo": ("demo:demo", "Show recall on a few memories in a temporary store."),
+    },
+    "Transfer": {
+        "import": ("transfer:import_", "Read memories from files, Markdown or another system."),
+        "export": ("transfer:export", "Write memories to files, Markdown or for another system."),
+        "copy": ("transfer:copy", "Copy a store with everything in it to a file or server."),
+    },
+    "Notes": {"workspace": ("workspace:workspace", "A folder of Markdown files as memory.")},
+    "Servers and models": {
+        "serve": ("serve:serve", "Serve the store over HTTP: REST, MCP and a page."),
+        "inspect": ("serve:inspect", "See the memories of a store in a browser."),
+        "mcp": ("mcp:mcp", "The Model Context Protocol: memory for agent hosts."),
+        "tool": ("tool:tool", "Carry out one call of an agent tool."),
+    },
+}
+_SUMMARIES = {name: summary for names in _OTHERS.values() for name, (_, summary) in names.items()} | COMMAND_GROUPS
+_PLACES = {name: f"recallite.doors.cli.{place}" for names in _OTHERS.values() for name, (place, _) in names.items()}
+_FOREIGN = "Other packages"
+
+
+def _sections() -> dict[str, list[str]]:
+    """The commands of Recallite by the sections of help."""
+    sections: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
+    for words, operation in BY_WORDS.items():
+        name = words.partition(" ")[0]
+        if name not in (names := sections[GROUPS[operation.group]]):
+            names.append(name)
+    for title, others in _OTHERS.items():
+        sections.setdefault(title, []).extend(others)
+    return sections
+
+
+def own_names() -> list[str]:
+    """The names of Recallite's own commands, in the order that help shows."""
+    return [name for names in _sections().values() for name in names]
+
+
 class Commands(typer.core.TyperGroup):
-    """The commands that packages register, in the order that help shows; a command is a function or a typer.Typer."""
+    """The commands of the operations, those that are none, and what other packages register."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands that can be imported."""
-        return list(plugins.load_all("commands"))
+        return [*own_names(), *_foreign()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; None if no package registers it."""
-        return _command(cmd_name) if cmd_name in plugins.names("commands") else None
+        """The command of a name; None if there is none."""
+        return _command(cmd_name) if cmd_name in _known() else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
-        summaries = typer.core.TyperGroup(commands={name: _summary(name) for name in self.list_commands(ctx)})
-        summaries.format_commands(ctx, formatter)
+        with formatter.section("Commands"):
+            for title, names in {**_sections(), _FOREIGN: _foreign()}.items():
+                if names:
+                    with formatter.section(title):
+                        formatter.write_dl([(name, _summary(name)) for name in names])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; a usage error that suggests the names closest to an unknown one."""
         from difflib import get_close_matches
 
-        known = plugins.names("commands")
-        if args[0] not in known and (close := get_close_matches(args[0], known)):
+        if args[0] not in _known() and (close := get_close_matches(args[0], _known())):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, close))}?")
         return super().resolve_command(ctx, args)
 
 
+def _foreign() -> list[str]:
+    return list(plugins.load_others("commands", own_names()))
+
+
+def _known() -> list[str]:
+    return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
+
+
 @cache
 def _command(name: str) -> Any:
-    registered = plugins.load("commands", name)
     group = typer.Typer(context_settings=_CONTEXT, **_STYLE)
     group.callback()(lambda: None)  # with it, a lone command is not the whole group
+    registered = _registered(name)
     if isinstance(registered, typer.Typer):
         group.add_typer(registered, name=name)
     else:
@@ -87,12 +141,31 @@ def _command(name: str) -> Any:
     return typer.main.get_group(group).commands[name]
 
 
-def _summary(name: str) -> Any:
-    """A command without its options."""
-    registered = plugins.load("commands", name)
-    if isinstance(registered, typer.Typer):
-        return _command(name)
-    return typer.core.TyperCommand(name, help=inspect.getdoc(registered))
+def _registered(name: str) -> Any:
+    """The function or group that a command is made from."""
+    from recallite.doors.cli.command import command_of
+
+    if name in BY_WORDS:
+        return command_of(BY_WORDS[name])
+    if name not in COMMAND_GROUPS:
+        return imported(_PLACES[name]) if name in _PLACES else plugins.load("commands", name)
+    group = typer.Typer(no_args_is_help=True, help=COMMAND_GROUPS[name])
+    for words, operation in BY_WORDS.items():
+        first, _, second = words.partition(" ")
+        if first == name:
+            group.command(second)(command_of(operation))
+    return group
+
+
+def _summary(name: str) -> str:
+    """The first sentence of what a command does."""
+    if name in BY_WORDS:
+        return BY_WORDS[name].summary
+    if name in _SUMMARIES:
+        return _SUMMARIES[name]
+    registered = _registered(name)
+    about = registered.info.help if isinstance(registered, typer.Typer) else inspect.getdoc(registered)
+    return re.split(r"(?<=\.)\s", str(about or ""), maxsplit=1)[0]
 
 
 app = typer.Typer(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import EvaluationOptions, argument, option, parse_pairs, recall_options
+from recallite.doors.cli.options import Overrides, argument, option, parse_overrides, parse_pairs
 from recallite.doors.cli.output import hint, one_line
 from recallite.doors.cli.streams import stdin_stream
 from recallite.errors import InvalidInput
@@ -81,6 +81,8 @@ def _print_evaluation(shown: Shown) -> None:
     json=lambda shown: shown.evaluation,
     fails=lambda shown: not _asked(shown.evaluation),
     bar=("asking", "questions"),
+    operation="review.explain",
+    without=("query", "id", "limit", "vector"),
 )
 def eval_(
     memory: Memory,
@@ -96,7 +98,8 @@ def eval_(
     ] = None,
     missed: Annotated[int, typer.Option(min=0, help="The most missed questions to show.")] = 20,
     out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
-    **options: Unpack[EvaluationOptions],
+    overrides: Overrides = None,
+    **fields: Any,
 ) -> Shown:
     """Measure recall on questions of your own.
 
@@ -111,7 +114,7 @@ def eval_(
     min_confidence would keep. With --against the questions are asked again with other options, and both runs are
     compared question by question; --against-report compares with an earlier run.
     """
-    fields = recall_options(options)
+    fields |= parse_overrides(overrides)
     other: dict[str, Any] | Evaluation | None = _against(against) or None
     if against_report is not None:
         if other is not None:

@@ -1,4 +1,4 @@
-"""Commands on documents: ingest, search, list, delete."""
+"""The commands on documents that do more than one call: ingest, search, delete."""
 
 from __future__ import annotations
 
@@ -9,33 +9,22 @@ import typer
 
 from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.ids import document_id
-from recallite.doors.cli.options import (
-    Limit,
-    Mode,
-    Overrides,
-    Where,
-    argument,
-    flag,
-    option,
-    parse_json,
-    recall_fields,
-)
+from recallite.doors.cli.options import Limit, Overrides, argument, flag, option, parse_json, recall_fields
 from recallite.doors.cli.output import attributes, hint, print_table
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recallite.documents.outcomes import DeletedDocument, Document, Ingested
+    from recallite.documents.outcomes import DeletedDocument, Ingested
     from recallite.memory import Memory
     from recallite.model.records import Hit, Hits
     from recallite.remember.pending import Progress
 
 
-knowledge = typer.Typer(no_args_is_help=True, help="Documents: PDF, Word, HTML, Markdown and text.")
 _SNIPPET_CHARS = 300
 
 
 class Ingestion(NamedTuple):
-    """What an ingest did, and whether it could not read a source that was named."""
+    """The result of an ingest, and whether it could not read a source that was named."""
 
     done: Ingested
     failed: bool
@@ -53,7 +42,6 @@ def _print_ingestion(ingestion: Ingestion) -> None:
         hint("nothing was ingested: no document that can be read was found")
 
 
-@knowledge.command("ingest")
 @prints(
     _print_ingestion,
     json=lambda ingestion: attributes(ingestion.done, "documents skipped counts seconds"),
@@ -96,7 +84,7 @@ def ingest(
 
 
 def _place(hit: Hit) -> str:
-    """Where a passage is, as an editor opens it: path:line, or the page of what has no lines."""
+    """The place of a passage, as an editor opens it: path:line, or the page of what has no lines."""
     if hit.source is None:
         return ""
     name = hit.source.path or hit.source.id
@@ -118,37 +106,29 @@ def _print_passages(found: Hits | str) -> None:
         print_table("score confidence place context text", _passage_row, under=("context",))(found)
 
 
-@knowledge.command("search")
 @prints(
     _print_passages,
     json=lambda found: {"context": found} if isinstance(found, str) else found,
     fails=nothing,
     within=True,
+    operation="knowledge.search",
+    without=("scope", "explain"),
 )
 def search(
     memory: Memory,
     query: Annotated[str, argument("QUERY", "The question.")],
     limit: Limit = 5,
-    where: Where = None,
-    mode: Mode = None,
     overrides: Overrides = None,
     budget: Annotated[int | None, option("TOKENS", "Print Markdown for a prompt of at most so many tokens.")] = None,
+    **fields: Any,
 ) -> Hits | str:
     """Find passages, best first, with path:line or page."""
-    options = recall_fields({"where": where, "mode": mode, "overrides": overrides})
+    fields = recall_fields(fields, overrides)
     if budget is not None:
-        return memory.knowledge.context(query, budget, **options)
-    return memory.knowledge.search(query, limit, **options)
+        return memory.knowledge.context(query, budget, **fields)
+    return memory.knowledge.search(query, limit, **fields)
 
 
-@knowledge.command("list")
-@prints(print_table("id chunks updated:updated_at title source"), fails=nothing, within=True)
-def list_documents(memory: Memory, limit: Limit = 1000) -> list[Document]:
-    """Show the documents, in the order of their sources."""
-    return memory.knowledge.list(limit=limit)
-
-
-@knowledge.command("delete")
 @prints(
     print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)),
     within=True,

@@ -1,26 +1,22 @@
-"""The commands around the HTTP server: serve, inspect and token."""
+"""The commands around the HTTP server: serve and inspect."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import Yes, argument, flag, open_memory, option
-from recallite.doors.cli.output import hint, print_rows, stamp
+from recallite.doors.cli.options import argument, flag, open_memory, option
+from recallite.doors.cli.output import hint
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recallite.doors.http.access_tokens import Token
-    from recallite.memory import Memory
+    pass
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MIB = 2**20
 
 
@@ -85,69 +81,3 @@ def _installed() -> Iterator[None]:
         from recallite.system.extras import install_command
 
         raise InvalidInput(f"the server needs the package {fault.name}: {install_command('server')}") from None
-
-
-# ── tokens ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-token = typer.Typer(help="Access tokens of the server.", no_args_is_help=True)
-
-
-def _print_secret(made: Token) -> None:
-    typer.echo(made.secret)
-    hint(f"token {made.id} for {made.scope}: it is shown this once, the store keeps its hash")
-
-
-@token.command("create")
-@prints(_print_secret, create=True)
-def create(
-    memory: Memory,
-    scope: Annotated[str, option("/A/B", "It reaches this scope and those below it.")] = "/",
-    read_only: Annotated[bool, flag("It can change nothing.", "--read-only")] = False,
-    expires: Annotated[str | None, option("TIME", "How long it lasts: 12h, 30d, 8w. Default: until revoked.")] = None,
-    name: Annotated[str | None, option("NAME", "Whose it is, for the list.")] = None,
-) -> Token:
-    """Make a token; it is printed once."""
-    from recallite.doors.http.access_tokens import Tokens
-
-    lasting = None if expires is None else _duration(expires)
-    return Tokens(memory).create(scope=scope, read_only=read_only, expires_after=lasting, name=name)
-
-
-def _print_tokens(found: Sequence[Token]) -> None:
-    print_rows(
-        ("id", "name", "scope", "may", "expires"),
-        [
-            (each.id, each.name or "", each.scope, "read" if each.read_only else "read, write",
-             "expired" if each.expired else stamp(each.expires_at) or "never")
-            for each in found
-        ],
-    )  # fmt: skip
-
-
-@token.command("list")
-@prints(_print_tokens)
-def list_(memory: Memory) -> list[Token]:
-    """Show the tokens of the store, without their secrets."""
-    from recallite.doors.http.access_tokens import Tokens
-
-    return Tokens(memory).list()
-
-
-@token.command("revoke")
-@prints(lambda id: hint(f"revoked {id}"))
-def revoke(memory: Memory, id: Annotated[str, argument("ID", "As the list shows it.")], yes: Yes = False) -> str:
-    """Remove a token: from now on it admits nobody."""
-    from recallite.doors.http.access_tokens import Tokens
-
-    if not yes and not typer.confirm(f"Revoke {id}?", err=True):
-        raise typer.Exit(1)
-    Tokens(memory).revoke(id)
-    return id
-
-
-def _duration(text: str) -> timedelta:
-    """A time such as 30d."""
-    found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
-    if found is None or int(found[1]) == 0:
-        raise InvalidInput(f"--expires is {text!r}: give a number and m, h, d or w, such as 30d")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})

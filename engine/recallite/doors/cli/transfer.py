@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.options import (
     Format,
-    SelectOptions,
     argument,
     chosen_settings,
-    filter_fields,
     flag,
     open_memory,
     option,
@@ -214,7 +212,7 @@ def _print_export(done: Exported | ExportToReport | dict[str, Any]) -> None:
         print_rows(("", ""), [(done["records"], "exported")])
 
 
-@prints(_print_export, fails=lambda done: isinstance(done, Exported) and bool(done.conflicts))
+@prints(_print_export, fails=lambda done: isinstance(done, Exported) and bool(done.conflicts), operation="count")
 def export(
     context: typer.Context,
     file: Annotated[str | None, argument("FILE", "The file; - is standard output; the folder for Markdown.")] = None,
@@ -223,14 +221,13 @@ def export(
     overwrite: Annotated[bool, flag("Of Markdown: replace changed files too.", "--overwrite")] = False,
     to: Annotated[str | None, option("SYSTEM", "In another system's form; with ? the list.", "--to")] = None,
     map_: Annotated[list[str] | None, option("FIELD=PATH", "Of --to jsonl: where a field stands.", "--map")] = None,
-    **options: Unpack[SelectOptions],
+    **fields: Any,
 ) -> Exported | ExportToReport | dict[str, Any]:
     """Write memories to files, Markdown or for another system.
 
     JSON lines lose nothing; CSV and plain text do. A file is replaced when all is written. Markdown is a file for each
     scope and month, which import reads back with what people changed.
     """
-    fields = filter_fields(options)
     if to is not None:
         _refuse("--to", {"--format": format, "--vectors": vectors, "--overwrite": overwrite})
         return _export_to(context, to, file, _mapping(map_ or []), fields)

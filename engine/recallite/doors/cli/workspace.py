@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.hits import marked
-from recallite.doors.cli.options import AsJson, SelectOptions, argument, filter_fields, flag, open_memory, option
+from recallite.doors.cli.options import AsJson, argument, flag, open_memory, option
 from recallite.doors.cli.output import (
     console,
     hint,
@@ -245,14 +245,14 @@ def flush_conversation(
 
 
 @workspace.command("export")
-@prints(print_exported, fails=lambda done: bool(done.conflicts))
+@prints(print_exported, fails=lambda done: bool(done.conflicts), operation="count")
 def export_memories(
     context: typer.Context,
     folder: Folder = None,
     overwrite: Annotated[bool, flag("Replace changed files too.", "--overwrite")] = False,
     config: Config = None,
     embedder: EmbedderName = None,
-    **options: Unpack[SelectOptions],
+    **fields: Any,
 ) -> Exported:
     """Write memories to Markdown, and index them.
 
@@ -263,7 +263,7 @@ def export_memories(
         open_workspace(folder, config, embedder, make=True) as opened,
         progress("exporting", "memories") as report,
     ):
-        return opened.export(memory, **filter_fields(options), overwrite=overwrite, on_progress=report)
+        return opened.export(memory, **fields, overwrite=overwrite, on_progress=report)
 
 
 @workspace.command("restore")

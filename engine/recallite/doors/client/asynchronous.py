@@ -2,108 +2,70 @@
 
 from __future__ import annotations
 
-from recallite.doors.client.synchronous import Client, ClientKnowledge, ClientSession, ClientSessions
-from recallite.system.asynchrony import AsyncHandle, AsyncService, awaited, awaited_service
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from recallite.doors.client.synchronous import Asks, Client
+from recallite.system.asynchrony import AsyncHandle
 
 MOST_REQUESTS = 64
-"""How many requests of an `AsyncClient` are under way at a time; more wait their turn."""
+"""Requests of an `AsyncClient` that are under way at a time; more wait their turn."""
+
+if TYPE_CHECKING:  # its methods are those of AsyncMemory, and have their types
+    from recallite.aio import AsyncMemory as _Surface
+else:
+    _Surface = AsyncHandle
 
 
-class AsyncClient(AsyncHandle[Client]):
+class AsyncClient(_Surface):
     """`Client` for asyncio: `async with AsyncClient(url) as memory:`; its methods are awaited."""
 
     def __init__(self, url: str, *, token: str | None = None, scope: str = "/", timeout_seconds: float = 60.0) -> None:
-        client = Client(url, token=token, scope=scope, timeout_seconds=timeout_seconds)
-        super().__init__(lambda: client, threads=MOST_REQUESTS)
-
-    remember = awaited(Client.remember)
-    remember_many = awaited(Client.remember_many)
-    update = awaited(Client.update)
-    supersede = awaited(Client.supersede)
-    restore = awaited(Client.restore)
-    forget = awaited(Client.forget)
-    touch = awaited(Client.touch)
-    purge_expired = awaited(Client.purge_expired)
-    link = awaited(Client.link)
-    unlink = awaited(Client.unlink)
-    recall = awaited(Client.recall)
-    recall_many = awaited(Client.recall_many)
-    explain = awaited(Client.explain)
-    bootstrap = awaited(Client.bootstrap)
-    get = awaited(Client.get)
-    get_many = awaited(Client.get_many)
-    vectors = awaited(Client.vectors)
-    list = awaited(Client.list)
-    count = awaited(Client.count)
-    scopes = awaited(Client.scopes)
-    tags = awaited(Client.tags)
-    history = awaited(Client.history)
-    neighbors = awaited(Client.neighbors)
-    backlinks = awaited(Client.backlinks)
-    traverse = awaited(Client.traverse)
-    diffs = awaited(Client.diffs)
-    timeline = awaited(Client.timeline)
-    stats = awaited(Client.stats)
-    audit = awaited(Client.audit)
-    export = awaited(Client.export)
-    import_ = awaited(Client.import_)
-
-    @property
-    def sessions(self) -> AsyncClientSessions:
-        """Conversations, stored message by message."""
-        return AsyncClientSessions(self, lambda client: client.sessions)
-
-    @property
-    def knowledge(self) -> AsyncClientKnowledge:
-        """Documents, searched by passage."""
-        return AsyncClientKnowledge(self, lambda client: client.knowledge)
+        self._client = Client(url, token=token, scope=scope, timeout_seconds=timeout_seconds)
+        AsyncHandle.__init__(self, lambda: self._client, threads=MOST_REQUESTS)
 
     def scoped(self, scope: str) -> AsyncClient:
         """A handle bound to a scope; open the client first. It shares the connections and does not close them."""
         handle = object.__new__(type(self))
-        handle._twin = self._now().scoped(scope)
-        handle._executor = self._executor
-        handle._owner = False
+        handle._client = handle._twin = self._now().scoped(scope)  # type: ignore[assignment]
+        handle._executor, handle._owner = self._executor, False
         return handle
 
+    if not TYPE_CHECKING:
 
-class AsyncClientSession(AsyncService[ClientSession]):
-    """`ClientSession`, awaited."""
+        def __getattr__(self, name: str) -> Any:
+            """The method or service of the client, awaited."""
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return _awaited(self, getattr(self._client, name))
 
-    append = awaited(ClientSession.append)
-    extend = awaited(ClientSession.extend)
-    messages = awaited(ClientSession.messages)
-    pop = awaited(ClientSession.pop)
-    clear = awaited(ClientSession.clear)
-    end = awaited(ClientSession.end)
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._now().id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent whose session it is; None for the scope's own."""
-        return self._now().agent
+        def __dir__(self) -> set[str]:
+            return {*super().__dir__(), *dir(self._client)}
 
 
-class AsyncClientSessions(AsyncService[ClientSessions]):
-    """`ClientSessions`, awaited."""
+class _Awaited:
+    """A service or session of a client, awaited."""
 
-    open = awaited_service(ClientSessions.open, AsyncClientSession)
-    get = awaited_service(ClientSessions.get, AsyncClientSession)
-    list = awaited(ClientSessions.list)
-    search = awaited(ClientSessions.search)
-    cleanup = awaited(ClientSessions.cleanup)
+    def __init__(self, handle: AsyncClient, asks: Asks) -> None:
+        self._handle, self._asks = handle, asks
+
+    def __getattr__(self, name: str) -> Any:
+        return _awaited(self._handle, getattr(self._asks, name))
+
+    def __dir__(self) -> list[str]:
+        return dir(self._asks)
 
 
-class AsyncClientKnowledge(AsyncService[ClientKnowledge]):
-    """`ClientKnowledge`, awaited."""
+def _awaited(handle: AsyncClient, value: Any) -> Any:
+    """A value of a client; a service, a session or a method of it is awaited."""
+    if isinstance(value, Asks):
+        return _Awaited(handle, value)
+    if not callable(value):
+        return value
 
-    ingest = awaited(ClientKnowledge.ingest)
-    search = awaited(ClientKnowledge.search)
-    context = awaited(ClientKnowledge.context)
-    list = awaited(ClientKnowledge.list)
-    get = awaited(ClientKnowledge.get)
-    delete = awaited(ClientKnowledge.delete)
+    async def method(*args: Any, **kwargs: Any) -> Any:
+        await handle._opened()
+        return _awaited(handle, await handle._run(partial(value, *args, **kwargs)))
+
+    method.__doc__ = value.__doc__
+    return method

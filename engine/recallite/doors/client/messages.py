@@ -1,9 +1,9 @@
-"""What a client sends, and what it makes of the answer. Nothing here opens a connection."""
+"""Requests of a client, and values made from answers. Nothing here opens a connection."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite import errors
-from recallite.doors.operations import OPERATIONS, PREFIX, SCOPE_HEADER, Operation
+from recallite.doors.operation import Operation
+from recallite.doors.operations import PREFIX, SCOPE_HEADER
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, ServerError, ServerUnreachable
 from recallite.model import checks
 from recallite.model.records import Hit, Hits
 from recallite.system.messages import shown
 
 T = TypeVar("T")
-_BY_CALL = {operation.call: operation for operation in OPERATIONS}
 # It has more to say than a message, which is all that the server sends of it.
 _OWN_ARGUMENTS = {"SessionDamaged": "StoreError"}
 _SHOWN_CHARS = 200
@@ -69,11 +69,6 @@ class _Found(msgspec.Struct):
         return Hits(self.hits, **beside)
 
 
-def operation_of(call: Callable[..., Any]) -> Operation:
-    """The operation that a function of a memory is."""
-    return _BY_CALL[call]
-
-
 def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
     """The request for a call. Raises InvalidInput for what no request can hold, and TypeError as the call would."""
     fields = {name: value for name, value in operation.bind(*args, **kwargs).items() if value is not ...}
@@ -84,7 +79,7 @@ def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
             raise InvalidInput(f"id is {shown(id)}: give a str")
         path = path.replace("{id}", quote(checks.encodable(id, "id"), safe=""))
     if operation.in_body:
-        return Sent(operation.method, path, _encoded(fields), operation.reads)
+        return Sent(operation.method, path, _encoded(fields), not operation.writes(fields))
     needed = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
     return Sent(operation.method, with_query(path, needed), None, operation.reads)
 
@@ -101,8 +96,8 @@ def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, ""
         return
     plain = msgspec.json.decode(_encoded(value))
-    for each in plain if isinstance(plain, list) else [plain]:
-        yield name, each if isinstance(each, str) else msgspec.json.encode(each).decode()
+    for part in plain if isinstance(plain, list) else [plain]:
+        yield name, part if isinstance(part, str) else msgspec.json.encode(part).decode()
 
 
 def _encoded(value: Any) -> bytes:
@@ -126,7 +121,7 @@ def answered(operation: Operation, status: int, content: bytes) -> Any:
     if returns is Hits:
         return decoded(status, content, _Found).as_hits()
     if returns == list[Hits]:
-        return [each.as_hits() for each in decoded(status, content, list[_Found])]
+        return [part.as_hits() for part in decoded(status, content, list[_Found])]
     return decoded(status, content, returns)
 
 
@@ -148,20 +143,20 @@ def check_status(status: int, content: bytes) -> None:
 def failure(status: int, content: bytes) -> RecalliteError:
     """The error that an answer tells of."""
     try:
-        told = msgspec.json.decode(content, type=_Failed).error
+        failed = msgspec.json.decode(content, type=_Failed).error
     except (msgspec.DecodeError, UnicodeDecodeError):
-        said = content[:_SHOWN_CHARS].decode("utf-8", "replace")
-        return ServerError(f"the server answered {status}: {said}")
-    if status in (401, 403) and told.type == "AccessDenied":
-        return AccessDenied(told.message)
-    if told.type == "InvalidItem":
+        text = content[:_SHOWN_CHARS].decode("utf-8", "replace")
+        return ServerError(f"the server answered {status}: {text}")
+    if status in (401, 403) and failed.type == "AccessDenied":
+        return AccessDenied(failed.message)
+    if failed.type == "InvalidItem":
         # The message is "item 3: REASON (2 memories before ...)", which the error makes anew.
-        reason = told.message.partition(": ")[2].rpartition(" (")[0]
-        return errors.InvalidItem(told.position, told.stored, ValueError(reason))
-    kind = getattr(errors, _OWN_ARGUMENTS.get(told.type, told.type), None)
+        reason = failed.message.partition(": ")[2].rpartition(" (")[0]
+        return errors.InvalidItem(failed.position, failed.stored, ValueError(reason))
+    kind = getattr(errors, _OWN_ARGUMENTS.get(failed.type, failed.type), None)
     if not (isinstance(kind, type) and issubclass(kind, RecalliteError)):
         kind = ServerError
-    return kind(told.message)
+    return kind(failed.message)
 
 
 def unreachable(url: str, sent: Sent, fault: Exception) -> ServerUnreachable:
@@ -198,9 +193,9 @@ def scope_header(scope: str) -> dict[str, str]:
     return {} if scope == "/" else {SCOPE_HEADER: quote(scope, safe="/")}
 
 
-def arrays(found: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
+def arrays(vectors: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
     """Vectors as `Memory.vectors` gives them."""
-    return {id: np.asarray(parts, dtype=np.float32) for id, parts in found.items()}
+    return {id: np.asarray(parts, dtype=np.float32) for id, parts in vectors.items()}
 
 
 def batches(items: Iterable[object], size: int) -> Iterator[builtins.list[object]]:

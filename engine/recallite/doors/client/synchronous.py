@@ -1,62 +1,93 @@
-"""Client: the methods of `Memory`, asked of a server."""
+"""Client: the operations of a memory, asked of a server."""
 
 from __future__ import annotations
 
 import builtins
+import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.agents.snapshots import Snapshot
 from recallite.documents.outcomes import IngestedDocument
-from recallite.doors import operations
+from recallite.doors.calls import OpenedSession
 from recallite.doors.client import messages
-from recallite.doors.client.messages import Sent, answered, asked, operation_of, unreachable
-from recallite.doors.operations import PREFIX, OpenedSession
-from recallite.errors import InvalidItem, ServerError, StoreClosed
-from recallite.memory import Memory
+from recallite.doors.client.messages import Sent, answered, asked, unreachable
+from recallite.doors.operation import SESSION, Operation
+from recallite.doors.operations import PREFIX, SERVED
+from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
-from recallite.model.records import OnExisting, Record
-from recallite.model.reports import Audit, Imported
+from recallite.model.records import OnExisting
+from recallite.model.reports import Imported
 from recallite.remember.pending import Progress
-from recallite.review.timeline import timeline
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_OPERATIONS = {operation.name: operation for operation in SERVED}
 
 
 class Asks:
-    """What asks a server: a client, or a service of one."""
+    """Base of what asks a server for operations: a client, a service of one, or a session."""
+
+    _prefix = ""
+    """Prefix of the names of its operations."""
 
     def _send(self, sent: Sent) -> tuple[int, bytes]:
         raise NotImplementedError
 
-    def _ask(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        operation = operation_of(call)
-        return answered(operation, *(self._send(asked(operation, *args, **kwargs))))
+    def _ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        operation = _OPERATIONS[name]
+        return answered(operation, *self._send(asked(operation, *args, **kwargs)))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """The operation of this name, as a method; or the service, whose operations have it before theirs."""
+            path = self._prefix + name
+            if path in _OPERATIONS:
+                return self._method(_OPERATIONS[path])
+            if self._prefix or not (name in _SERVICES or any(known.startswith(f"{name}.") for known in _OPERATIONS)):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return _SERVICES.get(name, ClientService)(self, f"{name}.")
+
+    def _method(self, operation: Operation) -> Callable[..., Any]:
+        method = partial(self._ask, operation.name)
+        method.__doc__ = operation.about
+        vars(method)["__signature__"] = inspect.Signature(operation.parameters)
+        return method
+
+    def __dir__(self) -> Iterable[str]:
+        names = (name.removeprefix(self._prefix) for name in _OPERATIONS if name.startswith(self._prefix))
+        return {*super().__dir__(), *(name.partition(".")[0] for name in names)} - {SESSION.rstrip(".")}
 
 
-def sent(call: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[Asks, P], R]:
-    """The same function of a memory, asked of a server."""
+if TYPE_CHECKING:  # its methods are those of Memory, and have their types
+    from recallite.agents.sessions import Session, Sessions
+    from recallite.documents.knowledge import Knowledge
+    from recallite.memory import Memory
+    from recallite.namespaces.transfer import MemoryTransfer
 
-    def verb(self: Asks, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        value: R = self._ask(call, *args, **kwargs)
-        return value
+    class _Surface(Asks, Memory): ...
 
-    verb.__name__, verb.__doc__ = operation_of(call).name, call.__doc__
-    return verb
+    class _Sessions(Asks, Sessions): ...
+
+    class _Session(Asks, Session): ...
+
+    class _Knowledge(Asks, Knowledge): ...
+
+    class _Transfer(Asks, MemoryTransfer): ...
+else:
+    _Surface = _Sessions = _Session = _Knowledge = _Transfer = Asks
 
 
-class Client(Asks):
+class Client(_Surface):
     """A memory that a server has. Its methods are those of `Memory`, with the same arguments and errors.
 
     - url: the address of `recallite serve`
@@ -90,41 +121,28 @@ class Client(Asks):
         handle._scope = checks.join_scopes(self._scope, scope) or "/"
         return handle
 
-    # ── as Memory ──────────────────────────────────────────────────────────────────────────────────────────────
+    def get(self, id: str | Iterable[str]) -> Any:
+        """Do as `Memory.get`."""
+        if isinstance(id, str) or not isinstance(id, Iterable):
+            return self._ask("get", id)
+        return {record.id: record for record in self._ask("get_many", [*id])}
 
-    remember = sent(Memory.remember)
-    update = sent(operations.update)
-    supersede = sent(Memory.supersede)
-    restore = sent(Memory.restore)
-    forget = sent(Memory.forget)
-    touch = sent(operations.touch)
-    purge_expired = sent(operations.purge_expired)
-    link = sent(Memory.link)
-    unlink = sent(Memory.unlink)
-    recall = sent(operations.recall)
-    recall_many = sent(operations.recall_many)
-    explain = sent(operations.explain)
-    bootstrap = sent(operations.bootstrap)
-    get = sent(operations.get_one)
-    list = sent(Memory.list)
-    count = sent(Memory.count)
-    scopes = sent(Memory.scopes)
-    tags = sent(Memory.tags)
-    history = sent(Memory.history)
-    neighbors = sent(operations.neighbors)
-    backlinks = sent(operations.backlinks)
-    traverse = sent(operations.traverse)
-    diffs = sent(operations.diffs)
-    timeline = sent(timeline)
-    stats = sent(operations.stats)
+    def update(self, id: str | Iterable[str], /, **changes: Any) -> Any:
+        """Do as `Memory.update`."""
+        if isinstance(id, str) or not isinstance(id, Iterable):
+            return self._ask("update", id, **changes)
+        moment, renew = changes.pop("expires_at", None), changes.pop("renew", False)
+        if changes:
+            raise InvalidInput(f"update of several ids takes expires_at or renew, and not {min(changes)}")
+        return self._ask("touch", [*id], expires_at=moment, never=moment is None and not renew)
 
-    def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
-        """The memories with these ids, as `Memory.get` of several."""
-        return {each.id: each for each in self._ask(operations.get_many, [*ids])}
+    def neighbors(self, id: str, **options: Any) -> Any:
+        """Do as `Memory.neighbors`."""
+        return self._ask("neighbors" if options.get("depth") is None else "traverse", id, **options)
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
-        """As `Memory.vectors`."""
-        return messages.arrays(self._ask(Memory.vectors, [*ids]))
+        """Do as `Memory.vectors`."""
+        return messages.arrays(self._ask("vectors", [*ids]))
 
     def remember_many(
         self,
@@ -135,60 +153,17 @@ class Client(Asks):
         policy: WritePolicy | None = None,
         on_existing: OnExisting = "error",
     ) -> builtins.list[str]:
-        """As `Memory.remember_many`; each batch is one request and one transaction."""
+        """Do as `Memory.remember_many`; each batch is one request and one transaction."""
         ids: builtins.list[str] = []
         options = {"policy": policy, "on_existing": on_existing}
         for batch in messages.batches(items, checks.check_count(batch_size, "batch_size")):
             try:
-                ids += self._ask(operations.remember_many, batch, **options)
+                ids += self._ask("remember_many", batch, **options)
             except InvalidItem as fault:
                 raise InvalidItem(len(ids) + fault.position, len(ids), fault.reason) from None
             if on_progress is not None:
                 on_progress(len(ids), None)
         return ids
-
-    def audit(
-        self, checks: Sequence[str] | None = None, *, mend: bool = False, **fields: Unpack[FilterFields]
-    ) -> Audit:
-        """As `memory.review.audit`."""
-        found: Audit = self._ask(operations.mend if mend else operations.audit, checks, **fields)
-        return found
-
-    def export(
-        self,
-        target: str | os.PathLike[str],
-        *,
-        format: str | None = None,
-        vectors: bool = False,
-        **fields: Unpack[FilterFields],
-    ) -> None:
-        """Write memories to a file of this machine; formats as for `memory.transfer.export`.
-
-        An existing file is replaced only after the export has come completely.
-        """
-        path = checks.check_path(target, "target")
-        sent = Sent("GET", messages.export_path(messages.format_of(path, format), vectors, fields), reads=True)
-        with self._stream(sent) as response, messages.replacing(path) as file:
-            for piece in response.iter_bytes():
-                file.write(piece)
-
-    def import_(self, source: str | os.PathLike[str], *, format: str | None = None, scope: str = "/") -> Imported:
-        """Read memories from a file of this machine, all or none; formats as for `memory.transfer.import_`."""
-        path = checks.check_path(source, "source")
-        query = {"format": messages.format_of(path, format), "scope": scope}
-        body = messages.document(path, None)[0]
-        sent = Sent("POST", messages.with_query(f"{PREFIX}/import", query), body, content_type=messages.BYTES)
-        return messages.decoded(*self._send(sent), Imported)
-
-    @property
-    def sessions(self) -> ClientSessions:
-        """Conversations, stored message by message."""
-        return ClientSessions(self)
-
-    @property
-    def knowledge(self) -> ClientKnowledge:
-        """Documents, searched by passage."""
-        return ClientKnowledge(self)
 
     # ── the connection ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -245,89 +220,70 @@ class Client(Asks):
             raise unreachable(self._url, sent, fault) from None
 
 
-class _Service(Asks):
-    def __init__(self, client: Client) -> None:
-        self._client = client
+class ClientService(Asks):
+    """A service of a client's memory."""
+
+    def __init__(self, client: Client, prefix: str) -> None:
+        self._client, self._prefix = client, prefix
 
     def _send(self, sent: Sent) -> tuple[int, bytes]:
         return self._client._send(sent)
 
 
-class ClientSession(_Service):
+class ClientSession(ClientService, _Session):
     """A session of a server: the methods of `Session`."""
 
     def __init__(self, client: Client, opened: OpenedSession) -> None:
-        super().__init__(client)
-        self.id, self.agent, self.provider, self.created_at = (
-            opened.id,
-            opened.agent,
-            opened.provider,
-            opened.created_at,
-        )
+        ClientService.__init__(self, client, SESSION)
+        self._opened_as = opened
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._opened_as.id
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose session it is; None for the scope's own."""
+        return self._opened_as.agent
+
+    @property
+    def provider(self) -> str | None:
+        """The provider that answers in the session."""
+        return self._opened_as.provider
+
+    @property
+    def created_at(self) -> datetime:
+        """The time at which the session was opened first."""
+        return self._opened_as.created_at
 
     def append(
         self, message: Mapping[str, Any] | str, content: object = None, *, created_at: datetime | str | None = None
     ) -> int:
         """Store a message at the end and return its position; see `Session.append`."""
-        given = {"role": message, "content": content} if isinstance(message, str) else message
-        return self.extend([given], created_at=created_at)
+        whole = {"role": message, "content": content} if isinstance(message, str) else message
+        return self.extend([whole], created_at=created_at)
 
-    def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
-        """Store several messages at the end, all or none; returns the position of the first."""
-        position: int = self._own(operations.extend_session, [*messages], created_at=created_at)
-        return position
-
-    def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
-        """The messages in order, as they were given; with `limit`, the last of them."""
-        found: builtins.list[dict[str, Any]] = self._own(operations.messages, limit=limit, skip_damaged=skip_damaged)
-        return found
-
-    def pop(self, *, skip_damaged: bool = False) -> dict[str, Any] | None:
-        """Remove the last message and return it; None if there is none."""
-        found: dict[str, Any] | None = self._own(operations.pop_message, skip_damaged=skip_damaged)
-        return found
-
-    def clear(self) -> int:
-        """Remove every message; returns how many there were."""
-        count: int = self._own(operations.clear_session)
-        return count
-
-    def end(self, /, **details: Any) -> Snapshot | None:
-        """Remove the session and, with `snapshot`, keep a snapshot of it; see `Session.end`."""
-        taken: Snapshot | None = self._own(operations.end_session, **details)
-        return taken
-
-    def _own(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._ask(call, self.id, *args, agent=self.agent, **kwargs)
+    def _ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        return super()._ask(name, self.id, *args, agent=self.agent, **kwargs)
 
 
-class ClientSessions(_Service):
+class ClientSessions(ClientService, _Sessions):
     """The sessions of a server: the methods of `Sessions`."""
-
-    list = sent(operations.list_sessions)
-    search = sent(operations.search_sessions)
-    cleanup = sent(operations.cleanup_sessions)
 
     def open(self, id: str | None = None, *, agent: str | None = None, provider: str | None = None) -> ClientSession:
         """Open the session with this id, or create it; without an id it gets a UUID."""
-        opened = self._ask(operations.open_session, id, agent=agent, provider=provider)
-        return ClientSession(self._client, opened)
+        return ClientSession(self._client, self._ask("sessions.open", id, agent=agent, provider=provider))
 
     def get(self, id: str, *, agent: str | None = None) -> ClientSession:
-        """The existing session with this id; NotFound if there is none here."""
-        return ClientSession(self._client, self._ask(operations.get_session, id, agent=agent))
+        """The existing session with this id. Raises NotFound if there is none."""
+        return ClientSession(self._client, self._ask("sessions.get", id, agent=agent))
 
 
-class ClientKnowledge(_Service):
+class ClientKnowledge(ClientService, _Knowledge):
     """The documents of a server: the methods of `Knowledge`."""
 
-    search = sent(operations.search_documents)
-    context = sent(operations.document_context)
-    list = sent(operations.list_documents)
-    get = sent(operations.get_document)
-    delete = sent(operations.delete_document)
-
-    def ingest(
+    def ingest(  # type: ignore[override]
         self,
         source: str | os.PathLike[str] | bytes,
         *,
@@ -338,7 +294,46 @@ class ClientKnowledge(_Service):
     ) -> IngestedDocument:
         """Send a document: a file of this machine, or bytes with a `name`, which tells the format."""
         body, named = messages.document(source, name)
-        given = {"name": named, "title": title, "scope": scope, "metadata": metadata}
-        query = {name: value for name, value in given.items() if value is not None}
+        fields = {"name": named, "title": title, "scope": scope, "metadata": metadata}
+        query = {name: value for name, value in fields.items() if value is not None}
         sent = Sent("POST", messages.with_query(f"{PREFIX}/documents", query), body, content_type=messages.BYTES)
         return messages.decoded(*self._send(sent), IngestedDocument)
+
+
+class ClientTransfer(ClientService, _Transfer):
+    """Files of this machine that a server's memories are written to and read from."""
+
+    def export(  # type: ignore[override]
+        self,
+        target: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        vectors: bool = False,
+        **fields: Unpack[FilterFields],
+    ) -> None:
+        """Write memories to a file of this machine; formats as for `memory.transfer.export`.
+
+        An existing file is replaced only after the export has come completely.
+        """
+        path = checks.check_path(target, "target")
+        sent = Sent("GET", messages.export_path(messages.format_of(path, format), vectors, fields), reads=True)
+        with self._client._stream(sent) as response, messages.replacing(path) as file:
+            for piece in response.iter_bytes():
+                file.write(piece)
+
+    def import_(  # type: ignore[override]
+        self, source: str | os.PathLike[str], *, format: str | None = None, scope: str = "/"
+    ) -> Imported:
+        """Read memories from a file of this machine, all or none; formats as for `memory.transfer.import_`."""
+        path = checks.check_path(source, "source")
+        query = {"format": messages.format_of(path, format), "scope": scope}
+        body = messages.document(path, None)[0]
+        sent = Sent("POST", messages.with_query(f"{PREFIX}/import", query), body, content_type=messages.BYTES)
+        return messages.decoded(*self._send(sent), Imported)
+
+
+_SERVICES: dict[str, Callable[[Client, str], ClientService]] = {
+    "sessions": ClientSessions,
+    "knowledge": ClientKnowledge,
+    "transfer": ClientTransfer,
+}

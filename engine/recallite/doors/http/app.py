@@ -15,7 +15,6 @@ from starlette.routing import Route
 
 from recallite._version import __version__
 from recallite.documents.outcomes import IngestedDocument
-from recallite.doors import operations
 from recallite.doors.http import failures, pages, transfer
 from recallite.doors.http.access import GRANT, Access, may_write
 from recallite.doors.http.access_tokens import Grant, Tokens
@@ -27,7 +26,8 @@ from recallite.doors.http.metrics import CONTENT_TYPE, Metrics
 from recallite.doors.http.openapi import RAW, RAW_ANSWER, describe, schema_of
 from recallite.doors.http.request_checks import Application, Limits, RequestChecks
 from recallite.doors.http.requests import arguments, request_model
-from recallite.doors.operations import OPERATIONS, PREFIX, Operation
+from recallite.doors.operation import Operation
+from recallite.doors.operations import PREFIX, SERVED
 from recallite.memory import Memory
 from recallite.model.reports import Imported
 from recallite.review.memory_map import MemoryMap
@@ -73,11 +73,11 @@ class MemoryApi:
 
     def _add_routes(self) -> None:
         failures.install(self.app)
-        for operation in OPERATIONS:
-            endpoint, about = self._endpoint(operation, self._carried_out), operation.call.__doc__ or ""
+        for operation in SERVED:
+            endpoint = self._endpoint(operation, self._carried_out)
             self.app.add_api_route(
-                PREFIX + operation.path, endpoint, methods=[operation.method], tags=[operation.tag],
-                summary=about.partition("\n")[0], operation_id=operation.name, status_code=operation.status,
+                PREFIX + operation.path, endpoint, methods=[operation.method], tags=[operation.group],
+                summary=operation.summary, operation_id=operation.id, status_code=operation.status,
                 responses={operation.status: schema_of(operation.returns)}, response_model=None,
                 dependencies=[] if operation.reads else [Depends(may_write)],
             )  # fmt: skip
@@ -91,9 +91,9 @@ class MemoryApi:
         state: list[tuple[str, Callable[..., Any]]] = [
             ("healthz", self._healthy), ("readyz", self._readiness), ("metrics", self._metrics_text)
         ]  # fmt: skip
-        for name, told in state:
+        for name, handler in state:
             self.app.add_api_route(
-                f"/{name}", told, methods=["GET", "HEAD"], include_in_schema=False, response_model=None,
+                f"/{name}", handler, methods=["GET", "HEAD"], include_in_schema=False, response_model=None,
                 operation_id=name,
             )  # fmt: skip
         self.app.router.routes.append(Route("/mcp", self._protocol))
@@ -148,10 +148,10 @@ class MemoryApi:
 
         async def endpoint(request: Request, fields: Any) -> Response:
             id = unquote(request.path_params["id"], errors="surrogateescape") if named else None
-            given = arguments(operation, fields or model(), id)
-            return await work(operation, request, given)
+            values = arguments(operation, fields or model(), id)
+            return await work(operation, request, values)
 
-        endpoint.__doc__ = operation.call.__doc__
+        endpoint.__doc__ = operation.about
         body: Any = model
         if operation.in_body and not any(field.is_required() for field in model.model_fields.values()):
             body, endpoint.__defaults__ = model | None, (None,)  # no body is an empty one
@@ -159,17 +159,21 @@ class MemoryApi:
         endpoint.__annotations__ = {"request": Request, "fields": fields, "return": Response}
         return endpoint
 
-    async def _carried_out(self, operation: Operation, request: Request, given: dict[str, Any]) -> Response:
+    async def _carried_out(self, operation: Operation, request: Request, values: dict[str, Any]) -> Response:
         memory, scope, grant = self._access.memory(request)
-        if grant.read_only and "count_access" in operation.fields:
-            given["count_access"] = False
-        if operation.call is operations.recall and self._recalls is not None:
-            return json_response((await self._recalls.recall(memory, scope, given.pop("query"), given)).to_dict())
+        if operation.writes(values):
+            may_write(request)
+        if grant.read_only and "profile" in operation.fields:
+            profile = values.get("profile")
+            choices = profile if isinstance(profile, dict) else {} if profile is None else {"name": profile}
+            values["profile"] = {**choices, "count_access": False}
+        if operation.name == "recall" and self._recalls is not None:
+            return json_response((await self._recalls.recall(memory, scope, values.pop("query"), values)).to_dict())
 
         def work() -> Response:
-            found = operation.apply(memory, given)
-            is_new = getattr(found, "outcome", "created") not in ("duplicate", "skipped")
-            return json_response(without_folders(found), operation.status if is_new else 200)
+            result = operation.apply(memory, values)
+            is_new = getattr(result, "outcome", "created") not in ("duplicate", "skipped")
+            return json_response(without_folders(result), operation.status if is_new else 200)
 
         return await self._in_thread(work)
 
@@ -187,10 +191,10 @@ class MemoryApi:
         work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
         return await self._answered(work, 201)
 
-    async def _exported(self, __: Operation, request: Request, given: dict[str, Any]) -> Response:
+    async def _exported(self, __: Operation, request: Request, values: dict[str, Any]) -> Response:
         memory, _, _ = self._access.memory(request)
-        await self._in_thread(functools.partial(transfer.check_export, memory, **given))
-        return transfer.Export(memory, given, self._exports)
+        await self._in_thread(functools.partial(transfer.check_export, memory, **values))
+        return transfer.Export(memory, values, self._exports)
 
     async def _import(self, request: Request, format: str = "jsonl", scope: str = "/") -> Response:
         """Read memories from the body, all or none; those whose id exists are skipped."""

@@ -13,7 +13,6 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from recallite.doors import operations
 from recallite.errors import RecalliteError
 from recallite.memory import Memory
 from recallite.model.records import Hits
@@ -47,7 +46,7 @@ class RecallBatcher:
         """The hits of a query. `memory` is the handle of `scope`."""
         # A language model may be asked about a long query, for which the others shall not wait.
         if "vector" in options or engine_of(memory).core.language_model is not None:
-            return await self._run(lambda: operations.recall(memory, query, **options))  # type: ignore[no-any-return]
+            return await self._run(lambda: memory.recall(query, **options))  # type: ignore[no-any-return]
         key = repr((scope, sorted(options.items())))
         answered = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(memory, query, options, key, answered, copy_context()))
@@ -78,13 +77,9 @@ class RecallBatcher:
         first, queries = batch[0], [each.query for each in batch]
         try:
             found = (
-                [
-                    await self._run(
-                        partial(first.context.run, operations.recall, first.memory, queries[0], **first.options)
-                    )
-                ]
+                [await self._run(partial(first.context.run, first.memory.recall, queries[0], **first.options))]
                 if len(batch) == 1
-                else await self._run(lambda: operations.recall_many(first.memory, queries, **first.options))
+                else await self._run(lambda: first.memory.recall_many(queries, **first.options))
             )
         except RecalliteError as fault:
             if len(batch) == 1:

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import FastAPI
 
 from recallite.documents.outcomes import IngestedDocument
-from recallite.doors.operations import OPERATIONS
+from recallite.doors.operations import SERVED
 from recallite.model.records import Hit, Hits
 from recallite.model.reports import Imported
 
@@ -76,7 +76,7 @@ def describe(app: FastAPI) -> None:
         if app.openapi_schema is not None:
             return app.openapi_schema
         schema = made()
-        returned = [each.returns for each in OPERATIONS if each.returns not in (Hits, list[Hits])]
+        returned = [each.returns for each in SERVED if each.returns not in (Hits, list[Hits])]
         _, structs = msgspec.json.schema_components([*returned, Hit, Imported, IngestedDocument], ref_template=_REF)
         components = schema.setdefault("components", {})
         own = {name: each for name, each in components.get("schemas", {}).items() if "ValidationError" not in name}

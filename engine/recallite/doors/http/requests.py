@@ -1,4 +1,4 @@
-"""What a request may hold: a model of pydantic for each operation, made from the signature of its function."""
+"""Models of requests: one of pydantic for each operation, made from the signature of its function."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from recallite.doors.http.failures import UNKNOWN
-from recallite.doors.operations import Operation
+from recallite.doors.operation import Operation
 from recallite.errors import InvalidInput
+from recallite.model.filters import FIELD_NAMES, Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.profiles import Profile
 from recallite.system.messages import shown
@@ -52,37 +53,37 @@ def request_model(operation: Operation) -> type[BaseModel]:
     for name, (hint, default) in operation.fields.items():
         if not (name == "id" and _IN_PATH in operation.path):
             required = default is Parameter.empty and NoneType not in get_args(hint)
-            kept = _in_json(hint, query=not operation.in_body)
+            accepted = _in_json(hint, query=not operation.in_body)
             if not operation.in_body and default is not None and NoneType in get_args(hint):
-                kept = Annotated[kept, BeforeValidator(_blank)]
-            fields[name] = kept, Field(... if required else None)
+                accepted = Annotated[accepted, BeforeValidator(_blank)]
+            fields[name] = accepted, Field(... if required else None)
     config = ConfigDict(extra="forbid", strict=operation.in_body, arbitrary_types_allowed=True)
-    name = "".join(part.title() for part in operation.name.split("_"))
+    name = "".join(part.title() for part in operation.id.split("_"))
     checked: dict[str, Any] = {"known": model_validator(mode="before")(classmethod(_known))}  # type: ignore[arg-type]
     return create_model(
-        f"{name}Request", __config__=config, __doc__=operation.call.__doc__,
+        f"{name}Request", __config__=config, __doc__=operation.about,
         __validators__=checked, **fields,
     )  # fmt: skip
 
 
-def _known(kind: type[BaseModel], given: Any) -> Any:
+def _known(kind: type[BaseModel], values: Any) -> Any:
     """Refuse the first field that there is not, before an error is made of each."""
-    if isinstance(given, Mapping):
-        for name in given:
+    if isinstance(values, Mapping):
+        for name in values:
             if name not in kind.model_fields:
                 raise PydanticCustomError(UNKNOWN, "{field}", {"field": name})
-    return given
+    return values
 
 
 def _in_json(hint: Any, *, query: bool) -> Any:
     """A type as a request can have it."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (UnionType, Union):
-        kept = [_in_json(each, query=query) for each in arguments if each not in (EllipsisType, Profile)]
-        if query and any(get_origin(each) is list for each in kept):
-            kept = [each for each in kept if each is not str]  # one is a list of one
-        return reduce(or_, dict.fromkeys(kept)) if kept else Any
-    if origin in (Mapping, dict) or hint is WritePolicy:
+        accepted = [_in_json(member, query=query) for member in arguments if member not in (EllipsisType, Profile)]
+        if query and any(get_origin(member) is list for member in accepted):
+            accepted = [member for member in accepted if member is not str]  # one is a list of one
+        return reduce(or_, dict.fromkeys(accepted)) if accepted else Any
+    if origin in (Mapping, dict) or hint in (WritePolicy, Filter):
         return Json[dict[str, Any]] if query else dict[str, Any]
     if origin in (Sequence, Iterable, list, tuple):
         # The first wrong item is enough: one error for each of a million blocked the server for minutes.
@@ -100,18 +101,20 @@ def _blank(value: Any) -> Any:
 
 
 def arguments(operation: Operation, request: BaseModel, id: str | None) -> dict[str, Any]:
-    """The arguments of an operation's function. Raises InvalidInput for a policy that is none."""
-    given = {name: getattr(request, name) for name in request.model_fields_set}
-    if isinstance(policy := given.get("policy"), dict):
+    """The arguments of an operation's function. Raises InvalidInput for a policy or filter that is none."""
+    values = {name: getattr(request, name) for name in request.model_fields_set}
+    if isinstance(fields := values.get("filter"), dict):
+        if unknown := fields.keys() - FIELD_NAMES.keys():
+            raise InvalidInput(f"filter has no field {shown(min(unknown))}: use {', '.join(FIELD_NAMES)}")
+        values["filter"] = Filter(**fields)
+    if isinstance(policy := values.get("policy"), dict):
         if unknown := policy.keys() - set(WritePolicy.__struct_fields__):
             known = ", ".join(WritePolicy.__struct_fields__)
             raise InvalidInput(f"policy has no field {shown(min(unknown))}: use {known}")
         try:
-            given["policy"] = msgspec.convert(policy, WritePolicy)
+            values["policy"] = msgspec.convert(policy, WritePolicy)
         except msgspec.ValidationError as fault:
             raise InvalidInput(f"policy: {fault}") from None
     if id is not None:
-        given["id"] = id
-    # What may be None need not be given, even where the function has no default.
-    needed = {name: None for name, (_, default) in operation.fields.items() if default is Parameter.empty}
-    return needed | given
+        values["id"] = id
+    return values

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from recallite.documents.outcomes import IngestedDocument
-from recallite.doors.operations import Operation
+from recallite.doors.operation import Operation
 from recallite.errors import DocumentUnreadable, InvalidInput
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields
@@ -135,5 +135,8 @@ def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, *
     memory.count(**fields)
 
 
-EXPORT = Operation("GET", "/export", check_export, None, tag="transfer", reads=True, name="export")
+EXPORT = Operation(
+    "export", "Write memories as JSON lines, CSV or text.", group="transfer", http="GET /export",
+    call="recallite.doors.http.transfer:check_export",
+)  # fmt: skip
 """The arguments of an export."""

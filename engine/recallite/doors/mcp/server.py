@@ -181,7 +181,7 @@ class MemoryServer:
         def text() -> str:
             if uri == RECENT:
                 latest = self.memory_for(context).list(limit=_MOST_RECENT)
-                listed = [{"id": each.id, "content": each.text} for each in latest]
+                listed = [{"id": each.id, "text": each.text} for each in latest]
                 return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
             if not uri.startswith(URI):
                 raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")

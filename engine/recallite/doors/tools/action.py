@@ -117,7 +117,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """One of several memories that match."""
 
     id: str
-    content: str
+    text: str
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):

@@ -34,13 +34,13 @@ def _check_tools(tools: object) -> list[str]:
 _named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
 _NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
 _TEXT = "text that is not blank, without NUL characters"
-_CONTENT = "The text: of the memory to write, of the question to recall by."
 _MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
 _WHEN = "ISO 8601 time with an offset, e.g. 2026-03-01T09:30:00+00:00"
 
-MemoryText = Annotated[str, _field(_CONTENT, lambda text, name, most: checks.check_text(text, most, name), _TEXT)]
-MessageText = Annotated[str, _field(_CONTENT, _encodable, _TEXT)]
-Question = Annotated[str, _field(_CONTENT, _unlimited(checks.check_query), _TEXT)]
+MemoryText = Annotated[
+    str, _field("The text of the memory.", lambda text, name, most: checks.check_text(text, most, name), _TEXT)
+]
+MessageText = Annotated[str, _field("The text of the message.", _encodable, _TEXT)]
 Query = Annotated[str, _field("What is asked, in words.", _unlimited(checks.check_query), _MOST)]
 Tags = Annotated[
     list[str],
@@ -60,7 +60,7 @@ Scope = Annotated[
 ]
 Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
-SpreadOver = Annotated[
+DiversifyBy = Annotated[
     str,
     _field(
         "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",

@@ -25,12 +25,21 @@ _LEFT_OUT = ("chars", "document")
 class FoundPassage(Struct, frozen=True, kw_only=True):
     """A passage of a document; `metadata` has that of the document, and title, headings, path, and lines or page."""
 
-    content: str
+    id: str
+    text: str
     source: str
     score: float
     metadata: dict[str, Any]
     document_id: str | None = field(name="documentId")
     scope: str
+
+
+class FoundPassages(Struct, frozen=True, kw_only=True):
+    """Passages, best first; `left_out` counts those that did not fit into the budget of tokens."""
+
+    results: list[FoundPassage]
+    left_out: int = 0
+    notice: str = NOTICE
 
 
 class ListedDocument(Shown, frozen=True, kw_only=True):
@@ -115,15 +124,10 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
     query: Query
     limit: Limit = 5
 
-    def __call__(self, call: Call) -> Quotes:
-        results = [
-            FoundPassage(
-                content=hit.text, source=shown_source(hit), score=hit.score, metadata=passage_place(hit),
-                document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
-            )
-            for hit in call.memory.knowledge.search(self.query, self.limit)
-        ]  # fmt: skip
-        return Quotes(results=results)
+    def __call__(self, call: Call) -> FoundPassages:
+        return FoundPassages(
+            results=[_passage(call, hit) for hit in call.memory.knowledge.search(self.query, self.limit)]
+        )
 
 
 class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
@@ -152,14 +156,12 @@ class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
         return Changed(outcome="deleted", id=deleted.id)
 
 
-def shown_source(passage: Hit) -> str:
-    """The document of a passage, as models see it."""
-    return "" if passage.source is None else _name(passage.source.id)
-
-
-def passage_place(passage: Hit) -> dict[str, Any]:
-    """Where in its document a passage is, and the document's metadata."""
-    return {name: value for name, value in passage.metadata.items() if name not in _LEFT_OUT}
+def _passage(call: Call, hit: Hit) -> FoundPassage:
+    return FoundPassage(
+        id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
+        metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
+        document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
+    )  # fmt: skip
 
 
 def _is_url(source: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from recallite.doors.tools.action import Action, Call, Candidate, Changed, Quotes, Tool, ToolFault
 from recallite.doors.tools.fields import (
+    DiversifyBy,
     Flag,
     Limit,
     MemoryId,
@@ -16,32 +17,18 @@ from recallite.doors.tools.fields import (
     Offset,
     OldText,
     Query,
-    Question,
-    SpreadOver,
     Tags,
     Time,
     Topic,
     Unit,
 )
-from recallite.doors.tools.memory_results import (
-    Contradicted,
-    FoundMemory,
-    Recalled,
-    RecalledMemory,
-    Removed,
-    Version,
-    Written,
-    former_texts,
-    found,
-    listed,
-)
+from recallite.doors.tools.memory_results import FoundMemories, FoundMemory, Removed, Version, Written, listed, remove
 from recallite.doors.tools.schema import allowed_in
 from recallite.errors import NotFound
 from recallite.model.filters import Filter
 from recallite.model.profiles import Profile, resolve_profile
 from recallite.model.records import Record
 from recallite.system.messages import shown
-from recallite.text.quoting import NOTICE
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -56,7 +43,7 @@ _CANDIDATE_CHARS = 200
 class Write(Action, frozen=True, kw_only=True, tag="write"):
     """store a memory; older ones that no longer hold are superseded, those you name too"""
 
-    content: MemoryText
+    text: MemoryText
     tags: Tags = []  # noqa: RUF012
     importance: Unit = 0.5
     topic: Topic | None = None
@@ -65,13 +52,18 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
     supersedes: MemoryIds = []  # noqa: RUF012
 
     def __call__(self, call: Call) -> Written:
+        return self.write(call, None)
+
+    def write(self, call: Call, id: str | None) -> Written:
+        """Store it, with an id of the model's own."""
         # A model may write down again what it was shown.
         policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
         record = call.memory.remember(
-            self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
-            expires_at=self.expires_at, supersedes=self.supersedes or None, policy=policy,
+            self.text, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
+            expires_at=self.expires_at, supersedes=self.supersedes or None, id=id, on_existing="version",
+            policy=policy,
         )  # fmt: skip
-        return written(call, record)
+        return Written.of(call, record)
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
@@ -81,53 +73,46 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     limit: Limit = 5
     tags: Tags | None = None
 
-    def __call__(self, call: Call) -> Quotes:
+    def __call__(self, call: Call) -> FoundMemories:
         profile = _profile(call.memory, "reeve")
         hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
-        return Quotes(results=[FoundMemory.of(hit, **found(call, hit)) for hit in hits])
+        return FoundMemories(results=[FoundMemory.of(call, hit) for hit in hits])
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons; give content or query; valid_at: a past time"""
+    """find memories by meaning, recency and importance, with reasons; valid_at: a past time"""
 
-    content: Question | None = None
-    query: Query | None = None
+    query: Query
     limit: Limit = 5
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
     valid_at: Time | None = None
-    diversify_by: SpreadOver | None = None
+    diversify_by: DiversifyBy | None = None
 
-    def __call__(self, call: Call) -> Recalled:
-        if (self.content is None) == (self.query is None):
-            raise ToolFault(
-                "missing_field", "content", "recall takes the question as content or as query: give one of them",
-                ["content", "query"],
-            )  # fmt: skip
+    def __call__(self, call: Call) -> FoundMemories:
         hits = call.memory.recall(
-            self.content or self.query or "", limit=self.limit,
+            self.query, limit=self.limit, profile=_profile(call.memory, "hermes"),
             filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=_KINDS),
-            profile=_profile(call.memory, "hermes"),
             diversify_by=self.diversify_by,  # type: ignore[arg-type]  # checked by the field
         )  # fmt: skip
-        return Recalled(
-            results=[RecalledMemory.of(hit, **found(call, hit)) for hit in hits],
+        return FoundMemories(
+            results=[FoundMemory.of(call, hit) for hit in hits],
             evidence_gaps=list(hits.evidence_gaps),
             sub_queries=list(hits.sub_queries),
         )
 
 
 class Replace(Action, frozen=True, kw_only=True, tag="replace"):
-    """put content in the place of a memory's text; give old_text or id"""
+    """put another text in the place of a memory's text; give old_text or id"""
 
-    content: MemoryText
+    text: MemoryText
     old_text: OldText | None = None
     id: MemoryId | None = None
 
     def __call__(self, call: Call) -> Changed:
         found = _the_one(call.memory, self.id, self.old_text)
-        return Changed(outcome="replaced", id=call.memory.update(found.id, text=self.content).id)
+        return Changed(outcome="replaced", id=call.memory.update(found.id, text=self.text).id)
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
@@ -137,12 +122,7 @@ class Remove(Action, frozen=True, kw_only=True, tag="remove"):
     id: MemoryId | None = None
 
     def __call__(self, call: Call) -> Removed:
-        found = _the_one(call.memory, self.id, self.old_text)
-        call.memory.forget(found.id)
-        again = former_texts(call.memory, found.supersedes, include_superseded=False)
-        return Removed(
-            outcome="removed", id=found.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
-        )
+        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed")
 
 
 class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
@@ -152,9 +132,9 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     offset: Offset = 0
     tags: Tags | None = None
 
-    def __call__(self, call: Call) -> Quotes:
+    def __call__(self, call: Call) -> FoundMemories:
         records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
-        return Quotes(results=listed(call, records))
+        return FoundMemories(results=listed(call, records))
 
 
 class History(Action, frozen=True, kw_only=True, tag="history"):
@@ -165,9 +145,7 @@ class History(Action, frozen=True, kw_only=True, tag="history"):
     def __call__(self, call: Call) -> Quotes:
         versions = call.memory.history(_the_one(call.memory, self.id, None).id)
         return Quotes(
-            results=[
-                Version(content=each.text, since=each.held[0], until=each.held[1], id=each.id) for each in versions
-            ]
+            results=[Version(text=each.text, since=each.held[0], until=each.held[1], id=each.id) for each in versions]
         )
 
 
@@ -192,22 +170,6 @@ class Restore(Action, frozen=True, kw_only=True, tag="restore"):
         return Changed(outcome="restored", id=call.memory.restore(_the_one(call.memory, self.id, None).id).id)
 
 
-def written(call: Call, record: Record) -> Written:
-    """What a write did."""
-    was = former_texts(call.memory, record.supersedes)
-    return Written(
-        outcome=record.outcome,
-        id=record.id,
-        scope=call.scope_of(record.scope),
-        merged_into=None if record.outcome in ("created", "skipped") else record.id,
-        said=record.occurrences if record.occurrences > 1 else UNSET,
-        was=[*was.values()] or UNSET,
-        contradictions=[
-            Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
-        ],
-    )
-
-
 def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
     """The memory of this id, or the only one whose text holds `old_text`."""
     if (id is None) == (old_text is None):
@@ -229,7 +191,7 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
             "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
             allowed_in(Remove, "old_text"),
             candidates=[
-                Candidate(id=record.id, content=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
+                Candidate(id=record.id, text=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
             ],
         )  # fmt: skip
     return found[0]

@@ -1,14 +1,14 @@
-"""What the tool memory answers: memories as a model sees them, with what they said before."""
+"""Memories as a model sees them, with what they said before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from recallite.doors.tools.action import Call, Shown
+from recallite.doors.tools.action import Call
 from recallite.model.records import Former, Hit, Record, SourceRef
 from recallite.text.quoting import NOTICE
 
@@ -17,23 +17,77 @@ if TYPE_CHECKING:
 
 
 class Was(Struct, frozen=True, kw_only=True):
-    """What a memory took the place of, and until when that held."""
+    """A memory that another superseded, and until when it held."""
 
     id: str
-    content: str
+    text: str
     until: datetime | None
 
     @classmethod
-    def of(cls, former: Former) -> Was:
+    def of(cls, former: Former | Record) -> Was:
         """A superseded memory as a model sees it."""
-        return cls(id=former.id, content=former.text, until=former.held_until)
+        return cls(id=former.id, text=former.text, until=former.held_until)
+
+
+class FoundMemory(Struct, frozen=True, kw_only=True):
+    """A memory. `was` is what it took the place of; `until` and `superseded_by` say that it no longer holds.
+
+    `score` orders the results of one question, `confidence` is the chance that it answers it; a list has neither.
+    """
+
+    id: str
+    text: str
+    kind: str
+    scope: str
+    created_at: datetime
+    tags: list[str]
+    importance: float
+    source: str | None = None
+    score: float | UnsetType = UNSET
+    confidence: float | UnsetType = UNSET
+    match_reasons: list[str] | UnsetType = UNSET
+    evidence_gaps: list[str] | UnsetType = UNSET
+    was: list[Was] | UnsetType = UNSET
+    until: datetime | UnsetType = UNSET
+    superseded_by: list[str] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, call: Call, memory: Hit | Record, formers: Sequence[Was] = ()) -> FoundMemory:
+        """A hit, or a memory of a list with what it took the place of."""
+        hit: dict[str, Any] = {}
+        if isinstance(memory, Hit):
+            hit = {
+                "score": memory.score, "confidence": memory.confidence, "match_reasons": list(memory.match_reasons),
+                "evidence_gaps": list(memory.evidence_gaps),
+            }  # fmt: skip
+            formers = [Was.of(item) for item in memory.supersedes]
+        return cls(
+            id=memory.id, text=memory.text, kind=memory.kind, scope=call.scope_of(memory.scope),
+            created_at=memory.created_at, tags=list(memory.tags), importance=memory.importance,
+            source=memory.source.id if isinstance(memory.source, SourceRef) else memory.source,
+            was=list(formers) or UNSET, until=memory.held_until or UNSET,
+            superseded_by=list(memory.superseded_by) or UNSET, **hit,
+        )  # fmt: skip
+
+
+class FoundMemories(Struct, frozen=True, kw_only=True):
+    """Memories, best or newest first; `left_out` counts those that did not fit into the budget of tokens.
+
+    `evidence_gaps` say what the memory seems not to know; `sub_queries` are what was asked besides.
+    """
+
+    results: list[FoundMemory]
+    left_out: int = 0
+    evidence_gaps: list[str] = []
+    sub_queries: list[str] = []
+    notice: str = NOTICE
 
 
 class Contradicted(Struct, frozen=True, kw_only=True):
     """A memory that may contradict the one just written."""
 
     id: str
-    content: str
+    text: str
     reason: str
 
 
@@ -52,6 +106,21 @@ class Written(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
     contradictions: list[Contradicted] = []
 
+    @classmethod
+    def of(cls, call: Call, record: Record) -> Written:
+        """The outcome of a write."""
+        return cls(
+            outcome=record.outcome,
+            id=record.id,
+            scope=call.scope_of(record.scope),
+            merged_into=None if record.outcome in ("created", "skipped") else record.id,
+            said=record.occurrences if record.occurrences > 1 else UNSET,
+            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
+            contradictions=[
+                Contradicted(id=item.id, text=item.text, reason=item.reason) for item in record.contradictions
+            ],
+        )
+
 
 class Removed(Struct, frozen=True, kw_only=True):
     """The outcome of a removal; `holds_again` is what the memory had superseded."""
@@ -62,88 +131,30 @@ class Removed(Struct, frozen=True, kw_only=True):
     notice: str | UnsetType = UNSET
 
 
-class FoundMemory(Shown, frozen=True, kw_only=True):
-    """A hit of search."""
-
-    content: str
-    score: float
-    confidence: float
-    created_at: datetime
-    tags: list[str]
-    id: str
-    scope: str
-    source: str | None
-    was: list[Was] | UnsetType
-    until: datetime | UnsetType
-    superseded_by: list[str] | UnsetType
-
-
-class RecalledMemory(Shown, frozen=True, kw_only=True):
-    """A hit of recall."""
-
-    content: str
-    scope: str
-    importance: float
-    score: float
-    confidence: float
-    match_reasons: list[str]
-    evidence_gaps: list[str]
-    created_at: datetime
-    id: str
-    source: str | None
-    tags: list[str]
-    was: list[Was] | UnsetType
-    until: datetime | UnsetType
-    superseded_by: list[str] | UnsetType
-
-
-class Recalled(Struct, frozen=True, kw_only=True):
-    """The hits of recall, with evidence gaps and sub-queries."""
-
-    results: list[RecalledMemory]
-    evidence_gaps: list[str] = []
-    sub_queries: list[str] = []
-    notice: str = NOTICE
-
-
-class ListedMemory(Shown, frozen=True, kw_only=True):
-    """A memory of a list."""
-
-    content: str
-    created_at: datetime
-    tags: list[str]
-    importance: float
-    id: str
-    scope: str
-    source: str | None
-    was: list[Was] | UnsetType
-    until: datetime | UnsetType
-    superseded_by: list[str] | UnsetType
-
-
 class Version(Struct, frozen=True, kw_only=True):
     """A text of a history, and from when until when it held; `until` is null for what holds now."""
 
-    content: str
+    text: str
     since: datetime
     until: datetime | None
     id: str
 
 
-def found(call: Call, hit: Hit) -> dict[str, Any]:
-    """The fields of a hit that a model sees under another name or in another form."""
-    return _place(call, hit) | {"was": [Was.of(each) for each in hit.supersedes] or UNSET}
+def remove(call: Call, record: Record, outcome: str) -> Removed:
+    """Forget a memory, and tell what holds again."""
+    call.memory.forget(record.id)
+    again = former_texts(call.memory, record.supersedes, include_superseded=False)
+    return Removed(
+        outcome=outcome, id=record.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
+    )
 
 
-def listed(call: Call, records: Iterable[Record]) -> list[ListedMemory]:
+def listed(call: Call, records: Iterable[Record]) -> list[FoundMemory]:
     """Memories of a list, with what they superseded."""
     records = list(records)
-    formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
+    formers: Mapping[str, Was] = former_texts(call.memory, [id for record in records for id in record.supersedes])
     return [
-        ListedMemory.of(
-            record, **_place(call, record), was=[formers[id] for id in record.supersedes if id in formers] or UNSET
-        )
-        for record in records
+        FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers]) for record in records
     ]
 
 
@@ -153,16 +164,4 @@ def former_texts(memory: Memory, ids: Iterable[str], *, include_superseded: bool
     if not wanted:
         return {}
     records = memory.list(where={"id": {"in": wanted}}, include_superseded=include_superseded, limit=None)
-    return {record.id: Was(id=record.id, content=record.text, until=record.held_until) for record in records}
-
-
-def _place(call: Call, found: Record | Hit) -> dict[str, Any]:
-    source = found.source.id if isinstance(found.source, SourceRef) else found.source
-    return {
-        "content": found.text,
-        "scope": call.scope_of(found.scope),
-        "source": source,
-        # Both are of what is superseded, which is shown where a past time is asked for.
-        "until": UNSET if found.held_until is None else found.held_until,
-        "superseded_by": list(found.superseded_by) or UNSET,
-    }
+    return {record.id: Was.of(record) for record in records}

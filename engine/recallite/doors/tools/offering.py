@@ -6,12 +6,16 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from recallite.doors.tools.action import Tool
+from recallite.doors.tools.declared import actions_of
 from recallite.doors.tools.schema import properties, required, tag
 from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.messages import shown
 
-TOOLS: dict[str, Tool] = dict(sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory"))
+TOOLS: dict[str, Tool] = {
+    name: Tool(tool.name, tool.description, (*tool.actions, *actions_of(name)))
+    for name, tool in sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory")
+}
 """Every tool by name: `memory`, those of the services, and what other packages register."""
 
 

@@ -2,43 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
-
-from msgspec import Struct
-
-from recallite.doors.tools.action import Action, Call, Quotes, Recorded, Shown, Tool
-from recallite.doors.tools.fields import Agent, Limit, MessageText, Provider, Query, Role, SessionId, Summary
-
-
-class ListedSession(Shown, frozen=True, kw_only=True):
-    """A session of a list."""
-
-    id: str
-    agent: str | None
-    provider: str | None
-    messages: int
-    created_at: datetime
-    updated_at: datetime
-
-
-class Message(Struct, frozen=True, kw_only=True):
-    """A message of a session; `content` is as it was given, for some a list of parts."""
-
-    role: str | None
-    content: Any
-
-
-class FoundMessage(Shown, frozen=True, kw_only=True):
-    """A message that a search found."""
-
-    content: str
-    role: str | None
-    session: str
-    position: int
-    score: float
-    created_at: datetime
-    agent: str | None
+from recallite.doors.tools.action import Action, Call, Recorded, Tool
+from recallite.doors.tools.fields import Agent, MessageText, Provider, Role, SessionId, Summary
 
 
 class OpenSession(Action, frozen=True, kw_only=True, tag="open"):
@@ -66,41 +31,6 @@ class AppendMessage(Action, frozen=True, kw_only=True, tag="append"):
         return Recorded(outcome="appended", id=self.id, position=position)
 
 
-class ReadMessages(Action, frozen=True, kw_only=True, tag="messages"):
-    """read the last messages of a session"""
-
-    id: SessionId
-    limit: Limit = 50
-    agent: Agent | None = None
-
-    def __call__(self, call: Call) -> Quotes:
-        messages = call.memory.sessions.get(self.id, agent=self.agent).messages(limit=self.limit)
-        return Quotes(results=[Message(role=each.get("role"), content=each.get("content")) for each in messages])
-
-
-class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
-    """show sessions, the one used last first"""
-
-    limit: Limit = 20
-    agent: Agent | None = None
-
-    def __call__(self, call: Call) -> Quotes:
-        found = call.memory.sessions.list(agent=self.agent, limit=self.limit)
-        return Quotes(results=[ListedSession.of(each) for each in found])
-
-
-class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
-    """find messages of any session by their words"""
-
-    query: Query
-    limit: Limit = 10
-    agent: Agent | None = None
-
-    def __call__(self, call: Call) -> Quotes:
-        found = call.memory.sessions.search(self.query, agent=self.agent, limit=self.limit)
-        return Quotes(results=[FoundMessage.of(each) for each in found])
-
-
 class EndSession(Action, frozen=True, kw_only=True, tag="end"):
     """remove a session; with a summary, a snapshot of it is kept"""
 
@@ -117,5 +47,5 @@ class EndSession(Action, frozen=True, kw_only=True, tag="end"):
 TOOL = Tool(
     "session",
     "Conversations, kept message by message.",
-    (OpenSession, AppendMessage, ReadMessages, ListSessions, SearchSessions, EndSession),
+    (OpenSession, AppendMessage, EndSession),
 )

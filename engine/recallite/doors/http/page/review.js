@@ -230,7 +230,7 @@ function one(finding, records, { signal, canWrite }) {
     finding.verb === "redact" &&
       write(
         "Redact the secret",
-        () => post("v1/audit/mend", { checks: ["secrets"], where: { id: finding.id } }),
+        () => post("v1/audit", { checks: ["secrets"], where: { id: finding.id }, mend: true }),
         "Done: the secret is redacted, and earlier versions are removed.",
       ),
     BOTH_CAN_HOLD.includes(finding.check) &&

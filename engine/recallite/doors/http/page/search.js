@@ -78,7 +78,16 @@ export function show({ root, route, signal }) {
 
   async function recalled(aborter) {
     const query = asked.query.trim();
-    const found = await post("v1/recall", { count_access: false, query, limit: asked.limit, explain: true, ...toFields(filter) }, aborter);
+    const found = await post(
+      "v1/recall",
+      {
+        query,
+        limit: asked.limit,
+        profile: { count_access: false, explain: true },
+        filter: toFields(filter),
+      },
+      aborter,
+    );
     const took_ms = Object.values(found.stages).reduce((sum, each) => sum + each, 0);
     shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
     const scale = scaleOf(found.hits.map((each) => each.signals));

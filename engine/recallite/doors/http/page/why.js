@@ -17,7 +17,7 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
   input.addEventListener("input", () => Object.assign(followed, { text: input.value, explained: false }));
 
   async function explain(id) {
-    const told = await post("v1/explain", { query, id, limit, ...toFields(filter) }, signal);
+    const told = await post("v1/explain", { query, id, limit, filter: toFields(filter) }, signal);
     const { text } = await get(ofMemory(id), {}, signal);
     replace(out, explanation(told, text, hits));
     input.value = id;
@@ -32,8 +32,8 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
       await explain(wanted);
       return;
     }
-    const fields = { include_superseded: true, limit: PICKS, mode: "keyword" };
-    const found = await post("v1/recall", { count_access: false, query: wanted, ...fields }, signal);
+    const fields = { filter: { include_superseded: true }, limit: PICKS, mode: "keyword" };
+    const found = await post("v1/recall", { query: wanted, profile: { count_access: false }, ...fields }, signal);
     if (found.hits.length === 0) throw new ApiError(0, "", "No memory has this id, and none has these words.");
     replace(
       out,

@@ -1,0 +1,136 @@
+"""The functions behind operations that are no method of `Memory` or of a service of it, as a request calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Unpack
+
+import msgspec
+
+from recallite.agents.sessions import Session
+from recallite.errors import InvalidInput, InvalidItem
+from recallite.memory import Memory
+from recallite.model.policies import WritePolicy
+from recallite.model.records import Changes, Link, OnExisting, Plain, Reached, Record
+from recallite.model.reports import Forgotten
+from recallite.review.version_diffs import VersionDiff, version_diffs
+from recallite.store.values import Direction
+from recallite.system.messages import shown
+
+
+class OpenedSession(Plain, frozen=True, kw_only=True):
+    """A session that was opened."""
+
+    id: str
+    agent: str | None = None
+    provider: str | None = None
+    created_at: datetime
+
+
+class BootstrapText(Plain, frozen=True, kw_only=True):
+    """The text of a `Bootstrap` and its tokens; `left_out` counts the entries over the budget."""
+
+    text: str
+    tokens: int
+    left_out: int = 0
+
+
+def remember_many(
+    memory: Memory,
+    items: Sequence[str | dict[str, Any]],
+    *,
+    policy: WritePolicy | None = None,
+    on_existing: OnExisting = "error",
+) -> list[str]:
+    """Store memories, each a text or the fields of `remember`, all or none; returns their ids."""
+    with memory.transaction():
+        memories = [_item(place, item) for place, item in enumerate(items)]
+        return memory.remember_many(memories, policy=policy, on_existing=on_existing)
+
+
+def _item(place: int, item: object) -> object:
+    """An item with its duration, which JSON has as text (ISO 8601)."""
+    if isinstance(item, dict) and isinstance(lasting := item.get("expires_after"), str):
+        try:
+            return {**item, "expires_after": msgspec.convert(lasting, timedelta)}
+        except msgspec.ValidationError:
+            wrong = InvalidInput(f"expires_after is {shown(lasting)}: give an ISO 8601 duration, such as P30D")
+            raise InvalidItem(place, 0, wrong) from None
+    return item
+
+
+def get(memory: Memory, id: str) -> Record:
+    """The memory with this id."""
+    return memory.get(id)
+
+
+def get_many(memory: Memory, ids: Sequence[str]) -> list[Record]:
+    """The memories with these ids, in their order; those that are not visible here are absent."""
+    return [*memory.get(ids).values()]
+
+
+def update(memory: Memory, id: str, /, **changes: Unpack[Changes]) -> Record:
+    """Change fields of a memory; a new text or context closes the old version. See `Memory.update`."""
+    return memory.update(id, **changes)
+
+
+def touch(memory: Memory, ids: Sequence[str], *, expires_at: datetime | str | None = None, never: bool = False) -> int:
+    """Let memories expire at another time, never, or (with neither) as long after now as each lives."""
+    if never and expires_at is not None:
+        raise InvalidInput("never and expires_at are given: leave one out")
+    return memory.update(ids, expires_at=expires_at) if never or expires_at else memory.update(ids, renew=True)
+
+
+def neighbors(
+    memory: Memory, id: str, *, types: Sequence[str] = (), direction: Direction = "both", limit: int | None = 100
+) -> list[Link]:
+    """The links of a memory, strongest first."""
+    return memory.neighbors(id, types=types, direction=direction, limit=limit)
+
+
+def traverse(
+    memory: Memory,
+    id: str,
+    *,
+    depth: int = 2,
+    types: Sequence[str] = (),
+    direction: Direction = "both",
+    limit: int | None = 100,
+) -> list[Reached]:
+    """The memories within `depth` links of one, nearest first, then strongest."""
+    return memory.neighbors(id, types=types, direction=direction, depth=depth, limit=limit)
+
+
+def forget_one(memory: Memory, id: str) -> Forgotten:
+    """Purge a memory, with its versions, vectors and words."""
+    return memory.forget(id)
+
+
+def bootstrap(
+    memory: Memory, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None
+) -> BootstrapText:
+    """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens."""
+    briefing = memory.bootstrap(agent, task, budget_tokens, task_type=task_type)
+    return BootstrapText(text=briefing.text, tokens=briefing.tokens, left_out=briefing.left_out)
+
+
+def diffs(memory: Memory, id: str) -> list[VersionDiff]:
+    """Differences by words between each version of a memory and the one before it."""
+    return version_diffs(memory.history(id, chain=False))
+
+
+def open_session(
+    memory: Memory, id: str | None = None, *, agent: str | None = None, provider: str | None = None
+) -> OpenedSession:
+    """Open the session with this id, or create it; without an id it gets a UUID."""
+    return _opened(memory.sessions.open(id, agent=agent, provider=provider))
+
+
+def get_session(memory: Memory, id: str, *, agent: str | None = None) -> OpenedSession:
+    """The existing session with this id."""
+    return _opened(memory.sessions.get(id, agent=agent))
+
+
+def _opened(session: Session) -> OpenedSession:
+    return OpenedSession(id=session.id, agent=session.agent, provider=session.provider, created_at=session.created_at)

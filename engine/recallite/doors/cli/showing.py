@@ -1,0 +1,210 @@
+"""Printers for values of operations that are neither a table of attributes nor a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from recallite.doors.cli.output import (
+    attributes,
+    hint,
+    print_number,
+    print_pairs,
+    print_rows,
+    print_table,
+    stamp,
+)
+
+if TYPE_CHECKING:
+    from recallite.agents.experience import Tip
+    from recallite.agents.procedures import Procedure
+    from recallite.agents.snapshots import Snapshot
+    from recallite.doors.http.access_tokens import Token
+    from recallite.doors.tenants import Tenant
+    from recallite.model.records import Record
+    from recallite.model.reports import Audit, Finding, Forgotten, Judged, Stats, Verification
+
+# The command that does what a finding proposes.
+_REMEDIES = {
+    "forget": "forget", "link": "link --type contradicts", "supersede": "supersede", "expire": "update --expires-at",
+    "redact": "audit secrets --mend", "purge_expired": "purge-expired",
+}  # fmt: skip
+
+
+def print_id(stored: Record | Procedure) -> None:
+    """Print the id of what was stored."""
+    print_rows(("",), [(stored.id,)])
+
+
+def print_restored(record: Record) -> None:
+    """Print a memory that holds again."""
+    print_rows(("id", "text"), [(record.id, record.text)])
+
+
+def print_link(link: Mapping[str, Any]) -> None:
+    """Print a link that was made."""
+    print_rows(("from", "to", "type"), [(link["source"], link["target"], link["type"])])
+
+
+def print_versions(versions: Sequence[Record]) -> None:
+    """Print a history, and from when until when each version held."""
+    rows = [(entry.id, stamp(entry.held[0]), stamp(entry.held[1]) or "now", entry.text) for entry in versions]
+    print_rows(("id", "since", "until", "text"), rows)
+
+
+def print_messages(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Print the messages of a session."""
+    from recallite.agents.session_messages import plain_text
+
+    print_rows(("role", "content"), [(entry.get("role"), plain_text(entry.get("content"))) for entry in messages])
+
+
+def print_message(message: Mapping[str, Any] | None) -> None:
+    """Print the message of a session, if there is one."""
+    print_messages([] if message is None else [message])
+
+
+def print_episodes(episodes: Sequence[Record]) -> None:
+    """Print episodes with their times and types."""
+    rows = [
+        (
+            entry.id,
+            stamp(entry.valid_from or entry.created_at),
+            entry.metadata.get("event_type"),
+            f"{entry.importance:.2f}",
+            entry.text,
+        )
+        for entry in episodes
+    ]
+    print_rows(("id", "at", "type", "importance", "text"), rows, under=("at", "type", "importance"))
+
+
+def print_snapshots(snapshots: Sequence[Snapshot]) -> None:
+    """Print snapshots of sessions."""
+    rows = [
+        (entry.session_id or entry.id, stamp(entry.ended_at), len(entry.messages), entry.summary) for entry in snapshots
+    ]
+    print_rows(("session", "ended", "messages", "summary"), rows)
+
+
+def print_outcome(procedure: Procedure) -> None:
+    """Print how often a procedure worked."""
+    print_pairs({"name": procedure.name, "success rate": procedure.success_rate, "uses": procedure.use_count})
+
+
+def print_tips(tips: Sequence[Tip]) -> None:
+    """Print tips, a sentence a line."""
+    print_rows(("tip",), [(str(tip),) for tip in tips])
+
+
+def tips_as_json(tips: Sequence[Tip]) -> object:
+    """Tips with their sentences."""
+    from msgspec import structs
+
+    return [{"text": str(tip), **structs.asdict(tip)} for tip in tips]
+
+
+def print_recorded(_: object) -> None:
+    """Print that experience was recorded."""
+    print_rows(("",), [("recorded",)])
+
+
+def print_purged(purged: Forgotten) -> None:
+    """Print the number of memories that were purged."""
+    print_number("purged")(purged.records)
+
+
+def print_stats(figures: Stats) -> None:
+    """Print the state of a store."""
+    omitted = {"notes"} if figures.index.get("commit") else {"notes", "index"}  # no commit: the index is not loaded
+    print_pairs({name: getattr(figures, name) for name in figures.__struct_fields__ if name not in omitted})
+    for note in figures.notes:
+        hint(f"note: {note}")
+
+
+def print_verification(verification: Verification) -> None:
+    """Print the problems of a store."""
+    print_table("count problem:name examples remedy", _problem_row)(verification.problems)
+    outcome = "clean" if verification.ok else f"{len(verification.problems)} problems"
+    hint(f"{verification.records:,} records and {verification.vectors:,} vectors: {outcome}")
+
+
+def _problem_row(problem: Any) -> tuple[object, ...]:
+    return problem.count, problem.name, " ".join(problem.examples), problem.remedy
+
+
+def verification_as_json(verification: Verification) -> object:
+    """The problems of a store, without what every store has."""
+    return attributes(verification, "ok records vectors problems")
+
+
+def has_problems(verification: Verification) -> bool:
+    """Whether a store has problems."""
+    return not verification.ok
+
+
+def print_judged(judged: Judged) -> None:
+    """Print what the language model said of pairs."""
+    print_rows(
+        ("", ""),
+        [(judged.superseded, "superseded"), (judged.contradicting, "contradicting"),
+         (judged.independent, "independent"), (judged.waiting, "still waiting")],
+    )  # fmt: skip
+
+
+def print_audit(audit: Audit) -> None:
+    """Print findings and their remedies."""
+    rows = [
+        (entry.check, _remedy(entry), entry.id, entry.reason, _other(entry), entry.text) for entry in audit.findings
+    ]
+    print_rows(("check", "remedy", "id", "reason", "other", "text"), rows, under=("reason", "other"))
+    if not rows:
+        hint(f"{audit.records:,} memories were checked: nothing was found")
+    if audit.superseded and all(entry.check != "superseded" for entry in audit.findings):
+        hint(f"{audit.superseded:,} of them are superseded: audit superseded shows by what")
+    for name, why in audit.skipped.items():
+        hint(f"{name} were not looked for: {why}")
+
+
+def _remedy(finding: Finding) -> str:
+    return "mended" if finding.mended else _REMEDIES.get(finding.verb or "", "")
+
+
+def _other(finding: Finding) -> str:
+    """The memory that a finding compares with, and the start of its text."""
+    return "" if finding.other is None else f"{finding.other} {finding.other_text or ''}"
+
+
+def has_findings(audit: Audit) -> bool:
+    """Whether something was found and not mended."""
+    return not all(entry.mended for entry in audit.findings)
+
+
+def print_secret(token: Token) -> None:
+    """Print the secret of a token, which is shown once."""
+    typer.echo(token.secret)
+    hint(f"token {token.id} for {token.scope}: it is shown this once, the store keeps its hash")
+
+
+def print_tokens(tokens: Sequence[Token]) -> None:
+    """Print tokens and what they allow."""
+    print_rows(
+        ("id", "name", "scope", "may", "expires"),
+        [
+            (entry.id, entry.name or "", entry.scope, "read" if entry.read_only else "read, write",
+             "expired" if entry.expired else stamp(entry.expires_at) or "never")
+            for entry in tokens
+        ],
+    )  # fmt: skip
+
+
+def print_revoked(arguments: Mapping[str, Any]) -> None:
+    """Print what was revoked."""
+    hint(f"revoked {next(iter(arguments.values()))}")
+
+
+def print_grant(tenant: Tenant) -> None:
+    """Print the scope of a role."""
+    hint(f"{tenant.role} has {tenant.scope} and what is below it")

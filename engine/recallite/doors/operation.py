@@ -1,0 +1,298 @@
+"""Operation: one function of a memory, declared once for every door."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, timedelta
+from functools import cached_property
+from importlib import import_module
+from operator import attrgetter
+from types import EllipsisType, NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast, get_args, get_origin, get_type_hints
+
+from recallite.doors.arguments import ARGUMENTS, Argument
+from recallite.errors import InvalidInput
+from recallite.model.filters import FIELD_NAMES, Filter, FilterFields
+from recallite.system import plugins
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+Effect = Literal["reads", "writes", "destroys"]
+REQUIRED = inspect.Parameter.empty
+"""The default of an argument that has to be given."""
+SESSION = "session."
+"""Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
+# What no request can carry: functions, objects of this process, and what has another form in JSON.
+LEFT_OUT = {"on_progress", "batch_size"}
+_CLASSES = {
+    "session": "recallite.agents.sessions:Session",
+    "store": "recallite.namespaces.store:MemoryStore",
+    "review": "recallite.namespaces.review:MemoryReview",
+    "transfer": "recallite.namespaces.transfer:MemoryTransfer",
+}
+
+
+class Command(NamedTuple):
+    """The command of an operation.
+
+    - words: "scopes", or "sessions list"; by default the last part of the operation's name
+    - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts; "=" for a
+      value as it is; or "module:function", which prints the value
+    - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
+    - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
+    - run: "module:function", a command in place of one made from the operation
+    - within: whether `--scope` binds the memory; create: whether a store that is missing is made
+    - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, with arguments in braces
+    - arguments: what this command says of its arguments, in place of `ARGUMENTS`
+    """
+
+    words: str = ""
+    show: str = "="
+    json: str = ""
+    fails: str = ""
+    run: str = ""
+    within: bool = False
+    create: bool = False
+    bar: tuple[str, str] | None = None
+    confirm: str = ""
+    arguments: Mapping[str, Argument] = {}
+
+
+class Tool(NamedTuple):
+    """The form in which models see an operation: an action of a tool.
+
+    - name: the tool, such as "session"
+    - action: by default the last part of the operation's name
+    - about: what the action does, for a model; by default the operation's summary
+    - arguments: those that a model may give, with their defaults; None: all that JSON can have
+    - outcome: what the result of an action says that returns nothing
+    """
+
+    name: str
+    action: str = ""
+    about: str = ""
+    arguments: Mapping[str, Any] | None = None
+    outcome: str = "done"
+
+
+class Operation:
+    """One operation.
+
+    - name: as Python calls it on a memory: "recall", "sessions.list"; "session.pop" is a method of one session
+    - about: its documentation; the first sentence is its summary
+    - http: method and path, as "GET /memories/{id}"; "" if it is not served. The fields of a request are the arguments
+      of the function by name. Those in braces are in the path, percent-encoded; the others are in the query of a GET or
+      DELETE and in the JSON object of a POST or PATCH. The answer is what the function returns, as JSON
+    - group: what help, references and OpenAPI list it under
+    - effect: what it does to the store. A token for reading admits to what "reads" alone
+    - writes_if: an argument with which it writes although it reads otherwise
+    - call: "module:function", of a memory and the arguments, if it is no method called `name`; or "module:Class.method"
+      of a class that is made of a memory
+    - returns: the type of its JSON, if another than that of the function
+    - tool: how models see it; mcp: whether the MCP server offers it too, as a tool of its own
+    """
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        *,
+        group: str,
+        http: str = "",
+        effect: Effect = "reads",
+        writes_if: str = "",
+        call: str = "",
+        returns: str = "",
+        status: int = 200,
+        command: Command | None = None,
+        tool: Tool | None = None,
+        mcp: bool = False,
+    ) -> None:
+        self.name, self.about, self.group, self.effect, self.status = name, about, group, effect, status
+        self.method, _, self.path = http.partition(" ")
+        self.command, self.tool, self.mcp = command, tool, mcp
+        self.writes_if, self._call, self._returns = writes_if, call, returns
+
+    @property
+    def id(self) -> str:
+        """Its name as an identifier: in OpenAPI, metrics and names of classes."""
+        return self.name.replace(".", "_")
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its documentation."""
+        return re.split(r"(?<=\.)\s", self.about, maxsplit=1)[0]
+
+    @property
+    def words(self) -> str:
+        """The command; "" if there is none."""
+        return "" if self.command is None else self.command.words or self.name.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing, beside what recall counts."""
+        return self.effect == "reads"
+
+    def writes(self, fields: Mapping[str, Any]) -> bool:
+        """Whether it writes with these arguments."""
+        return not self.reads or bool(self.writes_if and fields.get(self.writes_if))
+
+    @property
+    def python(self) -> str:
+        """Its name in Python."""
+        owner, _, method = self._call.partition(":")[2].rpartition(".")
+        return f"{owner}(memory).{method}" if owner else f"memory.{self.name}"
+
+    @property
+    def in_body(self) -> bool:
+        """Whether the fields that are not in the path are in a JSON object."""
+        return self.method in ("POST", "PATCH")
+
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """The function; its first argument is a memory, or the service or session that it is a method of."""
+        if self._call:
+            return cast("Callable[..., Any]", imported(self._call))
+        owner, _, method = self.name.rpartition(".")
+        return cast("Callable[..., Any]", getattr(_class_of(owner), method))
+
+    @cached_property
+    def returns(self) -> Any:
+        """The type of what it returns, as JSON has it."""
+        call = inspect.unwrap(self.call)
+        annotation = self._returns or call.__annotations__["return"]
+        return eval(annotation, call.__globals__) if isinstance(annotation, str) else annotation
+
+    @cached_property
+    def positional(self) -> list[str]:
+        """The arguments, after the memory, that have no keyword."""
+        return [p.name for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+
+    @cached_property
+    def required(self) -> list[str]:
+        """The arguments that are given by position and have no default."""
+        named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+        return [p.name for p in self.parameters if p.kind not in named and p.default is inspect.Parameter.empty]
+
+    @cached_property
+    def fields(self) -> dict[str, tuple[Any, Any]]:
+        """The type and default (`inspect.Parameter.empty`: it has to be given) of each argument by name."""
+        fields: dict[str, tuple[Any, Any]] = {}
+        names = inspect.unwrap(self.call).__globals__
+        for parameter in self.parameters:
+            if parameter.name in LEFT_OUT:
+                continue
+            # Each alone: types of what is returned may be imported for type checkers only.
+            hint = eval(parameter.annotation, names)
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                fields[parameter.name] = hint, parameter.default
+            elif get_origin(hint) is Unpack:
+                fields |= {name: (part, None) for name, part in get_type_hints(get_args(hint)[0]).items()}
+        if FIELD_NAMES.keys() <= fields.keys():
+            fields.pop("filter", None)  # its fields are arguments
+        return {name: field for name, field in fields.items() if name not in LEFT_OUT}
+
+    @cached_property
+    def options(self) -> dict[str, tuple[Any, Any]]:
+        """The fields as a command has them, with those of a filter in place of `filter`."""
+        options = dict(self.fields)
+        if options.pop("filter", None) is not None:
+            hints = get_type_hints(FilterFields)
+            options |= {name: (hints[name], None) for name in FIELD_NAMES if name not in options}
+        return options
+
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the function after the memory; of a method of a session, with its `id` and `agent`."""
+        declared = [*inspect.signature(self.call).parameters.values()][1:]
+        if not self.name.startswith(SESSION):
+            return declared
+        last = [part for part in declared if part.kind is inspect.Parameter.VAR_KEYWORD]
+        return [_SESSION_ID, *(part for part in declared if part not in last), _SESSION_AGENT, *last]
+
+    @cached_property
+    def arguments(self) -> dict[str, Argument]:
+        """Meanings of the arguments that have one."""
+        return {**ARGUMENTS, **({} if self.command is None else self.command.arguments)}
+
+    def argument(self, name: str) -> Argument:
+        """The meaning of an argument."""
+        return self.arguments.get(name) or Argument("")
+
+    def apply(self, memory: Memory, fields: Mapping[str, Any], **extra: Any) -> Any:
+        """The result of the function for these arguments; `extra` are those that are no fields.
+
+        What may be None need not be given, even if the function has no default.
+        """
+        absent = {name: None for name, (_, default) in self.fields.items() if default is inspect.Parameter.empty}
+        arguments = {**absent, **fields, **extra}
+        if self.name.startswith(SESSION):
+            owner: Any = memory.sessions.get(arguments.pop("id"), agent=arguments.pop("agent", None))
+        elif "." in self._call.partition(":")[2]:
+            owner = imported(self._call.rpartition(".")[0])(memory)
+        else:
+            service = "" if self._call else self.name.rpartition(".")[0]
+            owner = attrgetter(service)(memory) if service else memory
+        return self.call(owner, *[arguments.pop(name) for name in self.positional], **arguments)
+
+    def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The arguments of a call, by name. Raises TypeError where Python would, and InvalidInput for a `Filter`."""
+        for name in kwargs.keys() - self.fields.keys():
+            if kwargs.pop(name) is not None:
+                known = ", ".join(difflib.get_close_matches(name, self.fields))
+                why = "cannot be sent to a server" if name in LEFT_OUT else f"is no argument of {self.name}"
+                raise InvalidInput(f"{name} {why}{f': use {known}' if known else ''}")
+        signature = inspect.Signature(self.parameters)
+        fields: dict[str, Any] = {}
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            fields |= value if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+        if isinstance(fields.get("filter"), Filter):
+            raise InvalidInput("filter is a Filter, which cannot be sent: give a mapping, as {'since': '2026-01-01'}")
+        return fields
+
+
+def kind_of(hint: Any) -> str:
+    """Form of a type on the command line: text, int, float, flag, days, many (texts), numbers or object."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = {_kind_of_one(part) for part in parts} - {""}
+    if kinds == {"text", "many"}:
+        return "many"
+    if len(kinds) == 1:
+        return kinds.pop()
+    return "text" if "text" in kinds else next((kind for kind in _KINDS if kind in kinds), "text")
+
+
+def _kind_of_one(hint: Any) -> str:
+    if hint is object:
+        return "numbers"
+    origin = get_origin(hint) or hint
+    if not isinstance(origin, type) or origin in (NoneType, EllipsisType):
+        return "" if hint is NoneType or hint is EllipsisType else "text"
+    return next((kind for kind, types in _KINDS.items() if issubclass(origin, types)), "text")
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "object": (dict, Mapping), "text": (str, date), "flag": (bool,), "days": (timedelta,), "int": (int,),
+    "float": (float,), "many": (Iterable,),
+}  # fmt: skip
+
+
+def imported(place: str) -> Any:
+    """The object at "module:name" or "module:Class.name"."""
+    module, _, name = place.partition(":")
+    return attrgetter(name)(import_module(module))
+
+
+def _class_of(service: str) -> Any:
+    """The class of a service of a memory; "" is the memory itself."""
+    if not service:
+        return imported("recallite.memory:Memory")
+    return imported(_CLASSES[service]) if service in _CLASSES else plugins.load("services", service)
+
+
+_SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
+_SESSION_AGENT = inspect.Parameter("agent", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")

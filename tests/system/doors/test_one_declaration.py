@@ -1,0 +1,88 @@
+"""A new method and its declaration, in a copy of the engine: it is at every door."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+ROOT = Path(__file__).resolve().parents[3]
+METHOD = '''
+    def echo(self, text: str, *, times: int = 1) -> builtins.list[str]:
+        """Repeat a text."""
+        return [text] * times
+
+    def count('''
+DECLARATION = """OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "echo", "Repeat a text.", group="memories", http="POST /echo", command=Command(show="# texts", json="texts"),
+        tool=Tool("memory"), mcp=True,
+    ),
+"""
+EVERY_DOOR = """
+import asyncio, json, sys
+from pathlib import Path
+import httpx2
+from recallite import AsyncMemory, Memory, Settings, tools
+from recallite.doors.cli import main
+from recallite.doors.client import AsyncClient, Client
+from recallite.doors.mcp.actions import TOOLS
+from tests.system.http.serving import serving
+
+path, reference = sys.argv[1:]
+with Memory(path, settings=Settings(embedder="none")) as memory:
+    assert memory.echo("a", times=2) == ["a", "a"]
+    assert "echo" in tools.schemas()["memory"]["properties"]["action"]["enum"]
+    assert tools.call("memory", {"action": "echo", "text": "a", "times": 2}, memory=memory)["results"] == ["a", "a"]
+    (tool,) = [each for each in TOOLS if each.name == "echo"]
+    assert not tool.writes
+    with serving(memory) as url:
+        assert httpx2.post(f"{url}/v1/echo", json={"text": "a", "times": 3}).json() == ["a"] * 3
+        described = httpx2.get(f"{url}/openapi.json").json()["paths"]["/v1/echo"]["post"]
+        assert (described["operationId"], described["summary"]) == ("echo", "Repeat a text.")
+        with Client(url) as client:
+            assert client.echo("a", times=2) == ["a", "a"]
+
+        async def asked():
+            async with AsyncClient(url) as client:
+                return await client.echo("a")
+
+        assert asyncio.run(asked()) == ["a"]
+
+async def awaited():
+    async with AsyncMemory(path, settings=Settings(embedder="none")) as memory:
+        return await memory.echo("a")
+
+assert asyncio.run(awaited()) == ["a"]
+assert main(["--db", path, "echo", "a", "--times", "2", "--json"]) == 0
+sys.path.insert(0, str(Path(reference).parent))
+import site_hooks
+assert "`memory.echo`" in site_hooks.GENERATED["operations"]()
+"""
+
+
+def test_a_method_that_is_declared_once_is_at_every_door(tmp_path):
+    engine = tmp_path / "engine"
+    shutil.copytree(ROOT / "engine", engine, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, before, after in (
+        ("memory.py", "\n    def count(", METHOD),
+        ("doors/operations.py", "import Command, Operation\n", "import Command, Operation, Tool\n"),
+        ("doors/operations.py", "OPERATIONS: tuple[Operation, ...] = (\n", DECLARATION),
+    ):
+        file = engine / "recallite" / name
+        text = file.read_text("utf-8")
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, after), "utf-8")
+    paths = os.pathsep.join(map(str, (engine, ROOT / "kernels", ROOT / "models", ROOT)))
+    command = [sys.executable, "-c", EVERY_DOOR, str(tmp_path / "m.db"), str(ROOT / "docs" / "site_hooks.py")]
+    environment = {**os.environ, "PYTHONPATH": paths, "RECALLITE_EMBEDDER": "none"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == '{"texts":["a","a"]}\n'
