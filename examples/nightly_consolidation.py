@@ -57,7 +57,7 @@ def main() -> None:
         print("night 1:", nightly(memory, Path(folder) / "monday.db"))
 
         log(f"moved billing; {MARK}Billing runs on port 8085", event_type="task-completed", agent="ada")
-        memory.remember("Bo is at the dentist", expires_after=timedelta(microseconds=1))
+        memory.remember("Bo is at the dentist", expires_at=timedelta(microseconds=1))
         print("night 2:", nightly(memory, Path(folder) / "tuesday.db"))
 
         (now,) = memory.recall("Which port does billing use?", kinds=["memory"], limit=1)

@@ -28,6 +28,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
 from recallite import Memory, Settings
 from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
@@ -89,7 +90,7 @@ def _writing(memory: Memory, data: Dataset, scope: str, **fields: Any) -> dict[s
 
     def write(number: int, step: int, policy: WritePolicy) -> object:
         at = in_scope[(2 * number + step) * len(in_scope) // (2 * _WRITES) % len(in_scope)]
-        return memory.remember(data.lines[at], vector=data.vectors[at], scope=scope, policy=policy, **fields)
+        return memory.remember(NewRecord(data.lines[at], vector=data.vectors[at], scope=scope, **fields), policy=policy)
 
     return {
         name: lambda number, step=step, policy=policy: write(number, step, policy)

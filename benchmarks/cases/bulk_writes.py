@@ -21,6 +21,7 @@ from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.harness.measure import percentiles
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
@@ -128,7 +129,7 @@ def _single(memory: Memory, lines: list[str]) -> dict[str, dict[str, Any]]:
     for item in items:
         query = {"query": item["text"], "vector": item["vector"]}
         for name, call in (
-            ("remember", lambda: memory.remember(**item)),  # noqa: B023
+            ("remember", lambda: memory.remember(NewRecord(**item))),  # noqa: B023
             ("recall after it", lambda: memory.recall(**recall_arguments(query))),  # noqa: B023
             ("recall again", lambda: memory.recall(**recall_arguments(query))),  # noqa: B023
         ):

@@ -10,6 +10,7 @@ from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
 from recallite import Memory, Settings
+from recallite.model.records import NewRecord
 
 __all__ = ["CASE"]
 
@@ -49,7 +50,8 @@ def _tables(opened: Callable[[str], Memory], context: Context) -> Iterator[Timin
         memories = {name: stack.enter_context(opened(name)) for name in _KEYS}
         yield Timing("recall", turns(recall, memories), context.rounds)
         writing = turns(
-            lambda memory, number: memory.remember(f"{data.lines[0]} {number}", vector=data.vectors[0]), memories
+            lambda memory, number: memory.remember(NewRecord(f"{data.lines[0]} {number}", vector=data.vectors[0])),
+            memories,
         )
         yield Timing("remember", writing, context.count(_WRITES), warm_up=1)
 

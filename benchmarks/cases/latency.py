@@ -16,6 +16,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
 from recallite import Memory, Settings
 from recallite.embedding import Embedder, load
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE", "started"]
@@ -73,7 +74,9 @@ def _tables(state: tuple[Memory, Embedder], context: Context) -> Iterator[Timing
     yield Figures("many at once, vectors ready", rates(many, len(some), "questions"))
 
     writes: dict[str, Callable[[int], object]] = {
-        "vector given": lambda number: memory.remember(f"{texts[number % count]} {number}", vector=vectors[0]),
+        "vector given": lambda number: memory.remember(
+            NewRecord(f"{texts[number % count]} {number}", vector=vectors[0])
+        ),
         "recall right after it": lambda number: asked(number, {}),
     }
     yield Timing("remember, durable", writes, min(context.rounds, count))

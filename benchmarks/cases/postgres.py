@@ -19,6 +19,7 @@ from benchmarks.cases.write_cost import POLICIES
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
 from recallite import Memory
+from recallite.model.records import NewRecord
 from recallite.transfer.copying import copy_store
 from tests.system.postgres.server import PostgresServer
 
@@ -69,7 +70,9 @@ def _tables(server: PostgresServer, context: Context) -> Iterator[Timing | Figur
             rates({way: lambda memory=memory: memory.remember_many(more) for way, memory in memories.items()}, many),
         )
         items = _items(data, records + many, records + many + single)
-        writing = {way: lambda at, memory=memory: memory.remember(**items[at]) for way, memory in memories.items()}
+        writing = {
+            way: lambda at, memory=memory: memory.remember(NewRecord(**items[at])) for way, memory in memories.items()
+        }
         yield Timing("write one", writing, single - 1, warm_up=1)
 
         def asked(at: int) -> tuple[str, Any]:

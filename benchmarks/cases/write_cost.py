@@ -18,6 +18,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import interleaved, rates
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 
 __all__ = ["CASE", "POLICIES", "changed"]
 
@@ -74,7 +75,7 @@ def _writing(
 ) -> Callable[[int], object]:
     def write(number: int) -> object:
         text, vector = source(2 * number + place)
-        return memory.remember(text, vector=vector, policy=policy)
+        return memory.remember(NewRecord(text, vector=vector), policy=policy)
 
     return write
 

@@ -13,6 +13,7 @@ from benchmarks.dataset import Dataset
 from benchmarks.harness.measure import percentiles
 from benchmarks.isolated_process import anonymous_mb, finish
 from recallite import Memory, Settings
+from recallite.model.records import NewRecord
 
 _WRITES, _WEIGHED = 100, 100
 
@@ -35,7 +36,7 @@ def _weigh(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, An
     """Anonymous memory that an open and asked store adds to a process that has used a small one."""
     text, vector = data.questions[0], data.asked[0]
     with Memory(":memory:") as memory:
-        memory.remember(text, vector=vector)
+        memory.remember(NewRecord(text, vector=vector))
         memory.store.warmup()
         memory.recall(text, vector=vector)
     gc.collect()
@@ -66,7 +67,7 @@ def _write(data: Dataset, store: Path) -> dict[str, Any]:
         for place in range(_WRITES):
             text, vector = data.questions[place], data.asked[place]
             began = time.perf_counter()
-            memory.remember(f"{text} {place}", vector=vector)
+            memory.remember(NewRecord(f"{text} {place}", vector=vector))
             written = time.perf_counter()
             memory.recall(text, vector=vector)
             recalls.append((time.perf_counter() - written) * 1e3)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recallite.memory import Memory as Memory
     from recallite.model.filters import Filter as Filter
     from recallite.model.records import Hit as Hit
+    from recallite.model.records import NewRecord as NewRecord
     from recallite.model.settings import Settings as Settings
     from recallite.notes.async_workspace import AsyncWorkspace as AsyncWorkspace
     from recallite.notes.config import WorkspaceConfig as WorkspaceConfig
@@ -32,6 +33,7 @@ __all__ = [
     "Filter",
     "Hit",
     "Memory",
+    "NewRecord",
     "Settings",
     "Workspace",
     "WorkspaceConfig",
@@ -48,6 +50,7 @@ _HOMES = {
     "Filter": "recallite.model.filters",
     "Hit": "recallite.model.records",
     "Memory": "recallite.memory",
+    "NewRecord": "recallite.model.records",
     "WorkspaceConfig": "recallite.notes.config",
     "Settings": "recallite.model.settings",
     "Workspace": "recallite.notes.workspace",

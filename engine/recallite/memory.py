@@ -189,9 +189,10 @@ class Memory:
 
     # ── write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @suggests(lambda method, name: fields.unknown_field(method, name))
     def remember(
         self,
-        text: str,
+        text: str | NewRecord,
         *,
         scope: str = "/",
         kind: str = "memory",
@@ -199,38 +200,26 @@ class Memory:
         importance: float = 0.5,
         metadata: dict[str, Any] | None = None,
         context: str | None = None,
-        topic: str | None = None,
         source: str | None = None,
-        position: int | None = None,
         created_at: datetime | str | None = None,
         valid_from: datetime | str | None = None,
-        valid_until: datetime | str | None = None,
-        expires_at: datetime | str | None = None,
-        pinned: bool = False,
-        vector: object = None,
-        supersedes: str | Sequence[str] | None = None,
+        expires_at: datetime | str | timedelta | None = None,
         id: str | None = None,
         on_existing: OnExisting = "error",
-        indexed: bool = True,
-        expires_after: timedelta | None = None,
         policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
 
-        `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
-        float32 (dimension,) of the store's embedder, or (parts, dimension) for several: recall compares the best; with
-        it the text is not embedded here. Times are aware datetimes or ISO 8601 texts. What the text says holds from
-        `valid_from`, else `created_at`, until before `valid_until`. `supersedes` are the ids of memories in whose place
-        this one stands: see `supersede`, whose refusals are raised here too. `policy` overrides the write policy for
-        this call.
+        Rarer fields (a vector, a topic, what it supersedes) are those of a `NewRecord`, which is given in place of the
+        text and of all fields here. `context` is a short header (a speaker, a title) that is embedded and indexed with
+        the text. Times are aware datetimes or ISO 8601 texts. What the text says holds from `valid_from`, else
+        `created_at`. `expires_at` is a time, or how long it lives: `timedelta(days=30)` from now, and as long after
+        each `update(id, renew=True)`. `policy` overrides the write policy for this call.
 
         `id` is one of the caller's own, any short text that no other memory of the file has; None makes a UUID. A
         memory with such an id repeats or continues no other. If the id is there already, `on_existing` "error" raises
         AlreadyExists; "replace" gives that memory this text and all fields, those left out their defaults, and purges
         its history; "version" does the same and keeps the old text in its history. Its `created_at` stays.
-
-        With `indexed=False` the memory is stored, read by id and listed, but is in no recall. With `expires_after` it
-        expires so long after now, and as long after each `update(id, renew=True)`.
 
         The record's `outcome` is one of:
 
@@ -244,13 +233,9 @@ class Memory:
 
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; then nothing is stored.
         """
-        item = NewRecord(
-            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
-            context=context, topic=topic, source=source, position=position, created_at=created_at,
-            valid_from=valid_from,
-            valid_until=valid_until, expires_at=expires_at, pinned=pinned, vector=vector,
-            supersedes=fields.check_ids(supersedes, "supersedes"), id=id, indexed=indexed,
-            expires_after=expires_after,
+        item = _new_record(
+            text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
+            source=source, created_at=created_at, valid_from=valid_from, expires_at=expires_at, id=id,
         )  # fmt: skip
         chosen = _check_on_existing(on_existing)
         return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
@@ -264,7 +249,7 @@ class Memory:
         policy: WritePolicy | None = None,
         on_existing: OnExisting = "error",
     ) -> list[str]:
-        """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
+        """Store a stream of memories (each a str, a `NewRecord`, or a mapping of its fields) and return their ids.
 
         Each batch is one transaction, after which `on_progress(done, total)` is called; total is None for a stream.
         `policy` is as for `remember` and sees the items before: an id can be that of a memory that an item repeats or
@@ -288,8 +273,8 @@ class Memory:
     def update(self, id: str | Iterable[str], /, **changes: Any) -> Record | int:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
 
-        A change of the expiry alone leaves `updated_at` as it is: `expires_at` (None: never), `expires_after`, or
-        `renew=True`, by which a memory with `expires_after` expires that long after now. `expires_at` and `renew` take
+        A change of the expiry alone leaves `updated_at` as it is: `expires_at` (None: never), or `renew=True`, by which
+        a memory that was given a length of life expires that long after now. `expires_at` and `renew` take
         several ids as well: an id that is not here is passed over, and the number of those that are is returned.
 
         Raises NotFound for a single id that is not here, and InvalidInput for the text, context, metadata, scope or
@@ -685,6 +670,16 @@ class Memory:
     def __repr__(self) -> str:
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
+
+
+def _new_record(text: str | NewRecord, **values: Any) -> NewRecord:
+    """The record that `remember` is given, as its fields or whole."""
+    if not isinstance(text, NewRecord):
+        return NewRecord(text, **values)
+    blank = NewRecord("")
+    if beside := [name for name, value in values.items() if value != getattr(blank, name)]:
+        raise InvalidInput(f"{beside[0]} is given beside a NewRecord: put it into the NewRecord")
+    return text
 
 
 def _check_on_existing(value: object) -> OnExisting:

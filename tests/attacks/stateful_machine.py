@@ -29,6 +29,7 @@ from recallite import Memory, Settings, engine
 from recallite.errors import RecalliteError
 from recallite.index import snapshot_manager
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.attacks.stateful_checks import (
     FILTERS,
     check_links,
@@ -200,7 +201,7 @@ class StoreMachine(RuleBasedStateMachine):
         arguments = self._timed(given)
         if past is not None:
             arguments["created_at"] = self.now + timedelta(seconds=past)
-        record = handle.remember(text, **arguments)
+        record = handle.remember(NewRecord(text, **arguments))
         if record.id in self.model.records:  # nothing but what was said before
             assert record.outcome == "duplicate"
             assert record.text.lower() == text.lower()
@@ -227,7 +228,7 @@ class StoreMachine(RuleBasedStateMachine):
         handle, base = self._handle(number)
         policy = WritePolicy(merge_strategy="replace" if replace else "latest")
         known = self.model.on_topic(base, topic, self.now)
-        record = handle.remember(text, topic=topic, tags=tagged, policy=policy)
+        record = handle.remember(NewRecord(text, topic=topic, tags=tagged), policy=policy)
         if known is None:
             assert record.outcome == "created"
             self._stored(number, record.id, base, {"text": text, "topic": topic, "tags": tagged})
@@ -523,7 +524,7 @@ class StoreMachine(RuleBasedStateMachine):
             lambda: handle.remember("  "),
             lambda: handle.remember("kiln", scope="a"),
             lambda: handle.remember("kiln", importance=1.5),
-            lambda: handle.remember("kiln", vector=[float("nan")] * DIMENSION),
+            lambda: handle.remember(NewRecord("kiln", vector=[float("nan")] * DIMENSION)),
             lambda: handle.remember("kiln", expires_at="tomorrow"),
             lambda: handle.update(public_id, importance=float("nan"), text="otter"),
             lambda: handle.update(public_id, colour="red"),

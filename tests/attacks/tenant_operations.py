@@ -14,7 +14,7 @@ import msgspec
 
 from recallite import Memory, tools
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from recallite.recall.request import recall_arguments
 from recallite.transfer.naming import name_memories
 
@@ -189,7 +189,7 @@ def _options(actor: Actor, random: Random) -> dict[str, Any]:
 
 def _remember(actor: Actor, random: Random) -> Act:
     item, policy = _item(actor, random), random.choice(_POLICIES)
-    return lambda handle, _, own: handle.remember(**item, policy=policy)
+    return lambda handle, _, own: handle.remember(NewRecord(**item), policy=policy)
 
 
 def _remember_many(actor: Actor, random: Random) -> Act:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError
+from recallite.model.records import NewRecord
 from recallite.system.cpus import usable_cpus
 from tests.attacks.outcome import Outcome
 from tests.attacks.tenant_operations import Act, Actor, operation
@@ -187,7 +188,7 @@ class _Round:
             self.files[side] = Memory(path, settings=settings, embedder=embedder)
             if first:  # the embedder is the file's, whoever wrote first
                 self.files[side].store.warmup()
-                self.files[side].remember("first", scope="/setup", vector=HashEmbedder().embed(["first"])[0])
+                self.files[side].remember(NewRecord("first", scope="/setup", vector=HashEmbedder().embed(["first"])[0]))
                 self.files[side].forget(scope="/setup")
         self.handles = {(side, scope): self.files[side].scoped(scope) for scope in TENANTS for side in ("", scope)}
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from recallite import Memory, Settings, Workspace
 from recallite.index import snapshot_manager
+from recallite.model.records import NewRecord
 
 __all__ = [
     "NOTHING",
@@ -281,7 +282,12 @@ class Hands:
                 memory.supersede(self._id(given["old"]), self._id(given["new"]), reason=given["reason"])
             case "replace":
                 memory.remember(
-                    given["text"], tags=given["tags"], metadata={"key": given["key"]}, supersedes=self._id(given["old"])
+                    NewRecord(
+                        given["text"],
+                        tags=given["tags"],
+                        metadata={"key": given["key"]},
+                        supersedes=self._id(given["old"]),
+                    )
                 )
             case "undo":
                 memory.restore(self._id(given["old"]))

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Unpack
 from recallite.agents.consolidator import Consolidator
 from recallite.agents.session_messages import check_messages
 from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService, snapshot_columns
-from recallite.agents.tier import AsyncTier, Check, RecordFields, RecordTier, check_amount, optional
+from recallite.agents.tier import AsyncTier, Check, RecordTier, check_amount, optional
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Record
+from recallite.model.records import Record, RecordFields
 from recallite.system.asynchrony import awaited
 from recallite.system.messages import shown
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, Unpack
 
 from recallite.agents.service_base import AGENT_SCOPES, Service
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Hits, NewRecord, Record, as_seen
+from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_seen
 from recallite.recall.request import RecallOptions
 from recallite.remember.fields import check_ids
 from recallite.remember.supersession import row_id
@@ -19,26 +18,6 @@ from recallite.remember.write import remember_one
 from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
-
-
-class RecordFields(TypedDict, total=False):
-    """The fields that every record has, as `remember` takes them."""
-
-    importance: float
-    pinned: bool
-    tags: Sequence[str]
-    context: str | None
-    topic: str | None
-    source: str | None
-    position: int | None
-    metadata: Mapping[str, Any] | None
-    created_at: datetime | str | None
-    valid_from: datetime | str | None
-    valid_until: datetime | str | None
-    expires_at: datetime | str | None
-    supersedes: str | Sequence[str] | None
-    vector: object
-
 
 Item = TypeVar("Item")
 Check: TypeAlias = Callable[[Any, str], Any]

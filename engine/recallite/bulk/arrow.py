@@ -18,6 +18,7 @@ from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.checks import check_path, check_time, optional_datetime
 from recallite.model.records import Hit, Hits, NewRecord, Record
 from recallite.remember.embedded import EmbeddedText
+from recallite.remember.fields import check_life
 from recallite.system.extras import install_command
 from recallite.system.messages import shown
 
@@ -52,7 +53,7 @@ _REALS = ("importance", "base_importance", "score", "confidence")
 _NO_COLUMN = ("outcome", "cosine", "links", "contradictions", "occurred_at", "source", "supersedes", "signals")
 _RECORD_FIELDS = tuple(name for name in Record.__struct_fields__ if name not in _NO_COLUMN[:5])
 _HIT_FIELDS = tuple(name for name in Hit.__struct_fields__ if name not in _NO_COLUMN)
-_NEW_FIELDS = tuple(name for name in NewRecord.__struct_fields__ if name != "vector")
+_NEW_FIELDS = (*(name for name in NewRecord.__struct_fields__ if name != "vector"), "expires_after")
 _VECTOR_COLUMNS = ("vector", "vectors", "token_codes", "embedder", "refused")
 _encode = msgspec.json.Encoder().encode
 
@@ -134,7 +135,7 @@ def new_records_table(records: Iterable[NewRecord]) -> Table:
 
     pa = _pyarrow()
     listed = list(records)
-    columns = {name: [_checked(name, getattr(record, name)) for record in listed] for name in _NEW_FIELDS}
+    columns = {name: [_checked(name, record) for record in listed] for name in _NEW_FIELDS}
     fields = [(name, _type(name)) for name in _NEW_FIELDS]
     if any(record.vector is not None for record in listed):
         embedded = [record.vector if isinstance(record.vector, EmbeddedText) else None for record in listed]
@@ -237,8 +238,8 @@ def _new_record(fields: dict[str, Any]) -> NewRecord:
     for name in ("tags", "supersedes"):
         if isinstance(fields.get(name), list):
             fields[name] = tuple(fields[name])
-    if isinstance(fields.get("expires_after"), timedelta):
-        fields.pop("expires_at", None)  # it lives so long from when it is stored
+    if isinstance(life := fields.pop("expires_after", None), timedelta):
+        fields["expires_at"] = life  # from when it is stored
     return NewRecord(**fields)
 
 
@@ -336,11 +337,15 @@ def _value(name: str, value: Any) -> Any:
     return value
 
 
-def _checked(name: str, value: Any) -> Any:
+def _checked(name: str, record: NewRecord) -> Any:
     """A field of a new record, which a caller gave, as its column takes it."""
-    if name in _TIMES:
+    life = check_life(record.expires_at) if name.startswith("expires") else None
+    if name == "expires_after":
+        return life
+    value = getattr(record, name)
+    if name in _TIMES and life is None:
         return optional_datetime(check_time(value, name))
-    return _value(name, value)
+    return None if life is not None else _value(name, value)
 
 
 def _type(name: str) -> Any:

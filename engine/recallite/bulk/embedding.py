@@ -130,4 +130,5 @@ def _plain(record: NewRecord) -> NewRecord:
     """The record without what a subclass has besides."""
     if type(record) is NewRecord:
         return record
-    return NewRecord(**{name: getattr(record, name) for name in _FIELDS})
+    life = getattr(record, "expires_after", None)
+    return NewRecord(**{name: getattr(record, name) for name in _FIELDS} | ({"expires_at": life} if life else {}))

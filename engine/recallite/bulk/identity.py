@@ -11,10 +11,11 @@ from msgspec import structs
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_time, join_scopes
 from recallite.model.records import NewRecord
+from recallite.remember.fields import check_life
 from recallite.system.messages import fault_text
 
 _BYTES = 16
-_TIMES = ("created_at", "valid_from", "valid_until", "expires_at")
+_TIMES = ("created_at", "valid_from", "valid_until")
 _DEFAULTS = structs.asdict(NewRecord(text=""))
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -31,6 +32,7 @@ def content_id(record: NewRecord, base: str = "/") -> str:
         fields["importance"] = float(record.importance)
     for name in _TIMES:
         fields[name] = check_time(fields[name], name)
+    fields["expires_at"] = check_life(record.expires_at) or check_time(record.expires_at, "expires_at")
     stated = {name: value for name, value in fields.items() if value not in (_DEFAULTS[name], [], {})}
     try:
         encoded = _encode(stated)

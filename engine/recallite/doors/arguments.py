@@ -51,10 +51,7 @@ ARGUMENTS: dict[str, Argument] = {
     "created_at": Argument("When it was learnt. Default: now.", "TIME"),
     "valid_from": Argument("When it happened. Default: when it was learnt.", "TIME"),
     "valid_until": Argument("When what it says ended, or will end.", "TIME"),
-    "expires_at": Argument("When it stops being true.", "TIME"),
-    "expires_after": Argument(
-        "It expires this many days after it is stored, or touched.", "DAYS", "--expires-after-days"
-    ),
+    "expires_at": Argument("When it stops being true; or how long after it is stored, or touched: P30D.", "TIME"),
     "vector": Argument("The vector itself, as a JSON list of numbers.", "JSON"),
     "task_type": Argument("Only for this type of task.", "TYPE"),
     "skip_damaged": Argument("Leave out what cannot be read."),

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Unpack
 
-import msgspec
-
 from recallite.agents.sessions import Session
-from recallite.errors import InvalidInput, InvalidItem
+from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Changes, Link, OnExisting, Plain, Reached, Record
+from recallite.model.records import Changes, Link, NewRecord, OnExisting, Plain, Reached, Record, RecordFields
 from recallite.model.reports import Forgotten
 from recallite.review.version_diffs import VersionDiff, version_diffs
 from recallite.store.values import Direction
-from recallite.system.messages import shown
 
 
 class OpenedSession(Plain, frozen=True, kw_only=True):
@@ -36,6 +33,27 @@ class BootstrapText(Plain, frozen=True, kw_only=True):
     left_out: int = 0
 
 
+class NewRecordFields(RecordFields, total=False):
+    """The fields of a `NewRecord` but its text."""
+
+    scope: str
+    kind: str
+    id: str | None
+    indexed: bool
+
+
+def remember(
+    memory: Memory,
+    text: str,
+    *,
+    on_existing: OnExisting = "error",
+    policy: WritePolicy | None = None,
+    **fields: Unpack[NewRecordFields],
+) -> Record:
+    """Store one memory, from the fields of a `NewRecord`: see `Memory.remember`."""
+    return memory.remember(NewRecord(text, **fields), on_existing=on_existing, policy=policy)
+
+
 def remember_many(
     memory: Memory,
     items: Sequence[str | dict[str, Any]],
@@ -43,21 +61,9 @@ def remember_many(
     policy: WritePolicy | None = None,
     on_existing: OnExisting = "error",
 ) -> list[str]:
-    """Store memories, each a text or the fields of `remember`, all or none; returns their ids."""
+    """Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids."""
     with memory.transaction():
-        memories = [_item(place, item) for place, item in enumerate(items)]
-        return memory.remember_many(memories, policy=policy, on_existing=on_existing)
-
-
-def _item(place: int, item: object) -> object:
-    """An item with its duration, which JSON has as text (ISO 8601)."""
-    if isinstance(item, dict) and isinstance(lasting := item.get("expires_after"), str):
-        try:
-            return {**item, "expires_after": msgspec.convert(lasting, timedelta)}
-        except msgspec.ValidationError:
-            wrong = InvalidInput(f"expires_after is {shown(lasting)}: give an ISO 8601 duration, such as P30D")
-            raise InvalidItem(place, 0, wrong) from None
-    return item
+        return memory.remember_many(items, policy=policy, on_existing=on_existing)
 
 
 def get(memory: Memory, id: str) -> Record:

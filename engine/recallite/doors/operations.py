@@ -37,7 +37,7 @@ OPERATIONS: tuple[Operation, ...] = (
     # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "remember", "Store memories, and print their ids.",
-        group="memories", http="POST /memories", effect="writes", status=201,
+        group="memories", http="POST /memories", effect="writes", call=_CALLS + "remember", status=201,
         command=Command(run=_WRITE + "remember", arguments=FIELDS | {
             "scope": Argument("Where it belongs.", "/A/B"), "pinned": Argument("Never prune it."),
             "id": Argument("An id of your own, by which it is replaced later.", "ID"),
@@ -47,7 +47,7 @@ OPERATIONS: tuple[Operation, ...] = (
         }),
     ),
     Operation(
-        "remember_many", "Store memories, each a text or the fields of `remember`, all or none; returns their ids.",
+        "remember_many", "Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids.",
         group="memories", http="POST /memories/batch", effect="writes", call=_CALLS + "remember_many", status=201,
     ),
     Operation(
@@ -91,7 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "touch",
-        "Let memories live longer, or expire at another time.\n\nThose stored with --expires-after-days begin anew; "
+        "Let memories live longer, or expire at another time.\n\nThose stored with a length of life begin anew; "
         "with --expires-at or --never all of them expire then, or not. Nothing else about them changes.",
         group="memories", http="POST /memories/touch", effect="writes", call=_CALLS + "touch",
         command=Command(show="# touched", json="touched", fails="empty", arguments={

@@ -15,7 +15,7 @@ from recallite.agents.sessions import SessionInfo
 from recallite.errors import InvalidInput
 from recallite.integrations.common import OnMemory, existing_session, needed, scope_segment, stored_messages
 from recallite.memory import Memory
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from recallite.system.messages import shown
 
 with needed("claude-agent-sdk"):
@@ -118,7 +118,8 @@ class RecalliteSessionStore(OnMemory, SessionStore):
             previous = None if record is None else _summary(record.metadata, 0)
             summary = {"session_id": name, "data": fold_session_summary(previous, dict(key), entries)["data"]}
             if record is None:
-                memory.remember(name, id=str(uuid.uuid4()), kind=_KIND, metadata=summary, indexed=False)
+                item = NewRecord(name, id=str(uuid.uuid4()), kind=_KIND, metadata=summary, indexed=False)
+                memory.remember(item)
             elif summary != record.metadata:
                 memory.update(record.id, metadata=summary)
             return session.created_at

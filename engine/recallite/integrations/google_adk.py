@@ -132,7 +132,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
             records = memory.list(kinds=_EVENT, where={"metadata.event_id": memory_id}, limit=None)
             if records:
                 memory.forget([record.id for record in records])
-                memory.remember(memory_id, id=str(uuid.uuid4()), kind=_DELETED, indexed=False)
+                memory.remember(NewRecord(memory_id, id=str(uuid.uuid4()), kind=_DELETED, indexed=False))
 
 
 def _scope(app_name: str, user_id: str) -> str:

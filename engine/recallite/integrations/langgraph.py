@@ -232,7 +232,7 @@ class RecalliteStore(OnMemory, BaseStore):
         assert op.value is not None
         item: dict[str, Any] = {
             "id": id, "scope": scope_of(op.namespace), "metadata": {"key": op.key, "value": dict(op.value)},
-            "expires_after": None if op.ttl is None else timedelta(minutes=op.ttl),
+            "expires_at": None if op.ttl is None else timedelta(minutes=op.ttl),
         }  # fmt: skip
         if vectors is not None:
             parts = [vectors.texts[text] for text in texts if text in vectors.texts]

@@ -21,6 +21,7 @@ __all__ = [
     "Plain",
     "Reached",
     "Record",
+    "RecordFields",
     "Shown",
     "SourceRef",
     "as_seen",
@@ -52,13 +53,25 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…")
 
 
-class NewRecord(Struct, frozen=True, kw_only=True):
-    """One item for `remember_many`: the arguments of `remember`."""
+class NewRecord(Struct, frozen=True):
+    """A memory to be stored: what `remember` takes by name, and what is rarer.
+
+    - topic: what it is about, by which the policy finds what it repeats or continues
+    - position: its place in its source, from 0
+    - valid_until: what it says holds from `valid_from`, else `created_at`, until before this time
+    - expires_at: a time, or how long it lives, from now and from each `update(id, renew=True)`, as a timedelta or as a
+      text such as "P30D"
+    - pinned: a policy purges no text of it, nor does consolidation
+    - vector: a float32 (dimension,) of the store's embedder, or (parts, dimension) for several, of which recall
+      compares the best; the text is not embedded then
+    - supersedes: ids of memories in whose place it stands: see `Memory.supersede`, whose refusals are raised here too
+    - indexed: with False it is stored, read by id and listed, but is in no recall
+    """
 
     text: str
     scope: str = "/"
     kind: str = "memory"
-    tags: tuple[str, ...] = ()
+    tags: Sequence[str] = ()
     importance: float = 0.5
     metadata: dict[str, Any] | None = None
     context: str | None = None
@@ -68,19 +81,37 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     created_at: datetime | str | None = None
     valid_from: datetime | str | None = None
     valid_until: datetime | str | None = None
-    expires_at: datetime | str | None = None
+    expires_at: datetime | str | timedelta | None = None
     pinned: bool = False
     vector: Any = None
-    supersedes: str | tuple[str, ...] | None = None
+    supersedes: str | Sequence[str] | None = None
     id: str | None = None
     indexed: bool = True
-    expires_after: timedelta | None = None
+
+
+class RecordFields(TypedDict, total=False):
+    """The fields of a `NewRecord` that every kind of record has."""
+
+    importance: float
+    pinned: bool
+    tags: Sequence[str]
+    context: str | None
+    topic: str | None
+    source: str | None
+    position: int | None
+    metadata: dict[str, Any] | None
+    created_at: datetime | str | None
+    valid_from: datetime | str | None
+    valid_until: datetime | str | None
+    expires_at: datetime | str | timedelta | None
+    supersedes: str | Sequence[str] | None
+    vector: object
 
 
 class Expiry(TypedDict, total=False):
-    """A change of when memories expire: a time (None: never), or as long after now as each lives."""
+    """When memories expire: a time (None: never) or a length of life; `renew`: as long after now as each lives."""
 
-    expires_at: datetime | str | None
+    expires_at: datetime | str | timedelta | None
     renew: bool
 
 
@@ -100,7 +131,6 @@ class Changes(Expiry, total=False):
     position: int | None
     valid_from: datetime | str | None
     valid_until: datetime | str | None
-    expires_after: timedelta | None
     pinned: bool
 
 

@@ -249,13 +249,13 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
         raise InvalidInput(
             "several ids, and renew, go with a change of the expiry alone: give expires_at or renew=True"
         )
-    moment = checks.check_time(changes.get("expires_at"), "expires_at")
+    moment, life = check_expiry(changes.get("expires_at"), checks.now_us())
     with engine.atomic() as writer:
         row_ids_here = [*row_ids(writer, ids, base).values()]
         if renewed:
             writer.records.slide_expiry(row_ids_here, checks.now_us())
         else:
-            writer.records.set_expiry(row_ids_here, moment)
+            writer.records.set_expiry(row_ids_here, moment, life)
     return len(row_ids_here)
 
 
@@ -302,13 +302,13 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
             case "valid_from" | "valid_until":
                 columns[name] = checks.check_time(value, name)
-            case "expires_at" | "expires_after":
-                given = changes.get("expires_at"), changes.get("expires_after")
-                columns["expires_at"], columns["expires_after"] = check_expiry(*given, checks.now_us())
+            case "expires_at":
+                columns["expires_at"], columns["expires_after"] = check_expiry(value, checks.now_us())
             case "pinned":
                 columns[name] = checks.check_flag(value, name)
             case _:
-                raise InvalidInput(f"update has no field {shown(name)}: use {', '.join(Changes.__annotations__)}")
+                use = ", ".join(Changes.__annotations__) if name != "expires_after" else "expires_at=timedelta(...)"
+                raise InvalidInput(f"update has no field {shown(name)}: use {use}")
     return columns, tags
 
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
+from difflib import get_close_matches
+
+import msgspec
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_list, check_time, encodable, plain_str, to_datetime
+from recallite.model.records import NewRecord
 from recallite.system.messages import shown
 
 MAX_CONTEXT_CHARS = 2_000
 MAX_LIFE = timedelta(days=365_250)
 # Clocks of two machines may differ by as much.
 _MOST_AHEAD_US = 300_000_000
+# As mem0, Chroma and LangChain call them.
+_MEANT = {
+    **dict.fromkeys(("expires_after", "ttl"), "expires_at=timedelta(...)"),
+    **dict.fromkeys(("user_id", "agent_id", "run_id"), "scope, or memory.scoped('/users/ada')"),
+    **dict.fromkeys(("categories", "category"), "tags"),
+    "embedding": "remember(NewRecord(text, vector=...))", "timestamp": "created_at", "metadatas": "metadata",
+    "namespace": "scope",
+}  # fmt: skip
 
 
 def check_created(created: int, now: int) -> None:
@@ -23,16 +36,38 @@ def check_created(created: int, now: int) -> None:
         )
 
 
-def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[int | None, int | None]:
-    """Return when a record expires and how long it lives after each renewal, in microseconds, from one of the two."""
-    if expires_after is None:
+def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
+    """Return when a record expires and, if a length of life is given, that length; both in microseconds."""
+    life = check_life(expires_at)
+    if life is None:
         return check_time(expires_at, "expires_at"), None
-    if expires_at is not None:
-        raise InvalidInput("expires_at and expires_after are given: leave one out")
-    if not isinstance(expires_after, timedelta) or not timedelta(0) < expires_after <= MAX_LIFE:
-        raise InvalidInput(f"expires_after is {shown(expires_after)}: give a timedelta above 0, of at most 1,000 years")
-    length = expires_after // timedelta(microseconds=1)
+    length = life // timedelta(microseconds=1)
     return now + length, length
+
+
+def check_life(expires_at: object) -> timedelta | None:
+    """Return the length of life that `expires_at` gives, as a timedelta or an ISO 8601 duration; None for a time."""
+    if isinstance(expires_at, str) and expires_at[:1] in ("P", "-"):
+        with suppress(msgspec.ValidationError):
+            expires_at = msgspec.convert(expires_at, timedelta)
+    if not isinstance(expires_at, timedelta):
+        return None
+    if not timedelta(0) < expires_at <= MAX_LIFE:
+        raise InvalidInput(f"expires_at is {shown(expires_at)}: a length of life is above 0, and at most 1,000 years")
+    return expires_at
+
+
+def unknown_field(method: str, name: str) -> InvalidInput:
+    """Return the error for a keyword argument that `remember` does not have, or a field that no record has."""
+    known = NewRecord.__struct_fields__
+    if name in known:
+        use = f"it is a field of NewRecord: {method}(NewRecord(text, {name}=...))"
+    elif name in _MEANT:
+        use = f"use {_MEANT[name]}"
+    else:
+        near = get_close_matches(str(name), known, n=1)
+        use = (f"did you mean {near[0]}? " if near else "") + f"use one of {', '.join(known)}"
+    return InvalidInput(f"{method} has no argument {shown(name)}: {use}")
 
 
 def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:

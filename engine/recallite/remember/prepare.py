@@ -30,7 +30,7 @@ from recallite.model.checks import (
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
 from recallite.remember.dating import read_times
-from recallite.remember.fields import check_context, check_created, check_expiry, check_ids, check_order
+from recallite.remember.fields import check_context, check_created, check_expiry, check_ids, check_order, unknown_field
 from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
@@ -47,7 +47,7 @@ _Value = TypeVar("_Value")
 
 
 def as_new_record(item: object) -> NewRecord:
-    """An item of `remember_many`: a str, a dict of `remember`'s arguments, or a NewRecord."""
+    """An item of `remember_many`: a str, a NewRecord, or a dict of its fields."""
     if isinstance(item, NewRecord):
         return item
     if isinstance(item, str):
@@ -58,7 +58,7 @@ def as_new_record(item: object) -> NewRecord:
         except TypeError:
             unknown = [key for key in item if key not in _FIELDS]
             if unknown:
-                raise InvalidInput(f"unknown field {shown(unknown[0])}: use {', '.join(_FIELDS)}") from None
+                raise unknown_field("the item", unknown[0]) from None
             raise InvalidInput("the item has no 'text'") from None
     raise InvalidInput(f"the item is {type(item).__name__} {shown(item)}: give a str, a dict or a NewRecord")
 
@@ -138,6 +138,7 @@ def prepare_all(
     # A microsecond apart, so that they have an order; reading a text takes longer than that.
     now = now_us()
     written_at = [*range(now, now + count)]
+    expiries = arguments.checked("expires_at", lambda value: check_expiry(value, now), unset=(None, None))
     rows = RowColumns(
         public_id=uuid7s(count),
         kind=arguments.checked("kind", lambda value: check_name(value, "kind")),
@@ -155,8 +156,8 @@ def prepare_all(
         valid_until=arguments.checked("valid_until", lambda value: check_time(value, "valid_until")),
         valid_resolved=[False] * count,
         updated_at=written_at,
-        expires_at=arguments.checked("expires_at", lambda value: check_time(value, "expires_at")),
-        expires_after=[None] * count,
+        expires_at=[moment for moment, _ in expiries],
+        expires_after=[life for _, life in expiries],
         recorded_from=written_at,
         recorded_until=[None] * count,
         metadata=arguments.checked("metadata", lambda value: _json(policy.clean_json(check_metadata(value)))),
@@ -226,13 +227,6 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
     for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)
-    lives = arguments["expires_after"]
-    if any(life is not None for life in lives):
-        limits = arguments["expires_at"] if not exported else [None] * len(rows)
-        expiries = [check_expiry(limit, life, now) for limit, life in zip(limits, lives, strict=True)]
-        rows.expires_after = [life for _, life in expiries]
-        if not exported:  # an exported record has both
-            rows.expires_at = [expiry for expiry, _ in expiries]
 
 
 def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:

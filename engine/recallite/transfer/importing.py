@@ -13,6 +13,7 @@ from recallite.errors import InvalidInput, InvalidItem, InvalidVector, Recallite
 from recallite.model import checks
 from recallite.model.reports import Imported
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.fields import check_expiry
 from recallite.remember.links import LINK_TYPES
 from recallite.remember.prepare import prepare
 from recallite.store.store import Progress
@@ -174,6 +175,9 @@ class Batch:
         row.recorded_from = _moment(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
         row.valid_resolved |= checks.check_flag(entry.valid_resolved, "valid_resolved")
+        if entry.expires_after is not None:
+            moment, row.expires_after = check_expiry(entry.expires_after, checks.now_us())
+            row.expires_at = moment if row.expires_at is None else row.expires_at
         if entry.base_importance is not None:
             row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
         row.repeated = check_occurrences(entry.repeated, settings.max_text_chars, settings.write_policy)

@@ -96,8 +96,9 @@ class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Incoming(NewRecord, frozen=True, kw_only=True):
-    """A version of a memory: what `remember` takes, and the fields that only an import sets."""
+    """A version of a memory: a new record, and the fields that only an import sets."""
 
+    expires_after: timedelta | None = None
     base_importance: float | None = None
     valid_resolved: bool = False
     updated_at: str | None = None

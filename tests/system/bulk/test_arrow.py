@@ -35,7 +35,7 @@ def as_stored(record):
 
 def test_records_come_back_from_a_table_as_they_were(memory):
     memory.remember_many([FULL, {"text": "bare", "id": "b"}, {"text": "Not searched", "id": "c", "indexed": False}])
-    memory.remember("Slides", id="d", expires_after=timedelta(days=3, microseconds=5))
+    memory.remember("Slides", id="d", expires_at=timedelta(days=3, microseconds=5))
     table = records_table(memory.list(order="oldest"))
     assert table.schema == record_schema()
     with Memory(":memory:", settings=PLAIN) as other:
@@ -59,9 +59,9 @@ def test_columns_have_the_types_that_data_tools_read(memory):
 
 
 def test_vectors_of_several_parts_come_back_byte_for_byte(memory):
-    memory.remember("one", id="one", vector=unit(1))
-    memory.remember("two", id="two", vector=np.stack([unit(2), unit(3)]))
-    memory.remember("none", id="none", indexed=False)
+    memory.remember(NewRecord("one", id="one", vector=unit(1)))
+    memory.remember(NewRecord("two", id="two", vector=np.stack([unit(2), unit(3)])))
+    memory.remember(NewRecord("none", id="none", indexed=False))
     vectors = memory.vectors(["one", "two", "none"])
     table = records_table(memory.list(order="oldest"), vectors=vectors)
     assert table.schema.field("vectors").type == pa.list_(pa.list_(pa.float32(), 16))
@@ -187,7 +187,7 @@ def test_what_another_embedder_made_or_what_is_damaged_is_refused():
         unit_bytes = memory._engine.embedder.documents(["x"], [None])[0].vectors[0].astype("<f4").tobytes()
         other = EmbeddedText(identity._replace(fingerprint="other"), (unit_bytes,))
         with pytest.raises(EmbedderMismatch, match="the text was embedded by"):
-            memory.remember("x", vector=other)
+            memory.remember(NewRecord("x", vector=other))
         damaged = [
             EmbeddedText(identity, (unit_bytes[:-4],)), EmbeddedText(identity, ()),
             EmbeddedText(identity, (unit_bytes,), (b"123",)), EmbeddedText(identity, (unit_bytes,), (b"", b"")),
@@ -195,10 +195,10 @@ def test_what_another_embedder_made_or_what_is_damaged_is_refused():
         ]  # fmt: skip
         for vector in damaged:
             with pytest.raises(InvalidVector):
-                memory.remember("x", vector=vector)
+                memory.remember(NewRecord("x", vector=vector))
         with pytest.raises(InvalidItem) as caught:
             memory.remember_many(["a", {"text": "x", "vector": damaged[0]}])
         assert caught.value.position == 1
-        refused = memory.remember("y", vector=EmbeddedText(identity, (), refused="too long"))
+        refused = memory.remember(NewRecord("y", vector=EmbeddedText(identity, (), refused="too long")))
         assert refused.embedding_state == "refused"
         assert memory.count() == 1

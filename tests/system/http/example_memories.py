@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 
 _NOW = datetime(2026, 9, 21, 18, 30, tzinfo=UTC)
 # Day of storing before `_NOW`, scope, kind, importance, tags, text.
@@ -144,14 +145,28 @@ def fill(memory: Memory) -> dict[str, str]:
     session = memory.sessions.open("evening-walk", agent="mira", provider="example")
     session.extend([{"role": role, "content": content} for role, content in _SESSION], created_at=_before("1"))
     walk = memory.remember(
-        "Mira plans a slow run along the Sado on Saturday, 3 October.", scope="/mira/health",
-        tags=["health", "running"], source="evening-walk", position=2, created_at=_before("1"),
-        metadata={"session": "evening-walk"},
-    )  # fmt: skip
+        NewRecord(
+            "Mira plans a slow run along the Sado on Saturday, 3 October.",
+            scope="/mira/health",
+            tags=["health", "running"],
+            source="evening-walk",
+            position=2,
+            created_at=_before("1"),
+            metadata={"session": "evening-walk"},
+        )
+    )
     memory.remember(
-        "Mira wants no reminders before eight in the morning.", scope="/mira", kind="preference", importance=0.7,
-        tags=["answers"], source="evening-walk", position=4, created_at=_before("1"),
-    )  # fmt: skip
+        NewRecord(
+            "Mira wants no reminders before eight in the morning.",
+            scope="/mira",
+            kind="preference",
+            importance=0.7,
+            tags=["answers"],
+            source="evening-walk",
+            position=4,
+            created_at=_before("1"),
+        )
+    )
     memory.knowledge.ingest(_MANUAL.encode(), name="greenhouse-handbook.md", scope="/mira/home")
     knee, runs, swims = named("Mira's knee"), named("Mira runs five"), named("Since the knee injury")
     again, training = named("Rui Matos says"), named("Mira is training")

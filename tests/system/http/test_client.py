@@ -40,7 +40,7 @@ def test_every_operation_is_a_method(client, url):
 def test_a_memory_and_its_client_say_the_same(client, on_disk):
     made = client.remember(
         "Ada likes green tea", tags=["drink"], metadata={"a": [1, None]}, importance=0.75, context="Ada",
-        created_at=datetime(2026, 1, 2, tzinfo=UTC), expires_after=timedelta(days=400), id="tea", scope="/ada",
+        created_at=datetime(2026, 1, 2, tzinfo=UTC), expires_at=timedelta(days=400), id="tea", scope="/ada",
     )  # fmt: skip
     assert made == on_disk.get("tea").__class__(**{**_fields(on_disk.get("tea")), "outcome": "created"})
     assert client.get("tea") == on_disk.get("tea")

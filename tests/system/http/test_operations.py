@@ -45,9 +45,7 @@ def test_the_description_names_every_operation_with_its_fields_and_schemas_that_
 
 
 def test_a_memory_from_its_writing_to_its_end(http):
-    written = http.post(
-        "/v1/memories", json={"text": "Ada likes green tea", "tags": ["drink"], "expires_after": "P30D"}
-    )
+    written = http.post("/v1/memories", json={"text": "Ada likes green tea", "tags": ["drink"], "expires_at": "P30D"})
     assert written.status_code == 201
     record = written.json()
     assert (record["outcome"], record["tags"], record["expires_after"]) == ("created", ["drink"], "P30D")
@@ -103,18 +101,10 @@ def test_an_id_may_be_any_text(http):
         ("POST", "/v1/memories", {"text": "x", "tags": "a"}, 422, "InvalidInput", "tags", "tags"),
         ("POST", "/v1/memories", {"text": "x", "created_at": "yesterday"}, 422, "InvalidInput", "created_at", "ISO"),
         ("POST", "/v1/memories", {"text": "x", "policy": {"x": 1}}, 422, "InvalidInput", "policy", "policy"),
-        ("POST", "/v1/memories", {"text": "x", "expires_after": "soon"}, 422, "InvalidInput", "expires_after", "soon"),
+        ("POST", "/v1/memories", {"text": "x", "expires_at": "soon"}, 422, "InvalidInput", "expires_at", "soon"),
         ("POST", "/v1/memories", {"text": "\ud800"}, 422, "InvalidText", "text", "text"),
         ("POST", "/v1/memories", {"text": "x", "policy": {"duplicates": "\ud800"}}, 422, "InvalidText", None, "valid"),
-        (
-            "POST",
-            "/v1/memories/batch",
-            {"items": [{"text": "x", "expires_after": "x"}]},
-            422,
-            "InvalidItem",
-            None,
-            "P30D",
-        ),
+        ("POST", "/v1/memories/batch", {"items": [{"text": "x", "expires_at": "x"}]}, 422, "InvalidItem", None, "ISO"),
         ("POST", "/v1/recall", {"query": "x", "scope": "/\ud800"}, 422, "InvalidFilter", "scope", "scope"),
         ("POST", "/v1/recall", {"query": "x", "tags": ["\ud800"]}, 422, "InvalidText", None, "surrogate"),
         ("POST", "/v1/recall", {"query": "x", "profile": {"neighbor_boost": 1e308}}, 422, "KernelError", None, ""),
@@ -153,7 +143,7 @@ def test_a_body_that_is_no_json_object_is_refused(http, body):
 
 
 def test_a_batch_is_stored_whole_or_not_at_all(http, on_disk):
-    items = [{"text": "one", "expires_after": "PT1H"}, "two", {"text": "three", "importance": 2}]
+    items = [{"text": "one", "expires_at": "PT1H"}, "two", {"text": "three", "importance": 2}]
     answer = http.post("/v1/memories/batch", json={"items": items})
     assert (answer.status_code, answer.json()["error"]["type"]) == (422, "InvalidItem")
     assert on_disk.count() == 0

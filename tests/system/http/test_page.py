@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from recallite import Memory
 from recallite.doors.http.access_tokens import Grant, Tokens
+from recallite.model.records import NewRecord
 from recallite.review.version_diffs import version_diffs
 from tests.system.http.browsing import Tab, chromium
 from tests.system.http.example_memories import fill
@@ -72,7 +73,7 @@ def open_at(site, browser):
 
 def remember(site, text, **fields):
     """A memory of this test alone, in a scope of its own."""
-    return site.memory.remember(text, **{"scope": "/tests", **fields}).id
+    return site.memory.remember(NewRecord(text, **{"scope": "/tests", **fields})).id
 
 
 def show(page, view):

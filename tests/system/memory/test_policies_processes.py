@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, Other
 
 RECALLED = WritePolicy(recognise_recalled=True)
@@ -40,11 +41,15 @@ def test_recalled_text_is_recognised_in_another_process(path):
 
 def test_neighbours_that_another_process_has_written_are_seen(path):
     with Memory(path, settings=PLAIN) as memory, Other(path) as other:
-        memory.remember("mine", vector=[1.0, 0.0], policy=LINKS)
-        theirs = other('memory.remember("theirs", vector=[1.0, 0.1]).id')
-        assert theirs in [link.target for link in memory.remember("new", vector=[1.0, 0.0], policy=LINKS).links]
+        memory.remember(NewRecord("mine", vector=[1.0, 0.0]), policy=LINKS)
+        theirs = other('memory.remember(NewRecord("theirs", vector=[1.0, 0.1])).id')
+        assert theirs in [
+            link.target for link in memory.remember(NewRecord("new", vector=[1.0, 0.0]), policy=LINKS).links
+        ]
         other(f'memory.forget("{theirs}").records')
-        assert theirs not in [link.target for link in memory.remember("newer", vector=[1.0, 0.0], policy=LINKS).links]
+        assert theirs not in [
+            link.target for link in memory.remember(NewRecord("newer", vector=[1.0, 0.0]), policy=LINKS).links
+        ]
 
 
 def test_of_two_processes_that_write_a_text_at_once_one_stores_it(path):
@@ -52,7 +57,7 @@ def test_of_two_processes_that_write_a_text_at_once_one_stores_it(path):
         for process in (one, other):
             process("exec('from recallite.model.policies import WritePolicy as P', globals())")
         for turn in range(5):
-            call = f'memory.remember("text {turn}", vector=[1.0, {turn}.0], policy=P()).outcome\n'
+            call = f'memory.remember(NewRecord("text {turn}", vector=[1.0, {turn}.0]), policy=P()).outcome\n'
             for process in (one, other):
                 process.process.stdin.write(call)
                 process.process.stdin.flush()

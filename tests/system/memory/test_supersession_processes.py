@@ -16,7 +16,7 @@ def memory():
 
 _RIVAL = """
 import sys
-from recallite import Memory, Settings
+from recallite import Memory, NewRecord, Settings
 from recallite.errors import AlreadySuperseded
 path, me, *olds = sys.argv[1:]
 with Memory(path, settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
@@ -28,7 +28,7 @@ with Memory(path, settings=Settings(embedder="none", durability="normal", busy_t
             if place % 2:
                 memory.supersede(old, new)
             else:
-                memory.remember("written by " + me, supersedes=old)
+                memory.remember(NewRecord("written by " + me, supersedes=old))
         except AlreadySuperseded as fault:
             (successor,) = memory.get(old).superseded_by
             assert successor in str(fault) and successor != new, fault

@@ -10,6 +10,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.recall import server_candidates
 from recallite.recall.request import recall_arguments
 from recallite.remember import similar_records as threshold_search
@@ -115,7 +116,7 @@ def test_vectors_kept_as_float16_are_searched_alike(filled):
         expected = memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5)
     with open_by(filled, "memory", vectors="float16") as memory:
         assert_same(memory.recall(vector=unit(7, DIMENSION), query="", mode="vector", limit=5), expected)
-        memory.remember("another", vector=unit(301, DIMENSION))
+        memory.remember(NewRecord("another", vector=unit(301, DIMENSION)))
         assert memory.store.verify().ok
 
 
@@ -174,7 +175,7 @@ def test_what_was_deleted_superseded_or_has_expired_is_not_found(indexed):
 
 def test_writes_are_found_at_once(indexed):
     _, server = indexed
-    new = server.remember("an unheard syllable", vector=unit(7777, DIMENSION)).id
+    new = server.remember(NewRecord("an unheard syllable", vector=unit(7777, DIMENSION))).id
     assert server.recall("unheard", mode="keyword")[0].id == new
     assert server.recall("", vector=unit(7777, DIMENSION))[0].id == new
     server.update(new, text="another syllable", vector=unit(8888, DIMENSION))
@@ -219,12 +220,12 @@ def test_similar_records_are_linked_where_the_server_finds_them(postgres_address
     with open_by(postgres_address, "server", write=policy) as memory:
         others = memory.remember_many([{"text": f"text {seed}", "vector": unit(seed)} for seed in range(20)])
         memory.store.warmup()
-        assert [link.target for link in memory.remember("one more", vector=unit(5)).links] == [others[5]]
+        assert [link.target for link in memory.remember(NewRecord("one more", vector=unit(5))).links] == [others[5]]
 
 
 def test_a_file_is_searched_in_memory():
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
-        memory.remember("Ada lives in Bergen", vector=unit(1))
+        memory.remember(NewRecord("Ada lives in Bergen", vector=unit(1)))
         assert len(memory.recall("Ada", vector=unit(1))) == 1
         assert memory.store.stats().index["candidates"] == "memory"
 
@@ -233,7 +234,7 @@ def test_where_nothing_is_admitted_nothing_is_found(postgres_address):
     with open_by(postgres_address, "server") as memory:
         assert not memory.recall("anything")
         assert memory.recall_many([]) == []
-        memory.remember("Ada lives in Bergen", vector=unit(1))
+        memory.remember(NewRecord("Ada lives in Bergen", vector=unit(1)))
         assert not memory.recall("Ada", vector=unit(1), kinds=["note"])
         assert not memory.recall("Ada", vector=unit(1), as_of=BEGIN - timedelta(days=3650))
         assert [hit.text for hit in memory.recall("Ada", vector=unit(1))] == ["Ada lives in Bergen"]

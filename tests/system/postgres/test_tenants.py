@@ -15,6 +15,7 @@ from psycopg import errors, sql
 from recallite import Memory
 from recallite.doors.http.access_tokens import Tokens
 from recallite.doors.tenants import Tenants
+from recallite.model.records import NewRecord
 from recallite.store.postgres.tenant_schema import FUNCTIONS, RULES
 from tests.unit.memory.support import WordEmbedder
 
@@ -114,7 +115,7 @@ class Tenancy:
 def fill(memory):
     """Something of every service, with a word that only this memory has."""
     old = memory.remember(f"the password is {SECRET}", tags=[SECRET], source=SECRET, metadata={"key": SECRET})
-    new = memory.remember(f"the key lies in {SECRET}", scope=f"/{SECRET}", kind=SECRET, topic=SECRET)
+    new = memory.remember(NewRecord(f"the key lies in {SECRET}", scope=f"/{SECRET}", kind=SECRET, topic=SECRET))
     memory.update(old.id, text=f"the password was {SECRET}")
     memory.link(old.id, new.id)
     newest = memory.remember(f"nothing is in {SECRET} any more")

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import StoreLocked
+from recallite.model.records import NewRecord
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.memory.support import PLAIN, Other, scored, spawn, state, unit
 
@@ -164,7 +165,7 @@ def test_what_was_acknowledged_survives_a_kill(path, seed):
         assert set(acknowledged) <= stored
         assert len(stored) % 20 == 0, "a batch is stored whole or not at all"
         assert memory.store.verify().problems == ()
-        memory.remember("after the kill", vector=unit(1, 8))
+        memory.remember(NewRecord("after the kill", vector=unit(1, 8)))
         assert [hit.text for hit in memory.recall("kill", limit=1)] == ["after the kill"]
 
 

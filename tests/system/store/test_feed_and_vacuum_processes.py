@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recallite import Memory
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, run, unit
 
 
@@ -10,9 +11,18 @@ def test_the_tables_can_be_read_with_any_sqlite(path):
     """With the interpreter's own sqlite3, in another process, on a file that no one has open."""
     with Memory(path, settings=PLAIN) as memory:
         memory.remember(
-            "a text", scope="/a", tags=["x", "y"], metadata={"k": 1}, source="s", position=3, importance=0.75,
-            created_at="2026-01-02T03:04:05Z", vector=unit(1),
-        )  # fmt: skip
+            NewRecord(
+                "a text",
+                scope="/a",
+                tags=["x", "y"],
+                metadata={"k": 1},
+                source="s",
+                position=3,
+                importance=0.75,
+                created_at="2026-01-02T03:04:05Z",
+                vector=unit(1),
+            )
+        )
         memory.remember("another")
     said = run(
         """

@@ -9,6 +9,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory
 from recallite.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
+from recallite.model.records import NewRecord
 from recallite.store.sqlite.store import SqliteStore
 from recallite.system.asynchrony import MAX_THREADS, AsyncHandle
 from tests.limits import LAST_RESORT_SECONDS
@@ -23,7 +24,7 @@ def run(main):
 def test_every_verb_answers_as_the_sync_one(path, tmp_path):
     async def main():
         async with AsyncMemory(path, settings=PLAIN) as memory:
-            stored = await memory.remember("red apple", vector=unit(1), tags=["x"])
+            stored = await memory.remember(NewRecord("red apple", vector=unit(1), tags=["x"]))
             ids = await memory.remember_many([{"text": f"red berry {n}", "vector": unit(n)} for n in range(2, 6)])
             await memory.link(stored.id, ids[0])
             changed = await memory.update(ids[1], text="green berry")
@@ -61,7 +62,7 @@ def test_errors_arrive_as_they_are():
             with pytest.raises(NotFound):
                 await memory.get("nothing")
             with pytest.raises(TypeError):
-                await memory.remember("x", colour="red")
+                await memory.remember(NewRecord("x", colour="red"))
             assert await memory.count() == 0
 
     run(main)

@@ -44,14 +44,14 @@ def test_touch(run, remember):
     assert run("touch", id, "--never", "--json").json == {"touched": 1}
     assert run("get", id, "--json").json["expires_at"] is None
     assert run("touch", id).code == 0
-    sliding = run("remember", "two", "--expires-after-days", "30", "--json").json
+    sliding = run("remember", "two", "--expires-at", "P30D", "--json").json
     assert sliding["expires_after"] == "P30D"
     assert run("touch", sliding["id"]).out == "1\ttouched\n"
     assert run("get", sliding["id"], "--json").json["expires_at"] > sliding["expires_at"]
     hidden = run("remember", "three is a crowd", "--not-indexed", "--json").json
     assert hidden["indexed"] is False
     assert run("recall", "crowd").code == 1
-    assert run("remember", "x", "--expires-after-days", "-1").code == 2
+    assert run("remember", "x", "--expires-at=-P1D").code == 2
     assert run("touch", id, "--never", "--expires-at", "2101-01-01").code == 2
     assert run("touch", "unknown", "--never").code == 1
 

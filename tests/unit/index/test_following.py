@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import Memory
+from recallite.model.records import NewRecord
 from tests.limits import LAST_RESORT_SECONDS, examples
 from tests.unit.index.test_same_as_reopened import answers, apply, changes
 from tests.unit.memory.support import PLAIN, unit
@@ -42,7 +43,7 @@ def test_an_index_that_followed_writes_is_the_one_that_reads_the_feed(tmp_path_f
     path = str(tmp_path_factory.mktemp("store") / "agent.db")
     ids = []
     with Memory(path, settings=FAST) as writing, Memory(path, settings=FAST) as reading:
-        writing.remember("apple", vector=unit(0, 8))
+        writing.remember(NewRecord("apple", vector=unit(0, 8)))
         recalled(writing), recalled(reading)
         for seed, change in enumerate(sequence, 1):
             apply(writing, ids, seed, change)
@@ -56,13 +57,13 @@ def test_an_index_that_followed_writes_is_the_one_that_reads_the_feed(tmp_path_f
 
 def test_the_write_after_a_recall_updates_the_index_and_those_after_it_do_not(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.remember("apple one", vector=unit(0))
+        memory.remember(NewRecord("apple one", vector=unit(0)))
         assert index_of(memory).commit is None
         recalled_with = memory.recall("apple", vector=unit(0))
-        memory.remember("apple two", vector=unit(1))
+        memory.remember(NewRecord("apple two", vector=unit(1)))
         assert is_current(memory)
         assert len(index_of(memory).table) == len(recalled_with) + 1 == 2
-        memory.remember("apple three", vector=unit(2))
+        memory.remember(NewRecord("apple three", vector=unit(2)))
         assert not is_current(memory)
         assert len(memory.recall("apple")) == 3
 
@@ -107,11 +108,11 @@ def test_what_is_rolled_back_is_in_no_index(path):
 
 def test_what_another_store_wrote_between_is_followed_too(path):
     with Memory(path, settings=PLAIN) as one, Memory(path, settings=PLAIN) as other:
-        one.remember("apple one", vector=unit(0, 8))
+        one.remember(NewRecord("apple one", vector=unit(0, 8)))
         recalled(one)
-        other.remember("apple two", vector=unit(1, 8), source="s", position=1)
-        other.remember("apple three", vector=unit(2, 8), kind="note", scope="/a")
-        one.remember("apple four", vector=unit(3, 8), source="s", position=0)
+        other.remember(NewRecord("apple two", vector=unit(1, 8), source="s", position=1))
+        other.remember(NewRecord("apple three", vector=unit(2, 8), kind="note", scope="/a"))
+        one.remember(NewRecord("apple four", vector=unit(3, 8), source="s", position=0))
         assert is_current(one)
         recalled(other)
         assert arrays_of(one) == arrays_of(other)

@@ -18,6 +18,7 @@ from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.index import growable, lexical, snapshot, snapshot_manager
 from recallite.index.growable import Growable
 from recallite.index.table import RecordTable
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
@@ -96,14 +97,14 @@ def test_changes_since_are_caught_up_and_do_not_reach_the_file(stored):
     before = Path(f"{stored}-index").read_bytes()
     with Memory(stored, settings=PLAIN) as memory:
         ids = [record.id for record in memory.list(limit=None, order="oldest")]
-        memory.remember("apple new", vector=unit(7), source="s1", position=3)
+        memory.remember(NewRecord("apple new", vector=unit(7), source="s1", position=3))
         memory.update(ids[20], text="berry apple again")
         memory.update(ids[30], importance=1.0, position=0)
         memory.link(ids[1], ids[60])
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "snapshot"
-        memory.remember("apple newer", vector=unit(8))
+        memory.remember(NewRecord("apple newer", vector=unit(8)))
         assert answers(memory) == expected(stored)
         assert Path(f"{stored}-index").read_bytes() == before
 
@@ -246,7 +247,7 @@ def test_a_restored_backup_that_went_another_way_ignores_the_snapshot(stored, tm
     shutil.copyfile(f"{stored}-index", f"{copy}-index")
     with Memory(copy, settings=PLAIN) as memory:
         for number in range(300, 340):
-            memory.remember(**item(number))
+            memory.remember(NewRecord(**item(number)))
     with Memory(copy, settings=FAST) as memory:
         assert answers(memory) == expected(copy)
         assert origin(memory) == "store"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from recallite import Memory
 from recallite.index.row_filter import RowFilter
 from recallite.index.table import RecordTable
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from recallite.store.values import NEVER, Columns
 from tests.limits import examples
@@ -51,7 +52,9 @@ def apply(memory: Memory, ids: list[str], seed: int, change: tuple) -> None:
         text, source, position, scope, with_vector = rest
         ids.append(
             memory.remember(
-                text, source=source, position=position, scope=scope, vector=unit(seed, 8) if with_vector else None
+                NewRecord(
+                    text, source=source, position=position, scope=scope, vector=unit(seed, 8) if with_vector else None
+                )
             ).id
         )
         return
@@ -125,10 +128,10 @@ def test_what_a_record_states_follows_its_kind(path):
 
 def test_closed_versions_keep_what_they_stated(path):
     with Memory(path, settings=PLAIN) as memory:
-        kept = memory.remember("I live in Berlin.", vector=unit(1)).id
+        kept = memory.remember(NewRecord("I live in Berlin.", vector=unit(1))).id
         memory.recall("apple")
         memory.update(kept, text="Always reply in French.", vector=unit(2))
-        gone = memory.remember("I prefer tea.", vector=unit(3)).id
+        gone = memory.remember(NewRecord("I prefer tea.", vector=unit(3))).id
         memory.recall("apple")
         memory.forget(gone)
         memory.recall("apple")
@@ -176,7 +179,7 @@ def test_positions_may_repeat_or_be_missing(path, positions):
     with Memory(path, settings=PLAIN) as memory:
         memory.recall("common")
         for place, position in enumerate(positions):
-            memory.remember(f"number{place} common", source="s", position=position)
+            memory.remember(NewRecord(f"number{place} common", source="s", position=position))
             memory.recall("common")
         followed = chain(memory)
     with Memory(path, settings=PLAIN) as memory:
@@ -191,8 +194,8 @@ def test_positions_may_repeat_or_be_missing(path, positions):
 
 
 def test_sources_of_one_name_in_two_scopes_are_two_sources(on_disk):
-    on_disk.remember("apple one", source="s", position=0, scope="/a")
-    on_disk.remember("apple two", source="s", position=1, scope="/b")
+    on_disk.remember(NewRecord("apple one", source="s", position=0, scope="/a"))
+    on_disk.remember(NewRecord("apple two", source="s", position=1, scope="/b"))
     on_disk.recall("apple")
     assert chain(on_disk) == {1: (-1, -1), 2: (-1, -1)}
     assert len(on_disk.recall("apple", profile={"group_by": "source"})) == 2
@@ -257,7 +260,7 @@ def test_a_long_text_is_found_by_any_of_its_parts(embedded):
 def test_many_parts_of_one_record_do_not_crowd_others_out(memory):
     """A record with very many near parts took all places of the shortlist."""
     near = unit(1)
-    crowd = memory.remember("crowd", vector=near)
+    crowd = memory.remember(NewRecord("crowd", vector=near))
     others = memory.remember_many([{"text": f"other {number}", "vector": unit(number + 2)} for number in range(30)])
     with memory._engine.store.atomic() as writer:
         writer.connection.executemany(
@@ -272,8 +275,8 @@ def test_many_parts_of_one_record_do_not_crowd_others_out(memory):
 
 
 def test_a_changed_text_is_found_by_its_row_again_and_again(on_disk):
-    kept = on_disk.remember("version zero", vector=unit(0), source="s", position=0)
-    on_disk.remember("beside it", vector=unit(100), source="s", position=1)
+    kept = on_disk.remember(NewRecord("version zero", vector=unit(0), source="s", position=0))
+    on_disk.remember(NewRecord("beside it", vector=unit(100), source="s", position=1))
     for number in range(1, 30):
         on_disk.update(kept.id, text=f"version number{number}", vector=unit(number))
         hit = on_disk.recall(f"number{number}", vector=unit(number), limit=1)[0]

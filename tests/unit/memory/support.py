@@ -125,7 +125,7 @@ class Other:
 
     _CODE = """
 import sys
-from recallite import Memory, Settings
+from recallite import Memory, NewRecord, Settings
 memory = Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=int(sys.argv[2])))
 def attempt(call):
     try:

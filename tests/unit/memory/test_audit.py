@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.review.audit import CHECKS
 from tests.unit.memory.support import ONLY_STORES
 
@@ -49,7 +50,7 @@ def test_duplicates_leave_the_first_or_the_pinned_one(memory):
     memory.remember("We use MySQL")
     memory.remember("We use MySQL", scope="/other")
     memory.remember("Ada likes tea")
-    pinned = memory.remember("Ada likes tea", pinned=True)
+    pinned = memory.remember(NewRecord("Ada likes tea", pinned=True))
     assert [text for _, text, _ in found(memory, "duplicates")] == ["We use MySQL", "Ada likes tea"]
     assert all(each.mended for each in memory.review.audit(["duplicates"], mend=True).findings)
     left = memory.list(limit=None)
@@ -88,7 +89,7 @@ def test_the_times_of_a_duplicate_go_to_the_one_that_stays(memory):
 def test_a_duplicate_in_whose_place_nothing_may_stand_again_is_kept(memory):
     old = memory.remember("We use PostgreSQL")
     memory.remember("We use MySQL")
-    spare = memory.remember("We use MySQL", supersedes=old.id)
+    spare = memory.remember(NewRecord("We use MySQL", supersedes=old.id))
     (finding,) = memory.review.audit(["duplicates"], mend=True).findings
     assert (finding.other, finding.mended) == (spare.id, True)
     assert [each.id for each in memory.list()] == [spare.id]
@@ -151,7 +152,7 @@ def test_secrets_in_superseded_memories_are_found(memory):
     pytest.importorskip("detect_secrets")
     secret = "The key is AKIAIOSFODNN7EXAMPLE"
     old = memory.remember(secret)
-    memory.remember("The key is in the vault", supersedes=old.id)
+    memory.remember(NewRecord("The key is in the vault", supersedes=old.id))
     assert [each.id for each in memory.review.audit(["secrets"]).findings] == [old.id]
     memory.review.audit(["secrets"], mend=True)
     assert "AKIA" not in memory.get(old.id).text
@@ -162,7 +163,7 @@ def test_stale_and_expired(memory):
     memory.remember("Ada meets Carol next week")
     memory.remember("A thought of small weight", created_at=LONG_AGO, importance=0.2)
     memory.remember("A thought of some weight", created_at=LONG_AGO)
-    memory.remember("Pinned until tomorrow", created_at=LONG_AGO, pinned=True)
+    memory.remember(NewRecord("Pinned until tomorrow", created_at=LONG_AGO, pinned=True))
     memory.remember("This is over", created_at=LONG_AGO, expires_at="2026-01-01T00:00:00Z")
     assert sorted(found(memory, "stale", "expired")) == [
         ("expired", "This is over", "purge_expired"),

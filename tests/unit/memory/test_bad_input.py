@@ -12,6 +12,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecalliteError
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, Foreign, state, unit
 
@@ -118,7 +119,7 @@ def name_of(value: object) -> str:
 def kept():
     """One store for all: nothing is ever written to it."""
     with Memory(":memory:", settings=PLAIN) as memory:
-        memory.stored = memory.remember("kept", vector=unit(0), metadata={"a": 1})
+        memory.stored = memory.remember(NewRecord("kept", vector=unit(0), metadata={"a": 1}))
         yield memory
 
 
@@ -126,8 +127,8 @@ def kept():
 def test_remember_refuses(kept, arguments, error, said):
     before = state(kept)
     for use in (
-        lambda: kept.remember(**{"text": "a text", **arguments}),
-        lambda: kept.scoped("/a").remember(**{"text": "a text", **arguments}),
+        lambda: kept.remember(NewRecord(**{"text": "a text", **arguments})),
+        lambda: kept.scoped("/a").remember(NewRecord(**{"text": "a text", **arguments})),
     ):
         with pytest.raises(error, match=f"(?s){said}") as raised:
             use()
@@ -196,7 +197,7 @@ def test_unusual_but_good_input_is_stored_as_it_is(memory):
 def test_any_finite_vector_is_stored_at_unit_length(memory, vector):
     """Overflow in float32 once made zeros of a large vector; both ways of writing must agree."""
     try:
-        memory.remember("one", vector=vector)
+        memory.remember(NewRecord("one", vector=vector))
         memory.remember_many([{"text": "two", "vector": np.asarray(vector)}, {"text": "three", "vector": vector}])
     except InvalidVector:
         assert float(np.abs(vector).max()) > np.finfo(np.float32).max
@@ -211,9 +212,9 @@ def test_any_finite_vector_is_stored_at_unit_length(memory, vector):
 def test_read_only_arrays_and_later_changes_of_a_given_vector_do_no_harm(memory):
     vector = unit(1).copy()
     vector.setflags(write=False)
-    memory.remember("fixed", vector=vector)
+    memory.remember(NewRecord("fixed", vector=vector))
     changing = unit(2).copy()
-    memory.remember("changing", vector=changing)
+    memory.remember(NewRecord("changing", vector=changing))
     changing[:] = 0
     assert memory.recall("", vector=unit(2), mode="vector", limit=1)[0].text == "changing"
 
@@ -285,7 +286,7 @@ class Label(StrEnum):
 
 
 def test_members_of_a_str_enum_are_their_values(memory):
-    record = memory.remember(Label.TOPIC, topic=Label.TOPIC, source=Label.SOURCE, tags=[Label.TOPIC])
+    record = memory.remember(NewRecord(Label.TOPIC, topic=Label.TOPIC, source=Label.SOURCE, tags=[Label.TOPIC]))
     assert (record.text, record.topic, record.source, record.tags) == ("plans", "plans", "notes.md", ("plans",))
     assert type(record.text) is type(record.topic) is type(record.source) is type(record.tags[0]) is str
     assert memory.get(record.id) == record or memory.get(record.id).source == "notes.md"

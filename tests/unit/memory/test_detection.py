@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import ONLY_STORES, PLAIN, unit
 
 OSLO, BERGEN, ROME = (f"Dana lives in {place} now" for place in ("Oslo", "Bergen", "Rome"))
@@ -100,7 +101,7 @@ def test_candidates_read_ahead_are_those_of_the_moment(tmp_path, monkeypatch):
             memory.remember_many(["Ada lives in Paris", "Ben lives in Nice", "Cleo lives in Turin"])
             if at_once == 1:
                 for row in rows:
-                    memory.remember(**row)
+                    memory.remember(NewRecord(**row))
             else:
                 memory.remember_many(rows)
             found.append(
@@ -147,10 +148,10 @@ def test_what_expires_supersedes_nothing_that_does_not(memory):
 
 def test_a_given_supersession_wins_over_detection(memory):
     kept, named = memory.remember(OSLO), memory.remember("Dana moved house")
-    new = memory.remember(BERGEN, supersedes=named.id)
+    new = memory.remember(NewRecord(BERGEN, supersedes=named.id))
     assert new.supersedes == (named.id,)
     assert texts(memory) == [OSLO, BERGEN]
-    again = memory.remember(BERGEN, supersedes=kept.id)
+    again = memory.remember(NewRecord(BERGEN, supersedes=kept.id))
     assert (again.outcome, again.supersedes) == ("created", (kept.id,))
 
 
@@ -167,8 +168,8 @@ def test_a_given_supersession_wins_over_detection(memory):
 )
 def test_what_is_about_something_else_stays(memory, other):
     given = {"topic": "home", "metadata": {"user_id": "1", "turn": 1}}
-    memory.remember(OSLO, **given)
-    assert memory.remember(BERGEN, **(given | other)).supersedes == ()
+    memory.remember(NewRecord(OSLO, **given))
+    assert memory.remember(NewRecord(BERGEN, **given | other)).supersedes == ()
     assert memory.count(include_superseded=False) == 2
 
 
@@ -250,18 +251,18 @@ def test_the_same_statement_is_stored_once_with_its_times(memory):
 )
 def test_a_statement_with_something_else_given_is_stored(memory, given):
     memory.remember(OSLO)
-    assert memory.remember(OSLO, **given).outcome == "created"
+    assert memory.remember(NewRecord(OSLO, **given)).outcome == "created"
 
 
 def test_a_statement_that_gives_less_adds_nothing(memory):
-    full = memory.remember(OSLO, topic="home", source="chat-1", tags=["a"], metadata={"k": 1}, pinned=True)
+    full = memory.remember(NewRecord(OSLO, topic="home", source="chat-1", tags=["a"], metadata={"k": 1}, pinned=True))
     again = memory.remember(OSLO)
     assert (again.outcome, again.id, again.tags, again.pinned) == ("duplicate", full.id, ("a",), True)
 
 
 def test_turns_of_a_transcript_and_episodes_are_evidence_and_left_as_they_are(memory):
     for text in (OSLO, OSLO, BERGEN):
-        memory.remember(text, source="chat", position=memory.count())
+        memory.remember(NewRecord(text, source="chat", position=memory.count()))
         memory.remember(text, kind="episode")
     assert memory.count() == 6
     assert memory.remember(ROME).supersedes == ()
@@ -279,8 +280,8 @@ def test_a_date_in_a_text_is_not_the_time_of_saying_it(memory):
 
 def test_the_index_is_not_loaded_for_it(memory):
     memory.remember_many([{"text": f"Person {n} is here", "vector": unit(n)} for n in range(20)])
-    assert memory.remember(OSLO, vector=unit(30)).outcome == "created"
-    assert memory.remember(BERGEN, vector=unit(31)).supersedes
+    assert memory.remember(NewRecord(OSLO, vector=unit(30))).outcome == "created"
+    assert memory.remember(NewRecord(BERGEN, vector=unit(31))).supersedes
     assert memory._engine.index.commit is None
 
 

@@ -10,6 +10,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.embedding import Embedded
 from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, Foreign, WordEmbedder, state, unit
 
 FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
@@ -182,10 +183,10 @@ def test_another_embedder_is_refused_by_name_with_the_remedy(path, other):
 
 def test_given_vectors_keep_their_dimension(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.remember("one", vector=unit(1, 16))
+        memory.remember(NewRecord("one", vector=unit(1, 16)))
         before = state(memory)
         with pytest.raises(InvalidInput, match=r"\(24,\).*\(16,\)"):
-            memory.remember("two", vector=unit(2, 24))
+            memory.remember(NewRecord("two", vector=unit(2, 24)))
         assert state(memory) == before
         memory.remember("no vector")
         assert memory.count() == 2

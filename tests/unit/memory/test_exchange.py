@@ -9,6 +9,7 @@ import pytest
 from recallite import Filter, Memory, Settings
 from recallite import transfer as exchange
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, WordEmbedder
 
 
@@ -27,11 +28,23 @@ def exported(memory, **options):
 def fill(memory):
     """Records with every field, versions, links and access counts."""
     first = memory.remember(
-        'an episode\nof "two" lines, 日本 🎉 שלום', kind="episode", scope="/a/b", tags=["x;y", " z", "[w"],
-        importance=0.25, metadata={"k": [1, 2.0, None, {"n": "v"}]}, context="Caroline", topic="t", source="s",
-        position=3, created_at="1970-01-01T00:00:00Z", valid_from="0001-01-01T00:00:00.000001Z",
-        expires_at="9999-12-31T23:59:59.999999Z", pinned=True,
-    )  # fmt: skip
+        NewRecord(
+            'an episode\nof "two" lines, 日本 🎉 שלום',
+            kind="episode",
+            scope="/a/b",
+            tags=["x;y", " z", "[w"],
+            importance=0.25,
+            metadata={"k": [1, 2.0, None, {"n": "v"}]},
+            context="Caroline",
+            topic="t",
+            source="s",
+            position=3,
+            created_at="1970-01-01T00:00:00Z",
+            valid_from="0001-01-01T00:00:00.000001Z",
+            expires_at="9999-12-31T23:59:59.999999Z",
+            pinned=True,
+        )
+    )
     second = memory.remember("a fact about the sea", scope="/a", source="s", tags=["q"])
     third = memory.remember("long ago expired", expires_at="2001-01-01T00:00:00Z")
     memory.update(first.id, text="the second text")

@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, NotFound
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
@@ -21,7 +22,7 @@ def kept(path):
     with Memory(path, settings=Settings(embedder="none")) as opened:
         created = NOW - 10 * DAY
         for number, (text, expires_at) in enumerate([("stays", None), ("gone", NOW - DAY), ("soon gone", NOW + DAY)]):
-            opened.remember(text, vector=unit(number), created_at=created, expires_at=expires_at, tags=["t"])
+            opened.remember(NewRecord(text, vector=unit(number), created_at=created, expires_at=expires_at, tags=["t"]))
         yield opened
 
 
@@ -88,8 +89,8 @@ def test_a_purge_stays_within_its_scope(memory):
 
 def test_a_pinned_memory_expires_like_any_other(memory):
     """The time is its owner's own word; pinning guards against merging and pruning."""
-    memory.remember("gone", pinned=True, expires_at=NOW - DAY)
-    memory.remember("stays", pinned=True)
+    memory.remember(NewRecord("gone", pinned=True, expires_at=NOW - DAY))
+    memory.remember(NewRecord("stays", pinned=True))
     assert [record.text for record in memory.list()] == ["stays"]
     assert memory.store.purge_expired().records == 1
 

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.notes.editable import safe_folder, to_folder
 from recallite.notes.editable.markdown import Fields, parse_file, render_file
 from recallite.notes.editable.safe_folder import Changed, Folder
@@ -121,7 +122,7 @@ def test_any_memory_comes_back_from_files(given_memories, data):
         Memory(":memory:", settings=STORING) as memory,
         Memory(":memory:", settings=PLAIN) as other,
     ):
-        ids = [memory.remember(**each).id for each in given_memories]
+        ids = [memory.remember(NewRecord(**each)).id for each in given_memories]
         for source, target in data.draw(st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), max_size=4)):
             if source != target:
                 memory.link(source, target, type="supports", strength=data.draw(st.floats(0, 1)))
@@ -139,11 +140,23 @@ def test_every_field_time_and_link_comes_back(folder, path, tmp_path):
     """Issue 5: memories as Markdown, restored without loss."""
     with Memory(path, settings=PLAIN) as memory:
         first = memory.remember(
-            "We migrated --> to MySQL\n\n## Why\nspeed", scope="/infra/db", tags=["b;c", "a"],
-            importance=0.8, kind="fact", metadata={"n": 1.5, "deep": {"x": [None, "-->"]}},
-            context="Alice", topic="db", source="chat", position=3,
-            created_at=MARCH, valid_from="2026-03-20T00:00:00Z", expires_at="2999-01-01T00:00:00.5Z", pinned=True,
-        )  # fmt: skip
+            NewRecord(
+                "We migrated --> to MySQL\n\n## Why\nspeed",
+                scope="/infra/db",
+                tags=["b;c", "a"],
+                importance=0.8,
+                kind="fact",
+                metadata={"n": 1.5, "deep": {"x": [None, "-->"]}},
+                context="Alice",
+                topic="db",
+                source="chat",
+                position=3,
+                created_at=MARCH,
+                valid_from="2026-03-20T00:00:00Z",
+                expires_at="2999-01-01T00:00:00.5Z",
+                pinned=True,
+            )
+        )
         second = memory.remember("It is blue", scope="/Infra")
         memory.remember("Root")
         memory.update(second.id, text="It is green")

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from recallite import Memory, Settings
+from recallite.model.records import NewRecord
 
 PLAIN = Settings(embedder="none")
 MARCH, JUNE = "2026-03-21T14:02:00Z", "2026-06-10T09:00:00Z"
@@ -23,7 +24,7 @@ def folder(tmp_path):
 def moved(memory):
     """An old fact and the one in its place."""
     old = memory.remember("Dana lives in Oslo", created_at=MARCH)
-    return old, memory.remember("Dana lives in Bergen now", created_at=JUNE, supersedes=old.id)
+    return old, memory.remember(NewRecord("Dana lives in Bergen now", created_at=JUNE, supersedes=old.id))
 
 
 def everything(memory):
@@ -57,7 +58,7 @@ def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, pa
     first, second = memory.remember("We meet on the roof").id, memory.remember("We meet in the cellar").id
     memory.supersede(first, second)
     memory.restore(first)
-    memory.remember("The room is booked", valid_from="2026-01-01", valid_until="2026-02-01")
+    memory.remember(NewRecord("The room is booked", valid_from="2026-01-01", valid_until="2026-02-01"))
     memory.transfer.export_folder(folder)
     with Memory(path, settings=PLAIN) as other:
         done = other.transfer.import_folder(folder)

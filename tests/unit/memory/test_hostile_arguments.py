@@ -12,6 +12,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite.errors import InvalidFilter, InvalidInput, NotFound, RecalliteError
+from recallite.model.records import NewRecord
 from recallite.notes import Workspace, WorkspaceConfig
 from recallite.system import plugins
 
@@ -38,7 +39,7 @@ def test_a_half_life_of_401_digits_is_no_number(memory):
         lambda memory, value: memory.remember("x", kind=value),
         lambda memory, value: memory.remember("x", scope=value),
         lambda memory, value: memory.remember("x", tags=[value]),
-        lambda memory, value: memory.remember("x", position=value),
+        lambda memory, value: memory.remember(NewRecord("x", position=value)),
         lambda memory, value: memory.scoped(value),
         lambda memory, value: memory.recall("x", mode=value),
         lambda memory, value: memory.recall("x", profile={"group_by": value}),

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory
 from recallite.errors import InvalidInput, NotFound
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, scored, unit
 
@@ -198,9 +199,9 @@ def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
     from recallite.model.policies import WritePolicy
 
     policy = WritePolicy(merge_strategy="latest", link_cosine=0.5)
-    memory.remember("one", topic="t", vector=unit(1), policy=policy)
-    memory.remember("two", topic="t", vector=unit(2), policy=policy)
-    memory.remember("three", vector=unit(2) + 0.1, policy=policy)
+    memory.remember(NewRecord("one", topic="t", vector=unit(1)), policy=policy)
+    memory.remember(NewRecord("two", topic="t", vector=unit(2)), policy=policy)
+    memory.remember(NewRecord("three", vector=unit(2) + 0.1), policy=policy)
     (tmp_path / "out").mkdir()
     target = tmp_path / "out" / "all.jsonl"
     memory.transfer.export(target, vectors=True)
@@ -211,7 +212,7 @@ def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
             assert new.history(record.id) == memory.history(record.id)
             assert new.neighbors(record.id) == memory.neighbors(record.id)
             assert new.neighbors(record.id, depth=2) == memory.neighbors(record.id, depth=2)
-        again = new.remember("four", topic="t", policy=policy)
+        again = new.remember(NewRecord("four", topic="t"), policy=policy)
         assert (again.outcome, len(new.history(again.id))) == ("merged", 3)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderMissing, InvalidInput, NotFound
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from tests.unit.memory.support import PLAIN, state, unit
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ def test_a_scoped_handle_reads_its_own_alone(memory):
 
 
 def test_vectors_are_read_back(memory):
-    with_vector = memory.remember("red", vector=unit(3))
+    with_vector = memory.remember(NewRecord("red", vector=unit(3)))
     without = memory.remember("blue")
     found = memory.vectors([with_vector.id, without.id, "unknown"])
     assert [*found] == [with_vector.id]
@@ -145,7 +145,7 @@ def test_lists_by_the_last_change(memory):
 
 def test_hits_say_when_they_changed_and_their_topic(path):
     with Memory(path, settings=PLAIN) as memory:
-        record = memory.remember("the office is in Oslo", topic="office")
+        record = memory.remember(NewRecord("the office is in Oslo", topic="office"))
         changed: Record = memory.update(record.id, importance=0.7)
         (hit,) = memory.recall("office")
         assert (hit.updated_at, hit.topic) == (changed.updated_at, "office")

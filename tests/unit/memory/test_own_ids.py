@@ -10,6 +10,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, InvalidVector
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, state, unit
 
 
@@ -38,11 +39,22 @@ def test_an_id_that_is_there_is_refused_and_nothing_changes(memory):
 
 def test_replacing_keeps_the_time_of_creation_and_nothing_else(memory):
     first = memory.remember(
-        "one", id="k", tags=["x"], metadata={"a": 1}, importance=0.9, pinned=True, topic="t", source="s", position=3,
-        expires_at="2100-01-01", vector=unit(1),
-    )  # fmt: skip
+        NewRecord(
+            "one",
+            id="k",
+            tags=["x"],
+            metadata={"a": 1},
+            importance=0.9,
+            pinned=True,
+            topic="t",
+            source="s",
+            position=3,
+            expires_at="2100-01-01",
+            vector=unit(1),
+        )
+    )
     memory.remember("between", id="k", on_existing="version")
-    second = memory.remember("two", id="k", on_existing="replace", scope="/b", vector=unit(2))
+    second = memory.remember(NewRecord("two", id="k", scope="/b", vector=unit(2)), on_existing="replace")
     assert (second.id, second.outcome, second.text, second.scope) == ("k", "replaced", "two", "/b")
     assert second.created_at == first.created_at
     assert second.updated_at > first.updated_at
@@ -73,8 +85,8 @@ def test_what_has_its_own_id_repeats_no_other(memory):
     memory.remember("Ada likes tea", id="a")
     assert memory.remember("Ada likes tea", id="b").outcome == "created"
     assert memory.remember("yes", id="c").id == "c"  # junk otherwise
-    assert memory.remember("the topic", id="d", topic="t").id == "d"
-    assert memory.remember("the topic again", id="e", topic="t").id == "e"
+    assert memory.remember(NewRecord("the topic", id="d", topic="t")).id == "d"
+    assert memory.remember(NewRecord("the topic again", id="e", topic="t")).id == "e"
     assert memory.count() == 5
     assert memory.remember("Ada likes tea").outcome == "duplicate"
 
@@ -141,10 +153,12 @@ def test_what_a_service_made_is_not_replaced(memory):
 
 def test_a_superseded_record_keeps_its_scope(memory):
     memory.remember("Ada lives in Oslo", id="old")
-    memory.remember("Ada lives in Rome", id="new", supersedes="old")
+    memory.remember(NewRecord("Ada lives in Rome", id="new", supersedes="old"))
     with pytest.raises(InvalidInput, match="is superseded, so its scope cannot become '/x'"):
         memory.remember("Ada lives in Bonn", id="old", on_existing="replace", scope="/x")
-    assert memory.remember("Ada left", id="new", on_existing="replace", supersedes="old").supersedes == ("old",)
+    assert memory.remember(NewRecord("Ada left", id="new", supersedes="old"), on_existing="replace").supersedes == (
+        "old",
+    )
 
 
 def test_ids_go_through_an_export(memory, tmp_path):
@@ -159,9 +173,9 @@ def test_ids_go_through_an_export(memory, tmp_path):
 
 def test_a_record_may_have_several_vectors(memory):
     several = np.stack([unit(1), unit(5)])
-    memory.remember("two views", id="k", vector=several)
-    memory.remember("another", id="other", vector=unit(3))
-    memory.remember("as lists", id="lists", vector=[unit(7).tolist(), unit(8).tolist()])
+    memory.remember(NewRecord("two views", id="k", vector=several))
+    memory.remember(NewRecord("another", id="other", vector=unit(3)))
+    memory.remember(NewRecord("as lists", id="lists", vector=[unit(7).tolist(), unit(8).tolist()]))
     np.testing.assert_array_equal(memory.vectors(["k"])["k"], several)
     for number, id in ((1, "k"), (5, "k"), (3, "other"), (7, "lists"), (8, "lists")):
         hit = memory.recall("", vector=unit(number), mode="vector", limit=1)[0]
@@ -176,5 +190,5 @@ def test_a_record_may_have_several_vectors(memory):
         (np.zeros((2, 2, 2)), r"shape"),
     ):
         with pytest.raises(InvalidVector, match=message):
-            memory.remember("x", vector=bad)
+            memory.remember(NewRecord("x", vector=bad))
     assert memory.store.verify().ok

@@ -41,15 +41,18 @@ def texts(memory: Memory, **filters) -> list[str]:
 
 
 def test_by_default_nothing_merges(embedded):
-    first, second = embedded.remember(OLD, topic="database"), embedded.remember(NEW, topic="database")
+    first, second = (
+        embedded.remember(NewRecord(OLD, topic="database")),
+        embedded.remember(NewRecord(NEW, topic="database")),
+    )
     assert (first.outcome, second.outcome) == ("created", "created")
     assert first.id != second.id
 
 
 def test_latest_makes_the_text_the_next_version_of_its_topic(embedded):
-    first = embedded.remember(OLD, topic="database", policy=LATEST)
+    first = embedded.remember(NewRecord(OLD, topic="database"), policy=LATEST)
     moment = datetime.now(UTC)
-    second = embedded.remember(NEW, topic="database", policy=LATEST)
+    second = embedded.remember(NewRecord(NEW, topic="database"), policy=LATEST)
     assert (first.outcome, second.outcome, second.id, second.text) == ("created", "merged", first.id, NEW)
     assert [hit.text for hit in embedded.recall("which database do we use?")] == [NEW]
     assert [hit.text for hit in embedded.recall("which database do we use?", as_of=moment)] == [OLD]
@@ -58,9 +61,9 @@ def test_latest_makes_the_text_the_next_version_of_its_topic(embedded):
 
 
 def test_replace_leaves_nothing_of_the_old_text(on_disk):
-    first = on_disk.remember("the secret", topic="t", vector=unit(1), policy=REPLACE)
+    first = on_disk.remember(NewRecord("the secret", topic="t", vector=unit(1)), policy=REPLACE)
     moment = datetime.now(UTC)
-    second = on_disk.remember("the public word", topic="t", vector=unit(2), policy=REPLACE)
+    second = on_disk.remember(NewRecord("the public word", topic="t", vector=unit(2)), policy=REPLACE)
     assert (second.outcome, second.id) == ("replaced", first.id)
     assert [version.text for version in on_disk.history(first.id)] == ["the public word"]
     assert on_disk.recall("secret", as_of=moment) == []
@@ -72,27 +75,30 @@ def test_replace_leaves_nothing_of_the_old_text(on_disk):
 
 
 def test_append_keeps_all_and_a_detected_topic_is_inherited(memory):
-    memory.remember("first", topic="the topic", vector=at(1), policy=APPEND)
-    second = memory.remember("the first", vector=at(0.95), policy=APPEND)
-    far = memory.remember("first again", vector=at(0.5), policy=APPEND)
+    memory.remember(NewRecord("first", topic="the topic", vector=at(1)), policy=APPEND)
+    second = memory.remember(NewRecord("the first", vector=at(0.95)), policy=APPEND)
+    far = memory.remember(NewRecord("first again", vector=at(0.5)), policy=APPEND)
     assert (second.outcome, second.topic, far.topic) == ("created", "the topic", None)
     assert texts(memory, where={"topic": "the topic"}) == ["first", "the first"]
 
 
 @pytest.mark.parametrize(("cosine", "outcome"), [(0.9205, "merged"), (0.9195, "created"), (1.0, "merged")])
 def test_a_topic_is_detected_at_cosine_0_92(memory, cosine, outcome):
-    memory.remember("the sky is blue", vector=at(1), policy=LATEST)
-    written = memory.remember("the sky is grey", vector=at(cosine), policy=LATEST)
+    memory.remember(NewRecord("the sky is blue", vector=at(1)), policy=LATEST)
+    written = memory.remember(NewRecord("the sky is grey", vector=at(cosine)), policy=LATEST)
     assert written.outcome == outcome
     assert written.cosine == (None if outcome == "created" else pytest.approx(cosine, abs=1e-6))
 
 
 def test_a_topic_is_one_of_exactly_one_scope_and_kind(memory):
-    memory.remember("one", scope="/a", topic="t", vector=at(1), policy=LATEST)
+    memory.remember(NewRecord("one", scope="/a", topic="t", vector=at(1)), policy=LATEST)
     for where in ({"scope": "/a/b"}, {"scope": "/"}, {"scope": "/a", "kind": "note"}):
-        assert memory.remember("it is red", topic="t", vector=at(1), policy=LATEST, **where).outcome == "created"
-        assert memory.remember("it is green", vector=at(1), policy=LATEST, **where).outcome == "merged"
-    assert memory.scoped("/a").remember("four", topic="t", vector=at(1), policy=LATEST).outcome == "merged"
+        assert (
+            memory.remember(NewRecord("it is red", topic="t", vector=at(1), **where), policy=LATEST).outcome
+            == "created"
+        )
+        assert memory.remember(NewRecord("it is green", vector=at(1), **where), policy=LATEST).outcome == "merged"
+    assert memory.scoped("/a").remember(NewRecord("four", topic="t", vector=at(1)), policy=LATEST).outcome == "merged"
 
 
 def test_a_topic_is_detected_with_the_real_embedder(embedded):
@@ -106,13 +112,13 @@ def test_a_topic_is_detected_with_the_real_embedder(embedded):
 def test_what_a_merging_write_gives_replaces_and_what_it_leaves_stays(memory):
     moment = "2026-01-01T00:00:00Z"
     old = {"tags": ["a"], "importance": 0.9, "metadata": {"k": 1}, "source": "s", "position": 1, "valid_from": moment}
-    first = memory.remember("one", topic="t", policy=LATEST, created_at=moment, **old)
-    second = memory.remember("two", topic="t", policy=LATEST)
+    first = memory.remember(NewRecord("one", topic="t", created_at=moment, **old), policy=LATEST)
+    second = memory.remember(NewRecord("two", topic="t"), policy=LATEST)
     assert (second.tags, second.importance, second.metadata) == (("a",), 0.9, {"k": 1})
     assert (second.source, second.position, second.valid_from) == ("s", 1, None)
     assert second.created_at > first.created_at
     new = {"tags": ("b",), "importance": 0.2, "metadata": {"l": 2}, "source": "s2", "position": 7, "pinned": True}
-    third = memory.remember("three", topic="t", policy=LATEST, **new)
+    third = memory.remember(NewRecord("three", topic="t", **new), policy=LATEST)
     assert {name: getattr(third, name) for name in new} == new
     assert memory.get(first.id) == third.__class__(**{**_fields(third), "outcome": "stored"})
     assert [version.tags for version in memory.history(first.id)] == [("a",), ("a",), ("b",)]
@@ -123,23 +129,23 @@ def _fields(record):
 
 
 def test_the_age_of_a_merged_memory_is_that_of_its_text(memory):
-    memory.remember("the old text", topic="t", policy=LATEST, created_at="2020-01-01T00:00:00Z")
-    memory.remember("the new text", topic="t", policy=LATEST)
+    memory.remember(NewRecord("the old text", topic="t", created_at="2020-01-01T00:00:00Z"), policy=LATEST)
+    memory.remember(NewRecord("the new text", topic="t"), policy=LATEST)
     (hit,) = memory.recall("new text")
     assert datetime.now(UTC) - hit.created_at < timedelta(minutes=5)
     assert hit.signals["decay"] > 0.99
 
 
 def test_the_same_text_on_a_topic_makes_no_version(memory):
-    first = memory.remember("one", topic="t", policy=LATEST)
-    again = memory.remember("one", topic="t", policy=LATEST, importance=0.8)
+    first = memory.remember(NewRecord("one", topic="t"), policy=LATEST)
+    again = memory.remember(NewRecord("one", topic="t", importance=0.8), policy=LATEST)
     assert (again.outcome, again.id, again.importance) == ("merged", first.id, 0.8)
     assert len(memory.history(first.id)) == 1
 
 
 def test_a_pinned_text_is_kept_when_it_is_replaced(memory):
-    first = memory.remember("pinned", topic="t", pinned=True, policy=REPLACE)
-    second = memory.remember("after", topic="t", policy=REPLACE)
+    first = memory.remember(NewRecord("pinned", topic="t", pinned=True), policy=REPLACE)
+    second = memory.remember(NewRecord("after", topic="t"), policy=REPLACE)
     assert (second.outcome, second.pinned) == ("merged", True)
     assert [version.text for version in memory.history(first.id)] == ["pinned", "after"]
 
@@ -147,8 +153,8 @@ def test_a_pinned_text_is_kept_when_it_is_replaced(memory):
 def test_an_expired_memory_is_no_topic_and_no_duplicate(memory):
     policy = WritePolicy(merge_strategy="latest", recognise_recalled=True)
     past = datetime.now(UTC) - timedelta(days=1)
-    memory.remember("gone", topic="t", vector=at(1), expires_at=past, policy=policy)
-    assert memory.remember("gone", topic="t", vector=at(1), policy=policy).outcome == "created"
+    memory.remember(NewRecord("gone", topic="t", vector=at(1), expires_at=past), policy=policy)
+    assert memory.remember(NewRecord("gone", topic="t", vector=at(1)), policy=policy).outcome == "created"
 
 
 # ── duplicates ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,9 +171,9 @@ def test_an_equal_text_is_a_duplicate_without_vectors(memory):
 def test_hermes_a_near_duplicate_is_the_same_memory(memory, cosine):
     """Told by the words, as a model's cosine of 0.98 may stand for another number; so it needs no vector either."""
     given = {} if cosine is None else {"vector": at(1)}
-    memory.remember("Alice lives in Paris", policy=HERMES, **given)
+    memory.remember(NewRecord("Alice lives in Paris", **given), policy=HERMES)
     again = memory.remember(
-        "alice lives in Paris!", policy=HERMES, **({} if cosine is None else {"vector": at(cosine)})
+        NewRecord("alice lives in Paris!", **{} if cosine is None else {"vector": at(cosine)}), policy=HERMES
     )
     assert again.outcome == "duplicate"
 
@@ -418,19 +424,19 @@ def test_ids_of_a_batch_stay_in_step_with_its_items(memory):
     ids=repr,
 )
 def test_a_yes_that_means_something_is_stored(memory, given):
-    assert memory.remember("yes", policy=NO_JUNK, **given).outcome == "created"
+    assert memory.remember(NewRecord("yes", **given), policy=NO_JUNK).outcome == "created"
 
 
 # ── links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_write_links_to_what_is_near_in_its_own_scope(memory):
-    near = memory.remember("near", vector=at(0.9), policy=LINKS)
-    memory.remember("elsewhere", scope="/a", vector=at(1))
-    memory.remember("another kind", kind="note", vector=at(1))
-    memory.remember("far", vector=at(0.8, 2))
-    nearest = memory.remember("nearest", vector=at(0.95, 3))
-    written = memory.remember("new", vector=at(1), policy=LINKS)
+    near = memory.remember(NewRecord("near", vector=at(0.9)), policy=LINKS)
+    memory.remember(NewRecord("elsewhere", scope="/a", vector=at(1)))
+    memory.remember(NewRecord("another kind", kind="note", vector=at(1)))
+    memory.remember(NewRecord("far", vector=at(0.8, 2)))
+    nearest = memory.remember(NewRecord("nearest", vector=at(0.95, 3)))
+    written = memory.remember(NewRecord("new", vector=at(1)), policy=LINKS)
     assert [(link.target, link.type) for link in written.links] == [(nearest.id, "similar"), (near.id, "similar")]
     assert [link.strength for link in written.links] == pytest.approx([0.95, 0.9], abs=1e-6)
     assert memory.neighbors(written.id, direction="out") == list(written.links)
@@ -441,10 +447,12 @@ def test_a_write_links_to_what_is_near_in_its_own_scope(memory):
 
 def test_a_write_makes_at_most_so_many_links(memory):
     memory.remember_many([{"text": f"n{n}", "vector": at(0.99 - n / 100, 1 + n % 15)} for n in range(14)])
-    assert len(memory.remember("ten", vector=at(1), policy=LINKS).links) == 10
-    three = memory.remember("three", vector=at(1), policy=WritePolicy(link_cosine=0.85, most_links=3))
+    assert len(memory.remember(NewRecord("ten", vector=at(1)), policy=LINKS).links) == 10
+    three = memory.remember(NewRecord("three", vector=at(1)), policy=WritePolicy(link_cosine=0.85, most_links=3))
     assert [round(link.strength, 2) for link in three.links] == [1.0, 0.99, 0.98]
-    assert memory.remember("none", vector=at(1), policy=WritePolicy(link_cosine=0.85, most_links=0)).links == ()
+    assert (
+        memory.remember(NewRecord("none", vector=at(1)), policy=WritePolicy(link_cosine=0.85, most_links=0)).links == ()
+    )
 
 
 def test_a_keyword_only_store_links_nothing(memory):
@@ -473,9 +481,11 @@ def test_the_nearest_records_are_found_among_many(path, crowd, committed):
         ids = memory.remember_many(items)
         gone = set(range(0, 6000, 7))
         memory.forget([ids[n] for n in gone])
-        late = [memory.remember(f"late {n}", vector=crowd[n], scope="/1").id for n in range(1, 40, 2)]
+        late = [memory.remember(NewRecord(f"late {n}", vector=crowd[n], scope="/1")).id for n in range(1, 40, 2)]
         for n in (1, 3, 2001, 4003, 5999):
-            written = memory.remember("again", vector=crowd[n], scope="/1", policy=WritePolicy(link_cosine=0.6))
+            written = memory.remember(
+                NewRecord("again", vector=crowd[n], scope="/1"), policy=WritePolicy(link_cosine=0.6)
+            )
             cosines = {ids[m]: float(crowd[n] @ crowd[m]) for m in range(1, 6000, 2) if m not in gone}
             cosines |= {each: float(crowd[n] @ crowd[m]) for each, m in zip(late, range(1, 40, 2), strict=True)}
             best = sorted((cosine for cosine in cosines.values() if cosine >= 0.6), reverse=True)[:10]
@@ -497,7 +507,9 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
             topic = None if turn % 2 else f"t{turn}"
             vector = np.eye(16, dtype=np.float32)[turn]
             outcomes.append(
-                memory.remember(f"turn {turn} said by {'abc'[name]}", topic=topic, vector=vector, policy=policy).outcome
+                memory.remember(
+                    NewRecord(f"turn {turn} said by {'abc'[name]}", topic=topic, vector=vector), policy=policy
+                ).outcome
             )
 
     threads = [threading.Thread(target=write, args=(each, number)) for number, each in enumerate(memories)]
@@ -520,7 +532,7 @@ def test_of_two_that_write_a_topic_at_once_one_merges_into_the_other(path, strat
 
 def test_a_write_within_a_transaction_sees_it_and_its_rollback_leaves_no_trace(on_disk):
     engine, policy = on_disk._engine, WritePolicy(link_cosine=0.85)
-    on_disk.remember("before", vector=at(1), policy=policy)
+    on_disk.remember(NewRecord("before", vector=at(1)), policy=policy)
 
     def write(text, vector):
         return remember_one(engine, NewRecord(text=text, vector=vector), base="/", policy=policy)
@@ -535,7 +547,7 @@ def test_a_write_within_a_transaction_sees_it_and_its_rollback_leaves_no_trace(o
     with pytest.raises(ZeroDivisionError):
         undone()
     assert texts(on_disk) == ["before"]
-    after = on_disk.remember("after", vector=at(0.9), policy=policy)
+    after = on_disk.remember(NewRecord("after", vector=at(0.9)), policy=policy)
     assert len(after.links) == 1
     assert {hit.text for hit in on_disk.recall("x", vector=at(1))} == {"before", "after"}
 
@@ -556,7 +568,7 @@ def test_remember_many_does_to_a_batch_what_remember_does_one_by_one(path, tmp_p
         items.append({"text": text, "vector": vector, "topic": topic, "scope": f"/{n % 2}"})
     with Memory(path, settings=PLAIN) as bulk, Memory(tmp_path / "single.db", settings=PLAIN) as single:
         ids = bulk.remember_many(items, policy=ALL, batch_size=70)
-        ones = [single.remember(**item, policy=ALL) for item in items]
+        ones = [single.remember(NewRecord(**item), policy=ALL) for item in items]
         assert {each.outcome for each in ones} == {"created", "merged", "duplicate"}
         places = {each: ids.index(each) for each in ids}
         assert [places[each] for each in ids] == [[one.id for one in ones].index(one.id) for one in ones]
@@ -588,8 +600,8 @@ def test_items_of_a_batch_see_those_before_them(embedded):
 
 def test_only_a_policy_with_a_cosine_searches_vectors(memory, monkeypatch):
     monkeypatch.setattr("recallite.remember.batch.threshold_search", None)
-    memory.remember("one", vector=at(1))
-    memory.remember("two", vector=at(1), topic="t", policy=WritePolicy(merge_strategy="latest"))
+    memory.remember(NewRecord("one", vector=at(1)))
+    memory.remember(NewRecord("two", vector=at(1), topic="t"), policy=WritePolicy(merge_strategy="latest"))
     memory.remember_many(["three"])
     assert memory.count() == 3
 
@@ -610,10 +622,10 @@ def test_the_policy_of_the_settings_holds_unless_a_call_gives_another(path):
 def test_a_write_whose_embedding_fails_is_still_compared_by_text_and_topic(path):
     embedder = WordEmbedder()
     with Memory(path, embedder=embedder) as memory:
-        memory.remember("one", topic="t")
+        memory.remember(NewRecord("one", topic="t"))
         embedder.fail = "raises"
         assert memory.remember("one", policy=HERMES).outcome == "duplicate"
-        merged = memory.remember("two", topic="t", policy=LATEST)
+        merged = memory.remember(NewRecord("two", topic="t"), policy=LATEST)
         assert (merged.outcome, merged.embedding_state) == ("merged", "pending")
         assert memory.remember("three", policy=LINKS).embedding_state == "pending"
 
@@ -655,7 +667,7 @@ def test_what_is_older_than_the_text_of_its_topic_does_not_take_its_place(memory
     policy = WritePolicy(merge_strategy=strategy)
     days = {day: f"2026-03-0{day}T00:00:00+00:00" for day in (1, 2, 3, 4)}
     for day in (4, 1, 3, 2):
-        record = memory.remember(f"the state of day {day}", topic="t", created_at=days[day], policy=policy)
+        record = memory.remember(NewRecord(f"the state of day {day}", topic="t", created_at=days[day]), policy=policy)
         assert (record.text, record.outcome == "created") == ("the state of day 4", day == 4)
     versions = [f"the state of day {day}" for day in (range(1, 5) if strategy == "latest" else (4,))]
     assert [version.text for version in memory.history(record.id)] == versions
@@ -666,9 +678,9 @@ def test_what_is_older_than_the_text_of_its_topic_does_not_take_its_place(memory
 
 
 def test_a_merge_with_an_importance_ranks_by_it_though_the_old_one_had_faded(memory):
-    memory.remember("apple alpha", kind="episode", topic="t", importance=0.9)
+    memory.remember(NewRecord("apple alpha", kind="episode", topic="t", importance=0.9))
     memory.consolidator.run()
     merged = memory.remember(
-        "apple beta", kind="episode", topic="t", importance=0.1, policy=WritePolicy(merge_strategy="latest")
+        NewRecord("apple beta", kind="episode", topic="t", importance=0.1), policy=WritePolicy(merge_strategy="latest")
     )
     assert (merged.importance, merged.base_importance) == (0.1, None)

@@ -25,7 +25,7 @@ _ITEMS = [
     {"text": "We moved to Rome last Tuesday", "created_at": _AT},
     {"text": "Café \u00e9t\u00e9", "tags": ["a", "b", "a"], "importance": 0.9, "pinned": True},
     {"text": "Always answer in German", "scope": "/x", "kind": "fact", "topic": "manner", "metadata": {"a": [1]}},
-    {"text": "lease", "expires_after": timedelta(days=3), "valid_from": _AT, "valid_until": _AT + timedelta(days=1)},
+    {"text": "lease", "expires_at": timedelta(days=3), "valid_from": _AT, "valid_until": _AT + timedelta(days=1)},
     {"text": "turn", "source": "s", "position": 4, "context": "Ada", "indexed": False, "id": "mine"},
 ]
 _BY_THE_CLOCK = ("public_id", "created_at", "updated_at", "recorded_from", "expires_at")
@@ -42,7 +42,7 @@ def test_a_batch_gives_each_item_what_it_gets_alone(given):
         same = dict.fromkeys(_BY_THE_CLOCK)
         assert structs.replace(row, **same) == structs.replace(alone, **same)
         assert row.named == ("id" in item)
-        assert (row.expires_at is None) == ("expires_after" not in item)
+        assert (row.expires_at is None) == ("expires_at" not in item)
 
 
 def test_rows_of_a_batch_are_in_order_and_not_ahead_of_the_clock():

@@ -8,6 +8,7 @@ from recallite import Memory, Workspace
 from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderError, TextRefused
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.notes import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.unit.memory.support import WordEmbedder
@@ -104,8 +105,8 @@ def test_texts_written_under_a_policy_and_procedures_are_marked_too(path, endpoi
     with Memory(path, embedder=embedder_of(endpoint)) as memory:
         new = memory.remember(f"a {BAD} note", policy=merging)
         (listed,) = memory.remember_many([f"the second {BAD} note"], policy=merging)
-        first = memory.remember("a plain note", topic="note", policy=merging)
-        merged = memory.remember(f"now a {BAD} one", topic="note", policy=merging)
+        first = memory.remember(NewRecord("a plain note", topic="note"), policy=merging)
+        merged = memory.remember(NewRecord(f"now a {BAD} one", topic="note"), policy=merging)
         assert (merged.id, merged.outcome) == (first.id, "merged")
         saved = memory.procedures.save("deploy", "a plain way")
         memory.procedures.save("deploy", f"a {BAD} way")

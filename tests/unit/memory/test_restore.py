@@ -11,6 +11,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, WordEmbedder, scored, unit
 
 
@@ -30,7 +31,7 @@ def whole(memory, id):
 @pytest.fixture
 def changed(memory):
     """A memory with the texts one, two, three."""
-    id = memory.remember("one", vector=unit(1), tags=["a"], created_at="2026-01-01T00:00:00Z").id
+    id = memory.remember(NewRecord("one", vector=unit(1), tags=["a"], created_at="2026-01-01T00:00:00Z")).id
     memory.update(id, text="two", vector=unit(2), context="a header")
     memory.update(id, text="three", vector=unit(3), tags=["b"], context=None)
     return id
@@ -66,8 +67,8 @@ def test_as_of_sees_what_stood_before_and_after_a_restore(memory, changed):
 
 def test_a_merged_memory_can_be_restored(embedded):
     policy = WritePolicy(merge_strategy="latest")
-    id = embedded.remember("We use PostgreSQL", topic="database", policy=policy).id
-    embedded.remember("We use MySQL", topic="database", policy=policy)
+    id = embedded.remember(NewRecord("We use PostgreSQL", topic="database"), policy=policy).id
+    embedded.remember(NewRecord("We use MySQL", topic="database"), policy=policy)
     assert embedded.restore(id, 0).text == "We use PostgreSQL"
     (hit,) = embedded.recall("We use PostgreSQL")
     assert hit.signals["cosine"] > 0.99

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.errors import NotFound, RecalliteError
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import state, unit
 
@@ -183,8 +184,8 @@ def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path)
 
 
 def test_the_same_source_name_in_two_scopes_is_not_mixed(memory):
-    a = memory.scoped("/a").remember("apple one", source="chat", position=0)
-    memory.scoped("/b").remember("apple two", source="chat", position=1)
+    a = memory.scoped("/a").remember(NewRecord("apple one", source="chat", position=0))
+    memory.scoped("/b").remember(NewRecord("apple two", source="chat", position=1))
     (hit,) = memory.scoped("/a").recall("apple", profile={"group_by": "source"})
     assert (hit.id, hit.source.id) == (a.id, "chat")
 

@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.remember import similar_records as threshold_search
 from tests.unit.memory.support import unit
 
@@ -57,13 +58,13 @@ def test_a_list_shows_accesses_before_another_writes(ada, bob):
 def test_a_cosine_is_the_same_whoever_else_has_just_written(ada, bob, monkeypatch):
     """New records are compared before the index has them, with others' beside them or not."""
     policy = WritePolicy(link_cosine=0.0)
-    first = ada.remember("first", vector=unit(1))
+    first = ada.remember(NewRecord("first", vector=unit(1)))
     cosines = []
     for late in (0, 24):
         monkeypatch.setattr(threshold_search, "_LATE", late)
         for place in range(5):
-            bob.remember(f"other {late} {place}", vector=unit(50 + place + late))
-        near = ada.remember(f"second {late}", vector=unit(1) + 0.5 * unit(2), policy=policy)
+            bob.remember(NewRecord(f"other {late} {place}", vector=unit(50 + place + late)))
+        near = ada.remember(NewRecord(f"second {late}", vector=unit(1) + 0.5 * unit(2)), policy=policy)
         (link,) = (link for link in ada.neighbors(near.id) if first.id in (link.source, link.target))
         cosines.append(link.strength)
         ada.forget(near.id)

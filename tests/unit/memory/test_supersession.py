@@ -29,7 +29,7 @@ def memory():
 def moved(memory):
     """Dana lived in Oslo from January, in Bergen from March, in Turin from May: ids, oldest first."""
     oslo = memory.remember("Dana lives in Oslo", valid_from=JANUARY).id
-    bergen = memory.remember("Dana lives in Bergen now", valid_from=MARCH, supersedes=oslo).id
+    bergen = memory.remember(NewRecord("Dana lives in Bergen now", valid_from=MARCH, supersedes=oslo)).id
     turin = memory.remember("Dana has moved to Turin", valid_from=MAY).id
     memory.supersede(bergen, turin, reason="moved", strength=0.8)
     return oslo, bergen, turin
@@ -101,7 +101,7 @@ def test_several_replace_one_and_one_replaces_several(memory):
     ann, bob = memory.remember_many(["Ann runs the shop", "Bob has left"])
     memory.supersede(first, [ann, bob])
     assert memory.get(first).superseded_by == (ann, bob)
-    last = memory.remember("The shop is closed", supersedes=[second, ann, bob])
+    last = memory.remember(NewRecord("The shop is closed", supersedes=[second, ann, bob]))
     assert texts(memory.list()) == ["The shop is closed"]
     assert last.supersedes == memory.get(last.id).supersedes == (second, ann, bob)
     assert len(memory.history(last.id)) == 5
@@ -126,7 +126,7 @@ def test_remember_many_takes_what_items_supersede(memory):
 def test_restore_without_a_version_undoes_it(memory, at_once):
     old = memory.remember("The office is in Rome").id
     if at_once == "remember":
-        new = memory.remember("The office is in Milan", supersedes=old).id
+        new = memory.remember(NewRecord("The office is in Milan", supersedes=old)).id
     else:
         new = memory.remember("The office is in Milan").id
         memory.supersede(old, new)
@@ -153,7 +153,7 @@ def test_restore_without_a_version_undoes_it(memory, at_once):
 def test_as_of_shows_what_was_not_superseded_yet(memory):
     old = memory.remember("The door code is 1111").id
     before = to_datetime(now_us())
-    memory.remember("The door code is 2222", supersedes=old)
+    memory.remember(NewRecord("The door code is 2222", supersedes=old))
     (hit,) = memory.recall("door code", as_of=before)
     assert (hit.id, hit.superseded_by, hit.held_until) == (old, (), None)
     memory.update(old, text="The door code was 1111")
@@ -166,7 +166,7 @@ def test_as_of_shows_what_was_not_superseded_yet(memory):
 def test_a_version_is_restored_and_what_supersedes_the_record_stays(memory):
     old = memory.remember("a").id
     memory.update(old, text="b")
-    new = memory.remember("c", supersedes=old).id
+    new = memory.remember(NewRecord("c", supersedes=old)).id
     assert memory.restore(old, 0).superseded_by == (new,)
     assert texts(memory.history(old)) == ["a", "b", "a", "c"]
 
@@ -205,7 +205,7 @@ def test_refused_and_nothing_is_changed(memory, moved):
                    {"kind": "episode", "supersedes": turin}, {"supersedes": turin, "valid_from": JANUARY},
                    {"supersedes": [turin, 7]}):  # fmt: skip
         with pytest.raises((InvalidInput, NotFound)):
-            memory.remember("Dana lives in Lund", **fields)
+            memory.remember(NewRecord("Dana lives in Lund", **fields))
     assert memory.store.stats().sequence == before
     memory.supersede(bergen, turin)  # again: it stands already
     assert memory.store.stats().sequence == before
@@ -264,13 +264,13 @@ def test_a_receipt_covers_reasons_repeated_texts_and_statements(tmp_path):
 def test_a_successor_that_expires_gives_way_and_comes_back_never(memory):
     office = memory.remember("The office is in Rome").id
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    closed = memory.remember("The office is closed", supersedes=office, expires_at=tomorrow).id
+    closed = memory.remember(NewRecord("The office is closed", supersedes=office, expires_at=tomorrow)).id
     assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is closed"]
     memory.update(closed, expires_at="2026-01-01")
     assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is in Rome"]
     assert texts(memory.list(valid_at=datetime.now(UTC))) == ["The office is in Rome"]
     assert texts(memory.recall("office", valid_at=datetime.now(UTC))) == ["The office is in Rome"]
-    milan = memory.remember("The office is in Milan", supersedes=office).id
+    milan = memory.remember(NewRecord("The office is in Milan", supersedes=office)).id
     assert texts(memory.list()) == ["The office is in Milan"]
     assert memory.store.purge_expired().records == 1
     assert memory.get(office).superseded_by == (milan,)
@@ -279,8 +279,8 @@ def test_a_successor_that_expires_gives_way_and_comes_back_never(memory):
 
 def test_an_expired_successor_that_was_superseded_itself_still_stands_for_its_own(memory):
     first = memory.remember("The menu has soup").id
-    second = memory.remember("The menu has stew", supersedes=first, expires_at="2999-01-01").id
-    memory.remember("The menu has fish", supersedes=second)
+    second = memory.remember(NewRecord("The menu has stew", supersedes=first, expires_at="2999-01-01")).id
+    memory.remember(NewRecord("The menu has fish", supersedes=second))
     memory.update(second, expires_at="2026-01-01")
     assert texts(memory.list()) == texts(memory.recall("menu")) == ["The menu has fish"]
     memory.store.purge_expired()
@@ -306,10 +306,10 @@ def test_updates_that_supersession_does_not_allow(memory, moved):
 
 def test_an_interval_ends_after_it_begins(memory):
     with pytest.raises(InvalidInput, match=r"valid_until is 2026-01-01.*beginning 2026-03-01"):
-        memory.remember("a", valid_from=MARCH, valid_until=JANUARY)
+        memory.remember(NewRecord("a", valid_from=MARCH, valid_until=JANUARY))
     with pytest.raises(InvalidInput, match="valid_until"):
-        memory.remember("a", created_at=MARCH, valid_until=MARCH)
-    trip = memory.remember("Dana is in Japan", valid_from=MARCH, valid_until=MAY)
+        memory.remember(NewRecord("a", created_at=MARCH, valid_until=MARCH))
+    trip = memory.remember(NewRecord("Dana is in Japan", valid_from=MARCH, valid_until=MAY))
     assert (trip.valid_until, trip.valid_resolved) == (datetime(2026, 5, 1, tzinfo=UTC), False)
     with pytest.raises(InvalidInput, match="give a later end"):
         memory.update(trip.id, valid_from=MAY)
@@ -329,12 +329,12 @@ def test_an_interval_ends_after_it_begins(memory):
     ],
 )
 def test_times_are_compared_with_the_interval(memory, bounds, found):
-    memory.remember("Dana is in Japan", valid_from=MARCH, valid_until=MAY)
+    memory.remember(NewRecord("Dana is in Japan", valid_from=MARCH, valid_until=MAY))
     assert memory.count(**bounds) == len(memory.recall("Japan", **recall_arguments(bounds))) == int(found)
 
 
 def test_an_interval_that_was_found_in_the_text_ends_nothing(memory):
-    id = memory.remember("Dana took up tennis in March", valid_from=MARCH, valid_until="2026-04-01").id
+    id = memory.remember(NewRecord("Dana took up tennis in March", valid_from=MARCH, valid_until="2026-04-01")).id
     with memory._engine.atomic() as writer:
         writer.records.change_columns(writer.records.find_ids([id], "/")[id], {"valid_resolved": True}, None)
     assert memory.get(id).valid_resolved
@@ -347,10 +347,10 @@ def test_an_interval_that_was_found_in_the_text_ends_nothing(memory):
 def test_a_scoped_handle_sees_and_changes_its_own(memory):
     mine, other = memory.scoped("/a/b"), memory.scoped("/c")
     old = mine.remember("We meet on Monday", scope="/x").id
-    new = mine.remember("We meet on Friday", scope="/x", supersedes=old).id
+    new = mine.remember(NewRecord("We meet on Friday", scope="/x", supersedes=old)).id
     for refused in (
         lambda: other.supersede(old, new),
-        lambda: other.remember("We meet", supersedes=old),
+        lambda: other.remember(NewRecord("We meet", supersedes=old)),
         lambda: other.restore(old),
         lambda: other.history(old),
     ):
@@ -448,7 +448,7 @@ def test_a_bad_supersession_stops_an_import(memory, tmp_path, line, said):
 def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_path):
     with Memory(tmp_path / "agent.db", embedder=WordEmbedder()) as memory:
         old = memory.remember("The office is in Rome").id
-        new = memory.remember("The office is in Milan", supersedes=old).id
+        new = memory.remember(NewRecord("The office is in Milan", supersedes=old)).id
         memory.store.backup(tmp_path / "copy.db")
     with Memory(tmp_path / "copy.db", embedder=WordEmbedder("others")) as memory:
         memory.store.reembed()
@@ -509,11 +509,11 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
 
 def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
     first = memory.remember("The stall costs 40 euros")
-    second = memory.remember("The stall costs 45 euros", supersedes=first.id)
-    third = memory.remember("The stall costs 52 euros", supersedes=second.id)
+    second = memory.remember(NewRecord("The stall costs 45 euros", supersedes=first.id))
+    third = memory.remember(NewRecord("The stall costs 52 euros", supersedes=second.id))
     assert memory.forget(third.id).holds_again == (second.id,)
     assert [each.id for each in memory.list()] == [second.id]
-    third = memory.remember("The stall costs 53 euros", supersedes=second.id)
+    third = memory.remember(NewRecord("The stall costs 53 euros", supersedes=second.id))
     gone = memory.forget(third.id, chain=True)
     assert (gone.records, gone.holds_again) == (3, ())
     assert memory.count(include_superseded=True) == 0

@@ -11,7 +11,7 @@ from msgspec import structs
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.checks import now_us, to_datetime
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.supersession_model import NEVER, Model, Statement
 from tests.unit.memory.support import PLAIN
@@ -69,7 +69,9 @@ class Steps:
         def store() -> None:
             until = None if ends == NEVER else on(ends)
             text = f"statement {self.model.step}"
-            made.append(self.memory.remember(text, valid_from=on(begins), valid_until=until, supersedes=olds).id)
+            made.append(
+                self.memory.remember(NewRecord(text, valid_from=on(begins), valid_until=until, supersedes=olds)).id
+            )
 
         def add() -> None:
             self.model.records["new"] = Statement(begins, ends, self.model.step)

@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import StoreClosed
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, scored, unit
 
 
@@ -44,7 +45,9 @@ def test_threads_remember_recall_and_forget_on_one_memory(path, where):
             kept[number] = mine
             for step in range(25):
                 text = f"thread{number} step{step} common"
-                stored = memory.remember(text, vector=rng.normal(size=16), source=f"s{step % 5}", position=step)
+                stored = memory.remember(
+                    NewRecord(text, vector=rng.normal(size=16), source=f"s{step % 5}", position=step)
+                )
                 mine[stored.id] = text
                 assert stored.id in {hit.id for hit in memory.recall(f"thread{number} step{step}", limit=5)}
                 hits = memory.recall("common", vector=rng.normal(size=16), limit=5)
@@ -113,7 +116,7 @@ def test_closing_while_others_use_it_ends_them_with_a_typed_error(path):
 def test_a_lock_is_given_up_when_a_reader_or_writer_fails(path):
     """An error inside one verb must leave no thread waiting for ever."""
     with Memory(path, settings=Settings(embedder="none", durability="normal")) as memory:
-        memory.remember("common words", vector=unit(1))
+        memory.remember(NewRecord("common words", vector=unit(1)))
 
         def work(number: int) -> None:
             for step in range(10):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.review.timeline import timeline
 from tests.unit.memory.support import STORING
 
@@ -55,7 +56,7 @@ def test_a_filter_and_a_scope_choose(told):
 
 def test_what_is_gone_or_superseded_is_not_counted(told):
     old = told.remember("the old one", created_at="2024-06-01").id
-    told.remember("the new one", created_at="2024-07-01", supersedes=old)
+    told.remember(NewRecord("the new one", created_at="2024-07-01", supersedes=old))
     expired = told.remember("expired", created_at="2024-08-01", expires_at="2024-08-02").id
     assert counted(told, "month", since="2024-06-01") == [("2024-07-01", 1)]
     assert counted(told, "month", since="2024-06-01", include_superseded=True) == [("2024-06-01", 1), ("2024-07-01", 1)]

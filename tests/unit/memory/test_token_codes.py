@@ -11,6 +11,7 @@ import pytest
 import recallite_kernels as kernels
 from recallite import Memory, Settings
 from recallite.embedding import Embedded, QueryTokens, TokenEmbedder
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, WordEmbedder, raw, scored, unit
 
 NO_CODES = Settings(token_codes=False)
@@ -93,7 +94,7 @@ def test_a_weight_of_0_is_a_store_without_codes():
 
 def test_a_record_without_codes_neither_gains_nor_loses():
     with Memory(":memory:", embedder=TokenWords()) as memory:
-        given = memory.remember("a zebra with a vector of its own", vector=unit(3))
+        given = memory.remember(NewRecord("a zebra with a vector of its own", vector=unit(3)))
         wordless = memory.remember("a an")
         memory.remember_many(TEXTS)
         assert codes_of(memory)[0] == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.model.settings import Settings
 from tests.unit.text.topic_pairs import DIFFERENT, SAME
 
@@ -32,8 +33,8 @@ def test_of_the_table_of_pairs_updates_merge_and_look_alikes_do_not(embedded):
     for kind, pairs in (("same", SAME), ("different", DIFFERENT)):
         for number, (one, other) in enumerate(pairs):
             where = {"scope": f"/{kind}/{number}"}
-            embedded.remember(one, policy=REPLACE, **where)
-            outcome = embedded.remember(other, policy=REPLACE, **where).outcome
+            embedded.remember(NewRecord(one, **where), policy=REPLACE)
+            outcome = embedded.remember(NewRecord(other, **where), policy=REPLACE).outcome
             merged.append((kind, outcome in ("replaced", "merged", "duplicate")))
             if kind == "different":
                 assert embedded.remember(other, scope=f"/hermes/{number}", policy=HERMES).outcome == "created"
@@ -44,13 +45,16 @@ def test_of_the_table_of_pairs_updates_merge_and_look_alikes_do_not(embedded):
 
 def test_a_nearer_look_alike_does_not_hide_the_topic_behind_it(memory):
     policy = WritePolicy(merge_strategy="latest", topic_cosine=0.92)
-    memory.remember("Invoice 443 is open", vector=[1.0, 0.0], policy=policy)
-    other = memory.remember("Invoice 444 is open", vector=[0.99, 0.141], policy=policy)
-    paid = memory.remember("Invoice 444 is paid", vector=[1.0, 0.0], policy=policy)
+    memory.remember(NewRecord("Invoice 443 is open", vector=[1.0, 0.0]), policy=policy)
+    other = memory.remember(NewRecord("Invoice 444 is open", vector=[0.99, 0.141]), policy=policy)
+    paid = memory.remember(NewRecord("Invoice 444 is paid", vector=[1.0, 0.0]), policy=policy)
     assert (paid.outcome, paid.id) == ("merged", other.id)
 
 
 def test_texts_under_different_headings_are_on_different_topics(memory):
     policy = WritePolicy(merge_strategy="replace", topic_cosine=0.92)
-    memory.remember("The tyre is flat", context="Car 1", vector=[1.0, 0.0], policy=policy)
-    assert memory.remember("The tyre is flat", context="Car 2", vector=[1.0, 0.0], policy=policy).outcome == "created"
+    memory.remember(NewRecord("The tyre is flat", context="Car 1", vector=[1.0, 0.0]), policy=policy)
+    assert (
+        memory.remember(NewRecord("The tyre is flat", context="Car 2", vector=[1.0, 0.0]), policy=policy).outcome
+        == "created"
+    )

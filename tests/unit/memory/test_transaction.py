@@ -10,6 +10,7 @@ import pytest
 from recallite import AsyncMemory, Memory, Settings
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.memory.support import PLAIN, state, unit
 
@@ -29,7 +30,7 @@ def test_what_a_block_writes_is_one_commit(path):
         old = memory.remember("old")
         with memory.transaction():
             memory.forget(old.id)
-            new = memory.remember("new", vector=unit(1), tags=["x"])
+            new = memory.remember(NewRecord("new", vector=unit(1), tags=["x"]))
             memory.update(new.id, text="newer")
             memory.sessions.open("s").append("user", "hello")
             assert memory.get(new.id).text == "newer"
@@ -50,7 +51,7 @@ def test_a_block_that_raises_leaves_nothing(memory):
 
     def write_and_raise():
         with memory.transaction():
-            memory.remember("lost", vector=unit(1))
+            memory.remember(NewRecord("lost", vector=unit(1)))
             memory.remember_many([f"lost too {number}" for number in range(100)])
             memory.forget(kept.id)
             raise Broken
@@ -60,7 +61,7 @@ def test_a_block_that_raises_leaves_nothing(memory):
     assert state(memory) == before
     assert memory.recall("kept")[0].id == kept.id
     assert memory.recall("lost") == []
-    again = memory.remember("another", vector=unit(2))
+    again = memory.remember(NewRecord("another", vector=unit(2)))
     assert memory.recall("another", vector=unit(2))[0].id == again.id
     assert memory.store.verify().ok
 
@@ -93,10 +94,10 @@ def test_recall_inside_needs_that_nothing_is_written_yet(memory):
 def test_neighbours_are_found_inside(path):
     linking = Settings(embedder="none", write=WritePolicy(link_cosine=0.8))
     with Memory(path, settings=linking) as memory:
-        first = memory.remember("one", vector=unit(1))
+        first = memory.remember(NewRecord("one", vector=unit(1)))
         with memory.transaction():
-            second = memory.remember("two", vector=unit(1))
-            third = memory.remember("three", vector=unit(1))
+            second = memory.remember(NewRecord("two", vector=unit(1)))
+            third = memory.remember(NewRecord("three", vector=unit(1)))
         assert {link.target for link in second.links} == {first.id}
         assert {link.target for link in third.links} == {first.id, second.id}
 

@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, WordEmbedder, raw, state, unit
 
@@ -17,7 +18,7 @@ FAR = datetime(2100, 1, 1, tzinfo=UTC)
 @pytest.mark.parametrize("many", [1, 100])
 def test_what_is_not_indexed_is_stored_and_in_no_recall(path, many):
     with Memory(path, embedder=WordEmbedder()) as memory:
-        shown = memory.remember("the red harbour", source="s", position=0)
+        shown = memory.remember(NewRecord("the red harbour", source="s", position=0))
         items = [
             {"text": f"a red lighthouse {n}", "indexed": False, "tags": ["x"], "source": "s", "position": n + 1}
             for n in range(many)
@@ -53,15 +54,15 @@ def test_what_is_not_indexed_is_stored_and_in_no_recall(path, many):
 
 def test_it_is_indexed_and_left_out_again_when_it_is_replaced(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.remember("the lighthouse", id="k", indexed=False)
+        memory.remember(NewRecord("the lighthouse", id="k", indexed=False))
         assert memory.recall("lighthouse") == []
-        memory.remember("the lighthouse", id="k", on_existing="version", vector=unit(1))
+        memory.remember(NewRecord("the lighthouse", id="k", vector=unit(1)), on_existing="version")
         assert [hit.id for hit in memory.recall("lighthouse", vector=unit(1))] == ["k"]
-        memory.remember("the lighthouse", id="k", on_existing="replace", indexed=False)
+        memory.remember(NewRecord("the lighthouse", id="k", indexed=False), on_existing="replace")
         assert memory.recall("lighthouse", vector=unit(1)) == []
         memory.remember("Always answer in French", id="k", on_existing="replace")
         assert memory.get("k").standing == "instruction"
-        memory.remember("Always answer in French", id="k", on_existing="replace", indexed=False)
+        memory.remember(NewRecord("Always answer in French", id="k", indexed=False), on_existing="replace")
         assert memory.get("k").standing is None
         assert memory.store.verify().ok
         assert memory.remember("Always answer in French").outcome == "created"
@@ -69,7 +70,7 @@ def test_it_is_indexed_and_left_out_again_when_it_is_replaced(path):
 
 def test_it_changes_no_other_memory(memory):
     old = memory.remember("Ada lives in Oslo")
-    memory.remember("Ada lives in Rome now", indexed=False)
+    memory.remember(NewRecord("Ada lives in Rome now", indexed=False))
     assert memory.get(old.id).superseded_by == ()
     assert memory.remember("Ada lives in Rome now").supersedes == (old.id,)
 
@@ -77,11 +78,11 @@ def test_it_changes_no_other_memory(memory):
 def test_a_vector_is_of_no_use_to_it(memory):
     before = state(memory)
     with pytest.raises(InvalidInput, match="indexed=False"):
-        memory.remember("x", vector=unit(1), indexed=False)
+        memory.remember(NewRecord("x", vector=unit(1), indexed=False))
     with pytest.raises(InvalidInput, match="indexed is 0"):
-        memory.remember("x", indexed=0)
+        memory.remember(NewRecord("x", indexed=0))
     assert state(memory) == before
-    record = memory.remember("x", indexed=False)
+    record = memory.remember(NewRecord("x", indexed=False))
     with pytest.raises(InvalidInput, match="is not indexed"):
         memory.update(record.id, vector=unit(1))
 
@@ -89,7 +90,7 @@ def test_a_vector_is_of_no_use_to_it(memory):
 def test_verify_finds_what_is_derived_from_it(path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("the lighthouse")
-        memory.remember("the harbour", indexed=False)
+        memory.remember(NewRecord("the harbour", indexed=False))
     other = raw(path)
     other.execute("INSERT INTO record_terms SELECT 2, terms, counts FROM record_terms")
     other.close()
@@ -102,14 +103,14 @@ def test_verify_finds_what_is_derived_from_it(path):
 
 def test_what_is_touched_lives_longer(memory):
     month = timedelta(days=30)
-    record = memory.remember("a cache entry", expires_after=month)
+    record = memory.remember("a cache entry", expires_at=month)
     assert record.expires_after == month
     assert abs(record.expires_at - record.created_at - month) < timedelta(minutes=1)
     forever = memory.remember("something else")
     memory.update(record.id, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     assert memory.recall("cache") == []
     assert memory.get(record.id).expires_after is None
-    memory.update(record.id, expires_after=month)
+    memory.update(record.id, expires_at=month)
     before = memory.get(record.id)
     assert memory.update([record.id, forever.id, "unknown"], renew=True) == 2
     after = memory.get(record.id)
@@ -119,16 +120,16 @@ def test_what_is_touched_lives_longer(memory):
     assert memory.recall("cache")[0].id == record.id
     memory.update(record.id, expires_at=FAR)
     assert (memory.get(record.id).expires_at, memory.get(record.id).expires_after) == (FAR, None)
-    for bad in (timedelta(0), timedelta(days=-1), timedelta(days=400_000), 30):
-        with pytest.raises(InvalidInput, match="expires_after is"):
-            memory.remember("x", expires_after=bad)
-    with pytest.raises(InvalidInput, match="leave one out"):
-        memory.remember("x", expires_after=month, expires_at=FAR)
+    assert memory.update([record.id], expires_at="P7D") == 1
+    assert memory.get(record.id).expires_after == timedelta(days=7)
+    for bad in (timedelta(0), timedelta(days=-1), timedelta(days=400_000), 30, "-P1D", "P1X"):
+        with pytest.raises(InvalidInput, match="expires_at"):
+            memory.remember("x", expires_at=bad)
 
 
 def test_both_go_through_an_export(memory, tmp_path):
-    memory.remember("kept aside", id="a", indexed=False)
-    memory.remember("for a while", id="b", expires_after=timedelta(hours=36))
+    memory.remember(NewRecord("kept aside", id="a", indexed=False))
+    memory.remember("for a while", id="b", expires_at=timedelta(hours=36))
     memory.transfer.export(tmp_path / "out.jsonl")
     memory.transfer.export_folder(tmp_path / "folder")
     for name, read in (("one", "out.jsonl"), ("two", "folder")):

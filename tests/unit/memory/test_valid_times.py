@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 
 THURSDAY = "2023-08-17T15:30:00Z"
 
@@ -29,7 +30,7 @@ def test_what_holds_since_a_time_is_open(memory):
 
 @pytest.mark.parametrize("given", [{"valid_from": "2020-01-01"}, {"valid_until": "2030-01-01"}])
 def test_a_time_that_is_given_stays(memory, given):
-    stored = memory.remember("I went to the dentist last Tuesday", created_at=THURSDAY, **given)
+    stored = memory.remember(NewRecord("I went to the dentist last Tuesday", created_at=THURSDAY, **given))
     ((name, value),) = given.items()
     assert getattr(stored, name).date().isoformat() == value
     assert not stored.valid_resolved
@@ -86,6 +87,6 @@ def test_an_export_restores_what_was_found(memory, tmp_path):
 
 def test_a_past_that_was_told_later_supersedes_what_was_told_before(memory):
     old = memory.remember("Dana lives in Oslo", created_at="2023-08-10")
-    new = memory.remember("Dana moved to Bergen last month", created_at=THURSDAY, supersedes=old.id)
+    new = memory.remember(NewRecord("Dana moved to Bergen last month", created_at=THURSDAY, supersedes=old.id))
     assert new.valid_from == day(1, 7)
     assert memory.get(old.id).superseded_by == (new.id,)

@@ -23,7 +23,7 @@ EVERYTHING = {
 
 
 def test_remember_returns_the_record_as_get_will(memory):
-    stored = memory.remember(**EVERYTHING)
+    stored = memory.remember(NewRecord(**EVERYTHING))
     assert {name: getattr(stored, name) for name in EVERYTHING} == EVERYTHING
     assert stored.outcome == "created"
     assert (stored.recorded_from, stored.recorded_until, stored.access_count) == (EVERYTHING["created_at"], None, 0)
@@ -82,7 +82,7 @@ def test_remember_many_equals_remember_one_by_one(path, tmp_path):
     ]
     with Memory(path, settings=PLAIN) as bulk, Memory(tmp_path / "single.db", settings=PLAIN) as single:
         ids = bulk.remember_many(items)
-        ones = [single.remember(**item).id for item in items]
+        ones = [single.remember(NewRecord(**item)).id for item in items]
 
         def asked(memory: Memory, names: list[str]) -> list[tuple[int, float]]:
             hits = scored(memory.recall("apple number7", vector=unit(7), limit=30, profile={"decay": "none"}))
@@ -179,7 +179,7 @@ def test_update_of_a_text_opens_a_version(memory):
     ],
 )
 def test_update_of_anything_else_opens_none(memory, name, value):
-    stored = memory.remember(**EVERYTHING)
+    stored = memory.remember(NewRecord(**EVERYTHING))
     changed = memory.update(stored.id, **{name: value})
     assert getattr(changed, name) == value
     kept = {other: getattr(changed, other) for other in EVERYTHING if other != name}
@@ -195,7 +195,7 @@ def test_update_with_the_same_text_opens_no_version(memory):
 
 
 def test_an_empty_metadata_or_context_clears_it(memory):
-    stored = memory.remember(**EVERYTHING)
+    stored = memory.remember(NewRecord(**EVERYTHING))
     assert memory.update(stored.id, metadata=None).metadata == {}
     assert memory.update(stored.id, context=None).context is None
     assert memory.recall("header") == []
@@ -412,3 +412,24 @@ def test_a_scoped_handle_has_no_figures_of_the_whole_file(memory):
     memory.recall("elsewhere")
     shown = memory.scoped("/a").store.stats()
     assert (shown.records, shown.index, shown.sequence, shown.bytes_on_disk, shown.terms) == (0, {}, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"vector": [1.0]}, r"vector.: it is a field of NewRecord: remember\(NewRecord"),
+        ({"expires_after": 3}, "use expires_at=timedelta"),
+        ({"user_id": "ada"}, "use scope, or memory.scoped"),
+        ({"importanc": 1}, "did you mean importance"),
+    ],
+)
+def test_an_unknown_argument_of_remember_names_the_right_one(memory, arguments, message):
+    with pytest.raises(InvalidInput, match=message):
+        memory.remember("x", **arguments)
+
+
+def test_a_new_record_is_remembered_with_all_its_fields(memory):
+    record = memory.remember(NewRecord("Ada is away", topic="ada", pinned=True, tags=["staff"]))
+    assert (record.text, record.topic, record.pinned, record.tags) == ("Ada is away", "ada", True, ("staff",))
+    with pytest.raises(InvalidInput, match="scope is given beside a NewRecord"):
+        memory.remember(NewRecord("x"), scope="/a")

@@ -10,6 +10,7 @@ from typing import Any
 from recallite import Memory, Settings
 from recallite.errors import EncryptionMissing, InvalidInput, LanguageModelError, NotFound, RecalliteError
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import WordEmbedder
 
 WORD = "Zyxomma"
@@ -54,9 +55,19 @@ def run_everything(folder: Path) -> None:
 
 def _write(memory: Memory) -> None:
     tea = memory.remember(
-        f"{WORD} likes tea", id=f"{WORD}-1", scope=f"/{WORD}", tags=[WORD], metadata={WORD: WORD}, context=WORD,
-        topic=WORD, source=WORD, expires_at="2020-01-01T00:00:00Z", created_at="2019-01-01T00:00:00Z",
-    )  # fmt: skip
+        NewRecord(
+            f"{WORD} likes tea",
+            id=f"{WORD}-1",
+            scope=f"/{WORD}",
+            tags=[WORD],
+            metadata={WORD: WORD},
+            context=WORD,
+            topic=WORD,
+            source=WORD,
+            expires_at="2020-01-01T00:00:00Z",
+            created_at="2019-01-01T00:00:00Z",
+        )
+    )
     old, new, third = memory.remember_many([f"{WORD} lives in Paris", f"The ferry of {WORD} leaves", f"{WORD} sings"])
     memory.update(third, text=f"{WORD} dances", metadata={"who": WORD})
     memory.update([third], renew=True)

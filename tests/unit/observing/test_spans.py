@@ -8,6 +8,7 @@ import pytest
 
 from recallite import AsyncMemory
 from recallite.errors import InvalidVector, NotFound
+from recallite.model.records import NewRecord
 from recallite.namespaces.store import MemoryStore
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.memory.support import PLAIN, unit
@@ -95,7 +96,7 @@ def test_the_spans_of_tasks_are_each_within_their_own(path, traced):
 def test_an_error_is_told_by_its_class_alone(memory, traced):
     from opentelemetry.trace import StatusCode
 
-    memory.remember("red apple", vector=unit(1))
+    memory.remember(NewRecord("red apple", vector=unit(1)))
     with pytest.raises(InvalidVector):
         memory.recall("red", limit=2, vector=[1.0])
     with pytest.raises(NotFound, match="no-such-id"):

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 from recallite import Memory
+from recallite.model.records import NewRecord
 from tests.conftest import PLAIN
 
 MOST_CALLS, MOST_FILES = 175, 45
@@ -45,6 +46,6 @@ def test_a_warm_recall_makes_few_calls(tmp_path):
         assert sum(plain.values()) <= MOST_CALLS, plain.most_common(20)
         assert len(plain) <= MOST_FILES, sorted(plain)
         for number in (60, 61):
-            memory.remember(f"note {number} of many words", vector=vectors[number])
+            memory.remember(NewRecord(f"note {number} of many words", vector=vectors[number]))
             after = calls_of(memory, vectors[number])
         assert sum(after.values()) <= MOST_CALLS_AFTER_A_WRITE, after.most_common(20)

@@ -6,6 +6,7 @@ import pytest
 
 from recallite import Memory
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
@@ -19,11 +20,13 @@ def remember(memory, *texts, first=2020, **fields):
     """One a year, with vectors that make the first the nearest to `unit(0)`."""
     return [
         memory.remember(
-            text,
-            created_at=f"{first + place}-01-01T00:00:00Z",
-            vector=unit(0) + 0.1 * place * unit(place),
+            NewRecord(
+                text,
+                created_at=f"{first + place}-01-01T00:00:00Z",
+                vector=unit(0) + 0.1 * place * unit(place),
+                **fields,
+            ),
             policy=UNDETECTED,
-            **fields,
         )
         for place, text in enumerate(texts)
     ]
@@ -110,20 +113,20 @@ def test_a_supersession_counts_where_the_texts_do_not_say_it(memory):
 
 
 def test_the_event_time_counts_not_the_order_of_writing(memory):
-    memory.remember(BERGEN, valid_from="2022-01-01", vector=unit(0) + unit(1), policy=UNDETECTED)
-    memory.remember(OSLO, valid_from="2019-01-01", vector=unit(0), policy=UNDETECTED)
+    memory.remember(NewRecord(BERGEN, valid_from="2022-01-01", vector=unit(0) + unit(1)), policy=UNDETECTED)
+    memory.remember(NewRecord(OSLO, valid_from="2019-01-01", vector=unit(0)), policy=UNDETECTED)
     assert texts(ask(memory, "Where does Dana live?")) == [BERGEN, OSLO]
 
 
 def test_what_is_announced_holds_from_when_it_was_said(memory):
     memory.remember(
-        "The review is on Friday", created_at="2026-01-05", valid_from="2026-01-09", vector=unit(0), policy=UNDETECTED
+        NewRecord("The review is on Friday", created_at="2026-01-05", valid_from="2026-01-09", vector=unit(0)),
+        policy=UNDETECTED,
     )
     memory.remember(
-        "The review is on Thursday",
-        created_at="2026-01-06",
-        valid_from="2026-01-08",
-        vector=unit(0) + unit(1),
+        NewRecord(
+            "The review is on Thursday", created_at="2026-01-06", valid_from="2026-01-08", vector=unit(0) + unit(1)
+        ),
         policy=UNDETECTED,
     )
     assert texts(ask(memory, "When is the review?")) == ["The review is on Thursday", "The review is on Friday"]
@@ -131,7 +134,7 @@ def test_what_is_announced_holds_from_when_it_was_said(memory):
 
 def test_of_one_moment_what_was_written_later_holds(memory):
     for place, text in enumerate((OSLO, BERGEN)):
-        memory.remember(text, created_at="2026-01-05", vector=unit(0) + 0.1 * place * unit(1))
+        memory.remember(NewRecord(text, created_at="2026-01-05", vector=unit(0) + 0.1 * place * unit(1)))
     assert texts(ask(memory, "Where does Dana live?")) == [BERGEN, OSLO]
 
 

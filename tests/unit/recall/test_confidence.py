@@ -10,6 +10,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.profiles import PROFILES
+from recallite.model.records import NewRecord
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
 from recallite.recall.request import recall_arguments
 from recallite_kernels import EVIDENCE
@@ -118,8 +119,8 @@ def test_a_nearer_vector_is_more_certain_and_makes_the_others_less():
     last, least_other = 0.0, 1.0
     for cosine in (0.2, 0.4, 0.6, 0.8):
         with Memory(":memory:", settings=PLAIN) as memory:
-            memory.remember("alpha", vector=near(cosine))
-            memory.remember("omega", vector=near(0.1))
+            memory.remember(NewRecord("alpha", vector=near(cosine)))
+            memory.remember(NewRecord("omega", vector=near(0.1)))
             found = {hit.text: hit.confidence for hit in memory.recall("", vector=query, mode="vector")}
         assert found["alpha"] >= last
         assert found["omega"] <= least_other
@@ -129,7 +130,7 @@ def test_a_nearer_vector_is_more_certain_and_makes_the_others_less():
 
 def test_stores_of_one_record_and_of_none(memory):
     assert memory.recall("anything").evidence_gaps == ("nothing in this scope matches the query",)
-    memory.remember("apple pie", vector=unit(1))
+    memory.remember(NewRecord("apple pie", vector=unit(1)))
     (right,) = memory.recall("apple pie", vector=unit(1))
     (wrong,) = memory.recall("bridge toll", vector=-unit(1))
     assert 0 < wrong.confidence < right.confidence < 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -146,7 +147,7 @@ def test_an_important_old_record_is_found_among_many_that_are_nearer():
         )
         other = np.zeros(64, dtype=np.float32)
         other[0], other[1] = 0.35, math.sqrt(1 - 0.35**2)
-        important = memory.remember("decision", vector=other, importance=1.0, created_at=old).id
+        important = memory.remember(NewRecord("decision", vector=other, importance=1.0, created_at=old)).id
         query = np.eye(64, dtype=np.float32)[0]
         hit = memory.recall("zzz", vector=query, limit=1, **recall_arguments(HERMES))[0]
         assert (hit.id, hit.score) == (important, pytest.approx(0.375, abs=2e-5))

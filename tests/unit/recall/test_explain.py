@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.errors import NotFound
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES, unit
 
@@ -36,7 +37,7 @@ def test_a_returned_record_has_the_signals_of_its_hit(memory):
 )
 def test_a_filtered_record_is_told_which_filter(memory, options, word):
     hidden = memory.remember(
-        "apple", scope="/a", tags=["x"], metadata={"n": 1}, created_at="2026-01-01T00:00:00Z", vector=unit(1)
+        NewRecord("apple", scope="/a", tags=["x"], metadata={"n": 1}, created_at="2026-01-01T00:00:00Z", vector=unit(1))
     )
     assert memory.recall("apple", **recall_arguments(options)) == []
     said = memory.review.explain("apple", hidden.id, **recall_arguments(options))
@@ -58,8 +59,8 @@ def test_a_record_that_two_filters_hide_together_is_told_of_one(memory):
 
 
 def test_a_record_below_the_threshold(memory):
-    memory.remember("apple apple apple pie", vector=unit(1))
-    low = memory.remember("apple and many other words that are about something else", vector=-unit(1))
+    memory.remember(NewRecord("apple apple apple pie", vector=unit(1)))
+    low = memory.remember(NewRecord("apple and many other words that are about something else", vector=-unit(1)))
     said = memory.review.explain("apple pie", low.id, vector=unit(1), profile={"min_score": 0.9})
     assert (said.returned, said.stage) == (False, "threshold")
     assert said.score < 0.9
@@ -78,8 +79,8 @@ def test_a_record_beyond_the_limit(memory):
 
 
 def test_a_record_that_another_of_its_source_stands_for(memory):
-    best = memory.remember("apple apple pie", source="s", position=0)
-    other = memory.remember("apple tree", source="s", position=1)
+    best = memory.remember(NewRecord("apple apple pie", source="s", position=0))
+    other = memory.remember(NewRecord("apple tree", source="s", position=1))
     assert [hit.id for hit in memory.recall("apple pie", profile={"group_by": "source"})] == [best.id]
     said = memory.review.explain("apple pie", other.id, profile={"group_by": "source"})
     assert (said.returned, said.stage) == (False, "group")

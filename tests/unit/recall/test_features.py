@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
+from recallite.model.records import NewRecord
 from recallite.recall.learned_ranking import FEATURES
 from recallite.recall.request import build_request
 from recallite_models.training.measuring import measure_queries
@@ -20,7 +21,7 @@ QUESTIONS = ["Which database did we migrate to?", "Who waters the plants?", "unh
 @pytest.fixture
 def filled(memory):
     for place, text in enumerate(TEXTS):
-        memory.remember(text, source=f"day {place // 3}", position=place % 3)
+        memory.remember(NewRecord(text, source=f"day {place // 3}", position=place % 3))
     return memory
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidFilter
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.limits import examples
 from tests.unit.memory.support import PLAIN, unit
@@ -395,7 +396,7 @@ def test_k_hits_whenever_k_exist(path, limit):
 
 
 def test_as_of_answers_with_the_texts_of_that_time(on_disk):
-    kept = on_disk.remember("the office is in Paris", vector=unit(1))
+    kept = on_disk.remember(NewRecord("the office is in Paris", vector=unit(1)))
     then = on_disk.get(kept.id).recorded_from
     on_disk.update(kept.id, text="the office is in Oslo", vector=unit(2))
     now = on_disk.get(kept.id).recorded_from
@@ -433,8 +434,8 @@ def test_an_expired_memory_is_hidden_by_recall_and_list_but_not_lost(memory):
 
 def test_spread_crosses_no_filter(memory):
     """A neighbour in the same source or a link that the filter hides is no candidate, and gives no score."""
-    memory.remember("apple", source="s", position=0, kind="shown", scope="/a")
-    memory.remember("hidden beside", source="s", position=1, kind="hidden", scope="/a")
+    memory.remember(NewRecord("apple", source="s", position=0, kind="shown", scope="/a"))
+    memory.remember(NewRecord("hidden beside", source="s", position=1, kind="hidden", scope="/a"))
     linked = memory.remember("hidden link", kind="shown", scope="/b")
     shown = memory.list(kinds=["shown"], scope="/a")[0]
     alone = memory.recall("apple", kinds=["shown"], scope="/a", profile={"decay": "none"})
@@ -509,7 +510,7 @@ def test_a_filter_nested_beyond_reason_is_refused(memory):
 
 @pytest.mark.parametrize("value", ["'; DROP TABLE record; --", '"', "%", "_", "*", "\\", "a' OR '1'='1"])
 def test_values_are_never_sql(memory, value):
-    kept = memory.remember(value + " text", kind=value, tags=[value], topic=value, metadata={"k": value})
+    kept = memory.remember(NewRecord(value + " text", kind=value, tags=[value], topic=value, metadata={"k": value}))
     memory.remember("other")
     for where in ({"kind": value}, {"tags": value}, {"topic": {"in": [value]}}, {"metadata.k": value}):
         assert [record.id for record in memory.list(where=where)] == [kept.id]

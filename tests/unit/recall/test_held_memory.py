@@ -7,6 +7,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.index.vectors import ALIKE, shortlist_size
+from recallite.model.records import NewRecord
 from recallite.recall import answering
 from recallite.system.numerics import kernels
 from tests.unit.memory.support import ONLY_STORES
@@ -41,7 +42,7 @@ def test_the_memory_of_a_kernel_grows_with_the_records(tmp_path, called, before,
         memory.remember_many([{"text": f"note {n}", "vector": each} for n, each in enumerate(vectors[:before])])
         for number in range(4):
             memory.recall("which note", vector=vectors[0])
-            memory.remember(f"another note of {number}", vector=vectors[before + number])
+            memory.remember(NewRecord(f"another note of {number}", vector=vectors[before + number]))
         memory.recall("which note", vector=vectors[0], scope="/nowhere")
         memory.recall("which note", vector=vectors[0])
     for view, plan, asking, work, hits in called:

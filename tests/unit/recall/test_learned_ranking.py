@@ -8,6 +8,7 @@ import pytest
 import recallite_kernels as kernels
 from recallite import Memory
 from recallite.model.profiles import PROFILES, Profile
+from recallite.model.records import NewRecord
 from recallite.recall import answering, plan
 from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
 from recallite.recall.plan import SIGNALS
@@ -30,7 +31,9 @@ BEFORE = "2999-01-01T00:00:00Z"
 def filled():
     with Memory(":memory:") as memory:
         for place, text in enumerate(TEXTS):
-            memory.remember(text, source=f"day {place // 4}", position=place % 4, importance=0.2 + place % 3 / 4)
+            memory.remember(
+                NewRecord(text, source=f"day {place // 4}", position=place % 4, importance=0.2 + place % 3 / 4)
+            )
         yield memory
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from recallite.text.asked_value import asked_value
 from tests.unit.memory.support import unit
@@ -23,7 +24,9 @@ def remember(memory, *texts, **fields):
     """One a month, with vectors that make the first the nearest to `unit(0)`."""
     return [
         memory.remember(
-            text, created_at=f"2024-0{3 + place}-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **fields
+            NewRecord(
+                text, created_at=f"2024-0{3 + place}-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **fields
+            )
         ).id
         for place, text in enumerate(texts)
     ]
@@ -71,7 +74,9 @@ def test_other_questions_and_those_about_the_past_are_left_as_they_are(memory, q
 def test_what_someone_else_says_or_of_something_else_is_not_compared(memory, fields):
     ids = [
         memory.remember(
-            text, created_at=f"2024-0{3 + place}-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **own
+            NewRecord(
+                text, created_at=f"2024-0{3 + place}-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **own
+            )
         ).id
         for place, (text, own) in enumerate(zip((MARCH, APRIL), fields, strict=True))
     ]
@@ -80,7 +85,7 @@ def test_what_someone_else_says_or_of_something_else_is_not_compared(memory, fie
 
 def test_texts_of_one_moment_stay_in_their_order(memory):
     ids = [
-        memory.remember(text, created_at="2024-03-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(1)).id
+        memory.remember(NewRecord(text, created_at="2024-03-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(1))).id
         for place, text in enumerate((MARCH, APRIL))
     ]
     assert [hit.id for hit in ask(memory, ASKED)] == ids
@@ -89,7 +94,12 @@ def test_texts_of_one_moment_stay_in_their_order(memory):
 def test_what_is_to_come_was_told_before(memory):
     ids = [
         memory.remember(
-            text, created_at=f"2024-0{month}-01T00:00:00Z", valid_from=at, vector=unit(0) + 0.1 * month * unit(month)
+            NewRecord(
+                text,
+                created_at=f"2024-0{month}-01T00:00:00Z",
+                valid_from=at,
+                vector=unit(0) + 0.1 * month * unit(month),
+            )
         ).id
         for text, month, at in ((MARCH, 1, "2024-09-01T00:00:00Z"), (APRIL, 2, None))
     ]

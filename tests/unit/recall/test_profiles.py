@@ -13,6 +13,7 @@ from recallite.errors import InvalidInput
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.profiles import PROFILES
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, WordEmbedder, scored
 
@@ -32,7 +33,7 @@ def add(memory: Memory, text: str, *, cosine: float | None = None, days: float =
     """A memory of that age at NOW."""
     vector = None if cosine is None else at_cosine(cosine)
     created = NOW - timedelta(days=days)
-    return memory.remember(text, vector=vector, created_at=created, importance=importance).id
+    return memory.remember(NewRecord(text, vector=vector, created_at=created, importance=importance)).id
 
 
 def ask(memory: Memory, profile: str, query: str = "zzz", vector: np.ndarray | None = QUERY, **options: object):

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
-from recallite.model.records import Hit, Hits
+from recallite.model.records import Hit, Hits, NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES, scored, state, unit
 
@@ -49,10 +49,20 @@ def test_a_question_finds_its_answer(talk, question, turn):
 
 def test_hits_say_all_that_the_record_holds(memory):
     stored = memory.remember(
-        "apple pie", scope="/a", kind="note", tags=["x", "y"], importance=0.9, context="recipes", source="book",
-        metadata={"path": "a.md", "lines": [3, 7]}, position=4, created_at="2026-01-01T00:00:00Z",
-        valid_from="2025-01-01T00:00:00Z",
-    )  # fmt: skip
+        NewRecord(
+            "apple pie",
+            scope="/a",
+            kind="note",
+            tags=["x", "y"],
+            importance=0.9,
+            context="recipes",
+            source="book",
+            metadata={"path": "a.md", "lines": [3, 7]},
+            position=4,
+            created_at="2026-01-01T00:00:00Z",
+            valid_from="2025-01-01T00:00:00Z",
+        )
+    )
     (hit,) = memory.recall("apple")
     assert isinstance(hit, Hit)
     assert (hit.id, hit.text, hit.scope, hit.kind, hit.tags, hit.importance, hit.context) == (
@@ -354,20 +364,20 @@ def test_a_query_is_a_str(memory, query):
     ids=repr,
 )
 def test_a_bad_query_vector_is_refused(memory, vector):
-    memory.remember("x", vector=unit(1))
+    memory.remember(NewRecord("x", vector=unit(1)))
     with pytest.raises(InvalidVector):
         memory.recall("x", vector=vector)
 
 
 def test_as_many_vectors_as_queries(memory):
-    memory.remember("x", vector=unit(1))
+    memory.remember(NewRecord("x", vector=unit(1)))
     for vectors in ([unit(1)], [], 3, [unit(1), unit(2), unit(3)]):
         with pytest.raises(InvalidInput, match="vectors"):
             memory.recall_many(["a", "b"], vectors=vectors)
 
 
 def test_vector_mode_without_an_embedder_says_what_to_do(memory):
-    memory.remember("x", vector=unit(1))
+    memory.remember(NewRecord("x", vector=unit(1)))
     with pytest.raises(EmbedderMissing, match="vector="):
         memory.recall("x", mode="vector")
     hits = memory.recall("x")

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.model import checks
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import unit
 
@@ -28,12 +29,21 @@ def _fill(memory: Memory, others: Memory | None) -> None:
     mine, foreign = _texts(1, 120, _WORDS), _texts(2, 120, [*_WORDS[:5], *_WORDS[30:], "zeppelin"])
     for place, text in enumerate(mine):
         if others is not None:
-            others.remember(foreign[place], scope=("/users/bob", "/", "/users/adam")[place % 3], vector=unit(place))
+            others.remember(
+                NewRecord(foreign[place], scope=("/users/bob", "/", "/users/adam")[place % 3], vector=unit(place))
+            )
         at = _START + timedelta(hours=place)
         memory.remember(
-            text, scope=("/", "/x", "/y/z")[place % 3], vector=unit(1000 + place), created_at=at, source="chat",
-            position=place, expires_at=_START + timedelta(days=2) if place % 17 == 0 else None,
-        )  # fmt: skip
+            NewRecord(
+                text,
+                scope=("/", "/x", "/y/z")[place % 3],
+                vector=unit(1000 + place),
+                created_at=at,
+                source="chat",
+                position=place,
+                expires_at=_START + timedelta(days=2) if place % 17 == 0 else None,
+            )
+        )
     for record in memory.list(where={"position": {"in": [3, 50, 77]}}):
         memory.update(record.id, text=record.text + " closed", vector=unit(7))
     memory.forget(where={"position": {"in": [9, 10]}})

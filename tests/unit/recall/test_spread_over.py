@@ -11,6 +11,7 @@ import pytest
 from recallite import AsyncMemory, Memory
 from recallite.doors.tools import call
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from recallite.recall.select import RELEVANT_SHARE
 from tests.unit.memory.support import PLAIN, scored
@@ -29,7 +30,9 @@ def toward(cosine: float) -> np.ndarray:
 
 def add(memory: Memory, day: float, cosine: float, **fields: object) -> str:
     moment = BEGIN + timedelta(days=day)
-    return memory.remember(f"entry {day:g} {cosine:g}", created_at=moment, vector=toward(cosine), **fields).id
+    return memory.remember(
+        NewRecord(f"entry {day:g} {cosine:g}", created_at=moment, vector=toward(cosine), **fields)
+    ).id
 
 
 def days(hits: list) -> list[int]:
@@ -155,8 +158,8 @@ def test_events_are_placed_by_when_they_happened(memory):
 
 def test_records_of_one_moment_come_by_source_and_position(memory):
     for place in (2, 0, 1):
-        memory.remember(f"Porto {place}", source="b", position=place, created_at=BEGIN)
-    memory.remember("Porto 9", source="a", position=9, created_at=BEGIN)
+        memory.remember(NewRecord(f"Porto {place}", source="b", position=place, created_at=BEGIN))
+    memory.remember(NewRecord("Porto 9", source="a", position=9, created_at=BEGIN))
     assert [hit.text for hit in memory.recall("Porto", diversify_by="time")] == [
         "Porto 9", "Porto 0", "Porto 1", "Porto 2",
     ]  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings
 from recallite.model.profiles import Profile
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, raw
 
@@ -37,7 +38,7 @@ def ask(memory: Memory, query: str = "zzz", **options: object):
 def notes(memory):
     """Twenty notes that answer better than what stands."""
     for place in range(20):
-        memory.remember(f"note {place}", vector=toward(0.9 - place / 100))
+        memory.remember(NewRecord(f"note {place}", vector=toward(0.9 - place / 100)))
     return memory
 
 
@@ -116,8 +117,8 @@ def test_forgetting_leaves_no_mark(on_disk):
 
 
 def test_what_applies_comes_last_and_says_why(notes):
-    notes.remember(ALWAYS, vector=toward(0.3))
-    notes.remember(TEA, vector=toward(0.2))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
+    notes.remember(NewRecord(TEA, vector=toward(0.2)))
     without = ask(notes, standing_instructions=0)
     hits = ask(notes)
     assert texts(hits) == [*texts(without)[:6], ALWAYS, TEA]
@@ -131,26 +132,26 @@ def test_what_applies_comes_last_and_says_why(notes):
 
 
 def test_few_instructions_apply_to_everything_and_preferences_where_they_are_near(notes):
-    notes.remember(ALWAYS, vector=toward(0.0))
-    notes.remember(TEA, vector=toward(0.0))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.0)))
+    notes.remember(NewRecord(TEA, vector=toward(0.0)))
     assert texts(ask(notes))[-1] == ALWAYS
     assert TEA not in texts(ask(notes))
     for place in range(3):
-        notes.remember(f"Always include source {place}", vector=toward(0.0))
+        notes.remember(NewRecord(f"Always include source {place}", vector=toward(0.0)))
     assert not any("standing" in hit.match_reasons for hit in ask(notes))
 
 
 @pytest.mark.parametrize(("limit", "brought"), [(1, 0), (3, 0), (4, 1), (8, 2), (12, 3), (20, 3)])
 def test_they_take_a_quarter_of_the_limit_at_most(notes, limit, brought):
     for place in range(5):
-        notes.remember(f"Always include source {place}", vector=toward(0.3 - place / 100))
+        notes.remember(NewRecord(f"Always include source {place}", vector=toward(0.3 - place / 100)))
     hits = ask(notes, limit=limit)
     assert len(hits) == limit
     assert texts(hits)[limit - brought :] == [f"Always include source {place}" for place in range(brought)]
 
 
 def test_one_that_ranks_by_itself_stays_where_it_is(notes):
-    notes.remember(ALWAYS, vector=toward(0.95))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.95)))
     hits = ask(notes)
     assert hits[0].text == ALWAYS
     assert hits[0].match_reasons[-1] == "standing"
@@ -159,7 +160,7 @@ def test_one_that_ranks_by_itself_stays_where_it_is(notes):
 
 
 def test_filters_scopes_and_thresholds_hold(notes):
-    notes.remember(ALWAYS, vector=toward(0.3), scope="/b", tags=["x"])
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.3), scope="/b", tags=["x"]))
     assert ALWAYS in texts(ask(notes))
     assert ALWAYS not in texts(ask(notes, tags=["y"]))
     assert ALWAYS not in texts(ask(notes, scope="/a"))
@@ -171,7 +172,7 @@ def test_filters_scopes_and_thresholds_hold(notes):
 
 
 def test_where_they_are_not_brought(notes):
-    notes.remember(ALWAYS, vector=toward(0.3))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
     for options in (
         {"standing_instructions": 0}, {"mode": "vector"}, {"profile": "reeve"}, {"group_by": "source"},
         {"diversify_by": "time"},
@@ -180,7 +181,7 @@ def test_where_they_are_not_brought(notes):
 
 
 def test_many_questions_and_parts_of_one(notes):
-    notes.remember(ALWAYS, vector=toward(0.3))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
     together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"decay": "none"})
     for query, hits in zip(("zzz", "note 3"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
@@ -195,7 +196,7 @@ def test_many_questions_and_parts_of_one(notes):
 
 
 def test_a_token_budget_leaves_them_out_first(notes):
-    notes.remember(ALWAYS, vector=toward(0.3))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
     whole = ask(notes)
     some = ask(notes, token_budget=6)
     assert 0 < len(some) < len(whole)
@@ -204,7 +205,7 @@ def test_a_token_budget_leaves_them_out_first(notes):
 
 
 def test_a_committed_change_is_seen(notes):
-    stored = notes.remember(ALWAYS, vector=toward(0.3))
+    stored = notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
     assert ask(notes)[-1].id == stored.id
     notes.update(stored.id, text="Dates are ISO", vector=toward(0.3))
     assert stored.id not in [hit.id for hit in ask(notes)]
@@ -257,7 +258,7 @@ def test_the_twin_answers_alike(path):
 
 
 def test_with_explain_what_is_brought_has_ranks_too(notes):
-    notes.remember(ALWAYS, vector=toward(0.2))
+    notes.remember(NewRecord(ALWAYS, vector=toward(0.2)))
     hits = ask(notes, explain=True)
     assert hits[-1].text == ALWAYS
     assert hits[-1].signals["cosine_rank"] == 21.0

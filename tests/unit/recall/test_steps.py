@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
+from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 
 QUESTION = "Where was the author of Dune born?"
@@ -38,7 +39,7 @@ def test_what_the_value_of_a_hit_is_told_of_joins_the_hits(books):
 
 
 def test_what_no_longer_holds_is_not_followed(books):
-    books.remember("The author of Dune is Ada Byron", supersedes=books.recall(AUTHOR, limit=1)[0].id)
+    books.remember(NewRecord("The author of Dune is Ada Byron", supersedes=books.recall(AUTHOR, limit=1)[0].id))
     books.remember("Ada Byron was born in London")
     texts = [hit.text for hit in books.recall(QUESTION, limit=5)]
     assert "Ada Byron was born in London" in texts

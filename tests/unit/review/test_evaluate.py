@@ -12,6 +12,7 @@ from msgspec import structs
 from recallite import AsyncMemory, Filter, Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.profiles import Profile
+from recallite.model.records import NewRecord
 from recallite.model.reports import Evaluation
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import ONLY_STORES
@@ -65,8 +66,8 @@ def test_a_memory_that_diversity_moved_down(memory):
 
 
 def test_a_memory_that_another_of_its_source_stands_for(memory):
-    memory.remember("apple apple pie", source="s", position=0)
-    other = memory.remember("apple tree", source="s", position=1)
+    memory.remember(NewRecord("apple apple pie", source="s", position=0))
+    other = memory.remember(NewRecord("apple tree", source="s", position=1))
     assert lost(memory, "apple pie", other.id, group_by="source") == "group"
 
 

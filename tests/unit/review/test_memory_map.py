@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.review import memory_map
 from recallite.review.memory_map import MemoryMap, principal_axes
 from tests.conftest import PLAIN
@@ -83,7 +84,7 @@ def test_a_scope_is_placed_again_only_after_a_change(memory, ids, monkeypatch):
         assert len(plane.points()) == len(ids)
         assert plane.points(inside).ids == ids[2::GROUPS]
     assert calls == [len(ids), PER_GROUP]
-    new = memory.remember("a newcomer", vector=near(2, 77), scope="/groups/2").id
+    new = memory.remember(NewRecord("a newcomer", vector=near(2, 77), scope="/groups/2")).id
     points = plane.points()
     nearest = np.argsort(distances(points)[points.ids.index(new)])[1:6]
     assert {points.scopes[points.scope[place]] for place in nearest} == {"/groups/2"}
@@ -115,7 +116,7 @@ def test_a_filter_selects_points(memory, ids):
     plane = MemoryMap(memory)
     memory.update(ids[0], tags=["chosen"])
     assert plane.points(tags=["chosen"]).ids == [ids[0]]
-    successor = memory.remember("instead of it", vector=near(0, 3), scope="/groups/0", supersedes=ids[0]).id
+    successor = memory.remember(NewRecord("instead of it", vector=near(0, 3), scope="/groups/0", supersedes=ids[0])).id
     assert successor in plane.points().ids
     assert ids[0] not in plane.points().ids
     assert ids[0] in plane.points(include_superseded=True).ids
@@ -153,7 +154,7 @@ def test_a_few_memories_have_points_too(memory, count):
 def test_what_a_transaction_has_written_is_shown_inside_it(memory, ids):
     plane = MemoryMap(memory)
     with suppress(ZeroDivisionError), memory.transaction():
-        memory.remember("not yet", vector=near(1, 50))
+        memory.remember(NewRecord("not yet", vector=near(1, 50)))
         assert len(plane.points()) == len(ids) + 1
         raise ZeroDivisionError
     assert len(plane.points()) == len(ids)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from recallite import Memory, Settings
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from recallite.remember.catching_up import policy_json
 from recallite.store.supersession_values import Judgement
 from recallite.store.values import AccessTokenRow, Parts
@@ -57,15 +58,15 @@ def _remember(memory: Memory) -> None:
     memory.forget(ids[-1])
     memory.link(ids[0], ids[3], type="causal", strength=0.25)
     lives = memory.remember("Ada lives in Paris", scope="/team/ada")
-    memory.remember("Ada lives in Oslo", scope="/team/ada", supersedes=lives.id)
+    memory.remember(NewRecord("Ada lives in Oslo", scope="/team/ada", supersedes=lives.id))
     worked = memory.remember("Ada works for Globex", scope="/team/ada")
-    memory.remember("Ada works for Initech", scope="/team/ada", supersedes=worked.id)
+    memory.remember(NewRecord("Ada works for Initech", scope="/team/ada", supersedes=worked.id))
     memory.restore(worked.id)
     memory.remember("Grace likes tea", scope="/team", created_at="2026-01-01T00:00:00Z")
     memory.remember("Grace likes tea!", scope="/team", created_at="2026-01-02T00:00:00Z")
     memory.remember("Always answer in French", scope="/team", kind="instruction")
-    memory.remember("It expires", scope="/team", expires_after=timedelta(days=9000))
-    memory.remember("Kept out of recall", scope="/team", indexed=False)
+    memory.remember("It expires", scope="/team", expires_at=timedelta(days=9000))
+    memory.remember(NewRecord("Kept out of recall", scope="/team", indexed=False))
     memory.recall("gateway", limit=3)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, StoreError
+from recallite.model.records import NewRecord
 from recallite.store.packing import pack
 from recallite.store.sqlite import changes
 from tests.unit.memory.support import PLAIN, raw, scored, unit
@@ -73,8 +74,8 @@ def test_access_counts_stand_outside_the_feed(on_disk):
 def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
     monkeypatch.setattr(changes, "KEPT_ROWS", 100)
     with Memory(path, settings=PLAIN) as slow, Memory(path, settings=PLAIN) as busy:
-        kept = busy.remember("word kept", vector=unit(0))
-        gone = busy.remember("word gone", vector=unit(1))
+        kept = busy.remember(NewRecord("word kept", vector=unit(0)))
+        gone = busy.remember(NewRecord("word gone", vector=unit(1)))
         assert len(slow.recall("word")) == 2
         with busy._engine.store.atomic():
             for number in range(2100):
@@ -235,7 +236,7 @@ def test_a_backup_that_breaks_off_leaves_nothing(on_disk, tmp_path):
 
 
 def test_a_backup_of_ram_is_a_file(memory, tmp_path):
-    kept = memory.remember("kept", vector=unit(1))
+    kept = memory.remember(NewRecord("kept", vector=unit(1)))
     copy = memory.store.backup(tmp_path / "copy.db")
     with Memory(copy, settings=PLAIN) as restored:
         assert restored.get(kept.id).text == "kept"
@@ -254,7 +255,7 @@ def test_statements_after_one_that_yields_rows_run_only_when_fetched():
 
 def test_the_file_closed_with_raw_access_still_opens(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.remember("one", vector=unit(1))
+        memory.remember(NewRecord("one", vector=unit(1)))
     raw(path).close()
     with Memory(path, settings=PLAIN) as memory:
         assert memory.store.verify().problems == ()

@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderMismatch, InvalidVector
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, WordEmbedder, unit
 
 MOST_STATEMENTS = 16
@@ -27,9 +28,9 @@ def statements_of(memory, write):
 
 
 def test_a_write_after_another_runs_few_statements(on_disk):
-    on_disk.remember("the first apple", vector=unit(0))
-    on_disk.remember("the second apple", vector=unit(1))
-    seen = statements_of(on_disk, lambda: on_disk.remember("the third apple", vector=unit(2)))
+    on_disk.remember(NewRecord("the first apple", vector=unit(0)))
+    on_disk.remember(NewRecord("the second apple", vector=unit(1)))
+    seen = statements_of(on_disk, lambda: on_disk.remember(NewRecord("the third apple", vector=unit(2))))
     keys = [sql for sql in seen if "statement_key (key" in sql]  # one for each key of the text
     assert len(seen) - max(0, len(keys) - 1) <= MOST_STATEMENTS, seen
     assert not [sql for sql in seen if "FROM embedder" in sql or "lexicon_epoch" in sql or "FROM scope" in sql]
@@ -72,13 +73,13 @@ def test_a_scope_of_a_write_that_was_undone_is_looked_up_again(path):
 def test_an_embedder_that_another_store_moved_to_takes_the_next_write(path):
     moved = WordEmbedder("moved", dimension=8)
     with Memory(path, settings=PLAIN) as one:
-        one.remember("apple", vector=unit(0, 16))
+        one.remember(NewRecord("apple", vector=unit(0, 16)))
         with Memory(path, embedder=moved) as other:
             other.store.reembed()
-        written = one.remember("pear", vector=unit(1, 8))
+        written = one.remember(NewRecord("pear", vector=unit(1, 8)))
         assert one.recall("", vector=unit(1, 8), mode="vector", limit=1)[0].id == written.id
         with pytest.raises(InvalidVector):
-            one.remember("cherry", vector=unit(2, 16))
+            one.remember(NewRecord("cherry", vector=unit(2, 16)))
         assert one.count() == 2
         assert one.store.verify().ok
 
@@ -110,7 +111,7 @@ def test_words_that_another_store_dropped_are_numbered_again(path):
 def test_row_ids_follow_one_another_over_writes_of_two_stores(path):
     with Memory(path, settings=PLAIN) as one, Memory(path, settings=PLAIN) as other:
         for number in range(3):
-            one.remember(f"apple {number}", vector=unit(2 * number))
+            one.remember(NewRecord(f"apple {number}", vector=unit(2 * number)))
             other.remember_many([{"text": f"pear {number} {each}", "vector": unit(each)} for each in range(2)])
         with one._engine.store.read() as reader:
             rows = reader.connection.execute("SELECT id, record_id FROM vector").fetchall()

@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import EmbedderMismatch
+from recallite.model.records import NewRecord
 from recallite.store.opening import open_store
 from tests.unit.memory.support import PLAIN, raw, unit
 
@@ -68,7 +69,7 @@ def test_a_store_of_the_other_type_is_read_and_refuses_to_be_written(path, store
     with Memory(path, settings=opened) as memory:
         assert memory.recall("", vector=unit(3, 64), limit=1)[0].text == "number 3"
         with pytest.raises(EmbedderMismatch, match=rf"vectors='{opened.vectors}'.*rebuild"):
-            memory.remember("another", vector=unit(50, 64))
+            memory.remember(NewRecord("another", vector=unit(50, 64)))
         assert memory.count() == 40
     assert sizes(path) == before
 

@@ -11,6 +11,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import StoreCorrupt
 from recallite.model.policies import WritePolicy
+from recallite.model.records import NewRecord
 from tests.unit.memory.support import PLAIN, raw, scored, unit
 
 NAN = np.full(16, np.nan, dtype="<f4").tobytes()
@@ -62,7 +63,7 @@ def test_many_at_once_are_derived_as_one_by_one(path):
             for number in range(130)
         ]  # fmt: skip
         memory.remember_many(items)
-        memory.remember(**items[1])
+        memory.remember(NewRecord(**items[1]))
         assert memory.store.verify().problems == ()
 
 
@@ -166,9 +167,9 @@ def test_a_write_passes_over_a_damaged_vector(stored, value, extension, monkeypa
     if not extension:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
     with Memory(stored, settings=Settings(embedder="none", write=WritePolicy(link_cosine=0.9))) as memory:
-        memory.remember("something else", vector=unit(2))
+        memory.remember(NewRecord("something else", vector=unit(2)))
         assert memory.store.stats().links == 0
-        memory.remember("another thing", vector=unit(4))
+        memory.remember(NewRecord("another thing", vector=unit(4)))
         assert memory.store.stats().links == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import tools
+from recallite.model.records import NewRecord
 from recallite.text.quoting import NOTICE
 
 OSLO, BERGEN = "Dana lives in Oslo", "Dana lives in Bergen now"
@@ -54,7 +55,7 @@ def test_nothing_is_added_to_what_never_changed(use):
 
 def test_recall_at_a_past_time_says_until_when_that_held(use, embedded):
     old = embedded.remember(OSLO, valid_from="2024-03-01")
-    new = embedded.remember(BERGEN, valid_from="2026-06-10", supersedes=old.id)
+    new = embedded.remember(NewRecord(BERGEN, valid_from="2026-06-10", supersedes=old.id))
     (then,) = use("recall", query="Where does Dana live?", valid_at="2025-01-01T00:00:00Z")["results"]
     assert (then["text"], then["until"]) == (OSLO, "2026-06-10T00:00:00Z")
     assert then["superseded_by"] == [new.id]

@@ -15,12 +15,12 @@ from recallite.doors.cli.output import hint, one_line, print_number, print_pairs
 from recallite.doors.cli.showing import print_id
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord, Record
 from recallite.model.reports import Remembered
 
 if TYPE_CHECKING:
     from recallite.agents.consolidator import Cycle
     from recallite.memory import Memory
-    from recallite.model.records import Record
     from recallite.model.reports import ErasureReceipt, Forgotten
 
 
@@ -94,7 +94,7 @@ def remember(
         if supersedes:
             fields["supersedes"] = [whole_id(memory, id) for id in supersedes]
         if len(texts) == 1:
-            return memory.remember(texts[0], **fields, on_existing=on_existing)
+            return memory.remember(NewRecord(texts[0], **fields), on_existing=on_existing)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in texts]) if id]
 
 

@@ -204,11 +204,13 @@ def batches(items: Iterable[object], size: int) -> Iterator[builtins.list[object
         raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
     rest = iter(items)
     while batch := [*islice(rest, size)]:
-        yield [_item(item) for item in batch]
+        yield [item if isinstance(item, str) else fields_of(item) for item in batch]
 
 
-def _item(item: object) -> object:
-    """An item as the fields that were given."""
+def fields_of(item: object) -> Any:
+    """A memory to be stored as the fields that were given."""
+    if isinstance(item, str):
+        return {"text": item}
     if isinstance(item, msgspec.Struct):
         defaults = item.__struct_defaults__
         named = item.__struct_fields__[len(item.__struct_fields__) - len(defaults) :]

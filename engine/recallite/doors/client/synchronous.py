@@ -26,7 +26,7 @@ from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
-from recallite.model.records import OnExisting
+from recallite.model.records import NewRecord, OnExisting
 from recallite.model.reports import Imported
 from recallite.remember.pending import Progress
 
@@ -126,6 +126,10 @@ class Client(_Surface):
         if isinstance(id, str) or not isinstance(id, Iterable):
             return self._ask("get", id)
         return {record.id: record for record in self._ask("get_many", [*id])}
+
+    def remember(self, text: str | NewRecord, **fields: Any) -> Any:
+        """Do as `Memory.remember`; the fields of a `NewRecord` can be given by name."""
+        return self._ask("remember", **messages.fields_of(text) | fields)
 
     def update(self, id: str | Iterable[str], /, **changes: Any) -> Any:
         """Do as `Memory.update`."""

@@ -27,7 +27,7 @@ from recallite.doors.tools.schema import allowed_in
 from recallite.errors import NotFound
 from recallite.model.filters import Filter
 from recallite.model.profiles import Profile, resolve_profile
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
         """Store it, with an id of the model's own."""
         # A model may write down again what it was shown.
         policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
-        record = call.memory.remember(
+        new = NewRecord(
             self.text, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
-            expires_at=self.expires_at, supersedes=self.supersedes or None, id=id, on_existing="version",
-            policy=policy,
+            expires_at=self.expires_at, supersedes=self.supersedes or None, id=id,
         )  # fmt: skip
+        record = call.memory.remember(new, on_existing="version", policy=policy)
         return Written.of(call, record)
 
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.checks import check_scope, check_time, now_us, to_datetime
-from recallite.model.records import NewRecord, Record
+from recallite.model.records import Record
 from recallite.model.reports import FileTrouble, Restored
 from recallite.notes.editable.manifest import FileEntry, FolderManifest, store_identity
 from recallite.notes.editable.markdown import (
@@ -44,7 +44,7 @@ from recallite.transfer.naming import name_memories
 from recallite.transfer.supersessions import check_supersession, put_supersession
 
 _MEMORIES_A_BATCH = 1024
-_FIELDS_OF_RECORDS = [name for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__]
+_FIELDS_OF_RECORDS = [name for name in Incoming.__struct_fields__ if name in Fields.__struct_fields__]
 
 
 @traced("import_folder", lambda done: {"memories": done.created + done.updated})
@@ -290,7 +290,6 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
     values = {name: getattr(fields, name) for name in _FIELDS_OF_RECORDS}
     return Incoming(
-        **{**values, "id": public_id, "tags": fields.tags or ()}, text=section.text, scope=scope,
-        base_importance=fields.base_importance, updated_at=fields.updated_at or fields.created_at,
-        recorded_from=fields.recorded_from, valid_resolved=fields.valid_resolved, repeated=fields.repeated,
+        **{**values, "id": public_id, "tags": fields.tags or (), "updated_at": fields.updated_at or fields.created_at},
+        text=section.text, scope=scope,
     )  # fmt: skip

@@ -252,20 +252,20 @@ class Records(RecordReader):
             self._tx.scopes.drop_empty_sources([old_source])
         self._tx.changes.append("update", record_id)
 
-    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
-        """Let records expire at another time, which slides no more; no other field changes."""
-        self._move_expiry(record_ids, "expires_at = ?, expires_after = NULL", expires_at)
+    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None, expires_after: int | None) -> None:
+        """Set when records expire, and how long they live after each renewal; no other field changes."""
+        self._move_expiry(record_ids, "expires_at = ?, expires_after = ?", expires_at, expires_after)
 
     def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
         """Let those records that have an `expires_after` expire so long after `now`; no other field changes."""
         self._move_expiry(record_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
 
-    def _move_expiry(self, record_ids: Sequence[int], assignment: str, moment: int | None) -> None:
+    def _move_expiry(self, record_ids: Sequence[int], assignment: str, *values: int | None) -> None:
         if not len(record_ids):
             return
         self._execute(
             f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}",
-            (moment, self._id_array(record_ids)),
+            (*values, self._id_array(record_ids)),
         )
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
         self._tx.changes.append_ids("update", list(record_ids))

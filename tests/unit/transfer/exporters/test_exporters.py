@@ -9,6 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.records import NewRecord
 from recallite.transfer.exporters import export_to, targets
 from recallite.transfer.importers import import_from
 
@@ -24,14 +25,17 @@ MARCH = datetime(2026, 3, 21, 14, 2, tzinfo=UTC)
 @pytest.fixture
 def memory(tmp_path):
     with Memory(tmp_path / "here.db") as opened:
-        ada = opened.remember("Ada is on call for billing", scope="/team", topic="Ada", tags=["on call", "billing"],
-                              created_at=MARCH)  # fmt: skip
+        ada = opened.remember(
+            NewRecord(
+                "Ada is on call for billing", scope="/team", topic="Ada", tags=["on call", "billing"], created_at=MARCH
+            )
+        )
         bo = opened.remember("Bo lives in Oslo,\n\nnear the sea", context="Bo", importance=0.8, source="chat-7",
                              metadata={"channel": "chat"}, created_at=MARCH)  # fmt: skip
         opened.link(ada.id, bo.id, type="supports")
-        opened.remember("Answer in short sentences", pinned=True, kind="preference", created_at=MARCH)
+        opened.remember(NewRecord("Answer in short sentences", pinned=True, kind="preference", created_at=MARCH))
         old = opened.remember("We cache in Redis", created_at=MARCH)
-        opened.remember("We cache in Valkey", supersedes=old.id, created_at=MARCH.replace(month=4))
+        opened.remember(NewRecord("We cache in Valkey", supersedes=old.id, created_at=MARCH.replace(month=4)))
         yield opened
 
 
