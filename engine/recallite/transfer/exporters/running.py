@@ -64,7 +64,9 @@ def export_to(
     memories = Memories(
         pages=lambda: _pages(memory, fields),
         some=lambda ids: memory.get(ids),
-        links=lambda id: [other for other in memory.neighbors(id, direction="out") if other.type != SUPERSEDES],
+        links=lambda id: [
+            link for link in memory.neighbors(id, direction="out", limit=None) if link.type != SUPERSEDES
+        ],
         mapping=mapping or {},
         store=memory.path,
     )

@@ -56,6 +56,16 @@ def test_our_own_form_moves_a_store_with_equal_hits(memory, tmp_path):
         assert _hits(there) == _hits(memory)
 
 
+def test_all_links_of_a_memory_are_written(tmp_path):
+    with Memory(tmp_path / "here.db", embedder="none") as memory:
+        hub, *spokes = memory.remember_many([{"text": f"memory {number}"} for number in range(102)])
+        for spoke in spokes:
+            memory.link(hub, spoke)
+        assert len(memory.neighbors(hub)) == 100
+        assert len(memory.neighbors(hub, limit=None)) == 101
+        assert export_to(memory, "jsonl", tmp_path / "out.jsonl", mapping={"text": "text"}).lost["links"] == 101
+
+
 LOST = {
     "basic-memory": {"scope": 1, "kind": 1, "importance": 1, "metadata": 1, "context": 1, "pinned": 1, "superseded": 1},
     "jsonl": {"links": 1, "superseded": 1},
