@@ -87,6 +87,8 @@ class Graph(NamedTuple):
 
 NEVER = 2**63 - 1
 """A time that does not come."""
+AUTHORITY_STEP = 1 << 59
+"""Microseconds, more than all times span: what a lower authority says comes before all that a higher one does."""
 
 
 class Records(NamedTuple):
@@ -94,8 +96,9 @@ class Records(NamedTuple):
 
     moments, moments_until int64 (n,): when what the record tells happened, from and until before, in microseconds;
     NEVER for a moment or an open end. resolved uint8 (n,): 1 where that was found in the text; such a record is of the
-    time at which it was created as well. speakers int32 (n, 2): the numbers of the first and the last word of its
-    context where that is a name, -1 for none; empty where no record has any.
+    time at which it was created as well. authorities uint8 (n,): whose word it is, 0 the highest. speakers int32
+    (n, 2): the numbers of the first and the last word of its context where that is a name, -1 for none; empty where no
+    record has any.
     """
 
     keys: I64
@@ -104,6 +107,7 @@ class Records(NamedTuple):
     moments: I64
     moments_until: I64
     resolved: U8
+    authorities: U8
     speakers: I32
 
 

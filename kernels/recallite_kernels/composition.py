@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recallite_kernels.arguments import Codes, Lists, Mentions, Postings, Statements, Tokens, Weighed, WordSlices
+from recallite_kernels.arguments import (
+    AUTHORITY_STEP,
+    Codes,
+    Lists,
+    Mentions,
+    Postings,
+    Statements,
+    Tokens,
+    Weighed,
+    WordSlices,
+)
 from recallite_kernels.signals import SIGNALS, RankParameters, reason_bits
 from recallite_kernels.view import ABSENT, FIGURES, SCAN_ALL, UNCOUNTED
 
@@ -371,15 +381,18 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
             if stated[rank, slot] != 0:
                 stated[rank, slot] = np.int64(stated[rank, slot]) ^ mixed
         # What a record states began to hold when it happened, but not after it was told; a time that was found in the
-        # text does not put it before what was told earlier: "Dana moved to Bergen last month".
+        # text does not put it before what was told earlier: "Dana moved to Bergen last month". What a lower authority
+        # says comes before all that a higher one does.
         created = view.records.created_at[row]
         work.moments[rank] = created if view.records.resolved[row] == 1 else min(view.records.moments[row], created)
+        work.moments[rank] -= np.int64(view.records.authorities[row]) * AUTHORITY_STEP
         work.keys[rank], work.placed[rank] = view.records.keys[row], 0
     moment, former = asking.moments[query], asking.former[query]
     if asking.before_offsets[query] < asking.before_offsets[query + 1]:
         began = moment_before(view, asking, query, count, work)
         if began >= 0:
-            moment, former = work.moments[began] - 1, 0
+            ahead = np.int64(view.records.authorities[rows[order[began]]]) * AUTHORITY_STEP
+            moment, former = work.moments[began] + ahead - 1, 0
     return reorder_changes(count, moment, former, work)
 
 

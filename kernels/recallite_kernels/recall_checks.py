@@ -102,6 +102,7 @@ def _check_records(records: Records, n: int) -> None:
     array("moments", records.moments, contract.i64, n)
     array("moments_until", records.moments_until, contract.i64, n)
     array("resolved", records.resolved, contract.u8, n)
+    array("authorities", records.authorities, contract.u8, n)
     array("speakers", records.speakers, contract.i32, n if records.speakers.shape[0] else 0, 2)
 
 

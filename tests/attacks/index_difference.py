@@ -15,7 +15,17 @@ from recallite.system.numerics import kernels
 
 __all__ = ["difference"]
 
-_DENSE = ("scopes", "sources", "created_at", "moments", "moments_until", "importance", "resolved", "open")
+_DENSE = (
+    "scopes",
+    "sources",
+    "created_at",
+    "moments",
+    "moments_until",
+    "importance",
+    "resolved",
+    "authorities",
+    "open",
+)
 _SPARSE = ("recorded_from", "recorded_until", "expires_at", "superseded_at", "held_until")
 
 

@@ -43,7 +43,7 @@ def view_of(
     table, graph, words = index.table, index.graph, index.words
     records = kernels.Records(
         table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
-        words.speakers,
+        table.authorities, words.speakers,
     )  # fmt: skip
     mask = _NO_MASK if selection.mask is None else selection.mask
     terms = kernels.Terms(

@@ -21,7 +21,8 @@ PREFERENCE, INSTRUCTION = 1, 2
 """The values of `RecordTable.standing`."""
 _STANDING: dict[Standing, int] = {"preference": PREFERENCE, "instruction": INSTRUCTION}
 # What a change to a record may change: all but its id.
-_DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
+_DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved",
+          "authorities")  # fmt: skip
 # Columns that few records have a value of: of a million records they would take 40 MB.
 _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
 
@@ -46,6 +47,7 @@ class RecordTable(IndexPart):
         self._held_until = SparseColumn()
         self._importance = Growable(np.float32)
         self._resolved = Growable(np.uint8)
+        self._authorities = Growable(np.uint8)
         # What each row states, whether it is a turn of a transcript, and whether it is a standing one.
         self._frames = Growable(np.uint32, (MAX_FRAMES, 2))
         self._positioned = Growable(np.uint8)
@@ -119,6 +121,11 @@ class RecordTable(IndexPart):
     def resolved(self) -> NDArray[np.uint8]:
         """1 for the rows whose valid time was found in the text, uint8."""
         return self._resolved.array
+
+    @property
+    def authorities(self) -> NDArray[np.uint8]:
+        """The ranks of who said each row, without their sign, uint8."""
+        return self._authorities.array
 
     @property
     def importance(self) -> NDArray[np.float32]:
@@ -353,6 +360,14 @@ class RecordTable(IndexPart):
         if valid_at is not None:
             rows = rows[self._held_until.at(rows) <= valid_at]
         return rows
+
+    def announced_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Until when those rows hold whose successors were announced before they held, ascending, and the rows."""
+        rows = self._superseded_at.rows
+        until = self._held_until.at(rows)
+        announced = until > self._superseded_at.at(rows)
+        order = np.argsort(until[announced], kind="stable")
+        return until[announced][order], rows[announced][order]
 
     def _lasting_rows(self) -> NDArray[np.int64]:
         """The rows whose valid time has an end."""

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from recallite.errors import InvalidFilter, InvalidInput
 from recallite.model import checks
+from recallite.model.authority import check_authority, rank_of
 from recallite.system.messages import shown
 
 _MAX_DEPTH = 20
@@ -31,7 +32,7 @@ _MOST_SCOPES = 5_000
 _MOST_COMPARISONS = 5_000
 _TIMES = ("created_at", "valid_from", "valid_until", "updated_at", "expires_at", "superseded_at", "held_until")
 FIELDS = (
-    "id", "kind", "scope", "text", "context", "importance", "pinned", "topic", "source", "position",
+    "id", "kind", "scope", "text", "context", "importance", "pinned", "authority", "topic", "source", "position",
     "embedding_state", "standing", *_TIMES,
 )  # fmt: skip
 """What `where` compares, besides "tags" and "metadata.<key>"."""
@@ -321,6 +322,8 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
             raise InvalidFilter(str(fault)) from None
     if value is None:
         return None
+    if field == "authority":
+        return rank_of(check_authority(value, path))
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from recallite.errors import InvalidInput
+from recallite.model.authority import Authority, SourceAuthorities, check_authorities
 from recallite.model.configuration import Count, NonNegative, Section, Setting, Share
 from recallite.text.secrets import NO_DETECTOR, has_detector, redact, redact_all
 
@@ -47,6 +48,10 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       anything is embedded or stored: in text, context and metadata, and in the settings' policy also in messages,
       snapshots, working memory and documents. Names (tags, sources, topics, scopes) are kept. It needs the extra
       `audit`.
+    - authority: Whose word a text is: `user`, `agent`, `tool`, `document` or `web`, or pairs of a pattern of sources
+      and one of these, such as ("https://*", "web"); the first that fits counts, else `user`. A source that is a URL, a
+      context such as 'assistant' or 'tool', and a chunk of a document lower it. A lower authority supersedes, repeats
+      or replaces nothing of a higher one: it is linked as `contradicts`. Nor does any supersede a pinned record.
     """
 
     supersede_confidence: Share | None = 0.8
@@ -63,6 +68,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     most_links: int = 10
     junk: Literal["store", "skip"] = "store"
     redact: Literal["secrets"] | None = None
+    authority: Annotated[Authority | SourceAuthorities, Setting(check=check_authorities)] = "user"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from msgspec import Struct, field, json, structs
 
+from recallite.model.authority import Authority
+
 __all__ = [
     "Changes",
     "Contradiction",
@@ -168,7 +170,8 @@ class Record(Plain, frozen=True, kw_only=True):
     of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A statement
     that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
-    `standing` says that the text is a standing instruction or preference, as rules for English have it.
+    `authority` is whose word it is; a lower one supersedes none of a higher one. `standing` says that the text is a
+    standing instruction or preference of the user, as rules for English have it.
 
     `expires_after` is how long it lives from when it was stored or renewed last; None: `expires_at` stays. One that is
     not `indexed` is in no recall.
@@ -191,6 +194,7 @@ class Record(Plain, frozen=True, kw_only=True):
     importance: float = 0.5
     base_importance: float | None = None
     pinned: bool = False
+    authority: Authority = "user"
     topic: str | None = None
     source: str | None = None
     position: int | None = None
@@ -279,6 +283,7 @@ class Hit(Plain, frozen=True, kw_only=True):
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     updated_at: datetime
+    authority: Authority = "user"
     topic: str | None = None
     held_until: datetime | None = None
     superseded_by: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recallite.index.memory_index import MemoryIndex
+from recallite.model.authority import AUTHORITIES
 from recallite.model.checks import EPOCH, optional_datetime, to_datetime
 from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, SourceRef
@@ -95,6 +96,7 @@ def load_hits(
                 valid_from=None if valid_from is None else epoch + after(0, 0, valid_from),
                 valid_until=None if valid_until is None else epoch + after(0, 0, valid_until),
                 updated_at=epoch + after(0, 0, record.updated_at),
+                authority=AUTHORITIES[-record.authority],
                 topic=record.topic,
                 metadata=record.metadata,
                 source=None if record.source is None else _source(record),

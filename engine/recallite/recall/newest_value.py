@@ -74,7 +74,7 @@ def _is_alike(record: Found, other: Found) -> bool:
     return one == two and record.kind != CHUNK_KIND
 
 
-def _told(record: Found, *, turns: bool) -> tuple[int, int]:
-    """The time at which a record was told; turns of one transcript that have one moment are told by position."""
+def _told(record: Found, *, turns: bool) -> tuple[int, int, int]:
+    """The authority of a record and when it was told; turns of a transcript that have one moment, by position."""
     moment = telling(record.created_at, record.valid_from, resolved=record.valid_resolved)
-    return moment, record.position if turns and record.position is not None else 0
+    return record.authority, moment, record.position if turns and record.position is not None else 0

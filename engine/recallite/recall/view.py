@@ -28,6 +28,20 @@ _NO_CHAINS = np.empty((2, 0), dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
+class _Lapsed(NamedTuple):
+    """Rows that are current though superseded: all that superseded them has expired, or does not hold yet.
+
+    The numbers of successions that have expired and begun tell whether the rows are others than before.
+    """
+
+    rows: NDArray[np.int64]
+    expired: int
+    begun: int
+
+
+_NOTHING_LAPSED = _Lapsed(_NO_ROWS, 0, 0)
+
+
 class Opened(NamedTuple):
     """A view of the index at the reader's commit, and the embedder of its vectors; the index is held until its end.
 
@@ -85,10 +99,10 @@ def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels
     filter_ = request.filter
     moment, table = request.now if filter_.as_of is None else filter_.as_of, index.table
     expired = len(table.expired_rows(moment)) if table.any_expires else 0
-    lapsed = _lapsed(index, reader, moment) if table.any_superseded else _NO_ROWS
+    lapsed = _lapsed(index, reader, moment, filter_.valid_at) if table.any_superseded else _NOTHING_LAPSED
     grouped = request.group_by is not None or request.diversify_by is not None
-    key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, len(lapsed)
-    return index.kept("view", key, partial(_made, index, reader, request, lapsed))
+    key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, lapsed[1:]
+    return index.kept("view", key, partial(_made, index, reader, request, lapsed.rows))
 
 
 def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
@@ -138,16 +152,21 @@ def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: N
     return index.selection(visible, rest)
 
 
-def _lapsed(index: MemoryIndex, reader: Reader, moment: int) -> NDArray[np.int64]:
-    """The rows that are current again since all that superseded them have expired."""
-    times, ids = index.kept("lapses", None, lambda: _lapses(reader))
-    count = bisect_right(times, moment)
-    return index.table.rows_of(ids[:count]) if count else _NO_ROWS
+def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None) -> _Lapsed:
+    """The rows that are current though superseded; of a valid time only by what has expired."""
+    times, ids, begins, announced = index.kept("lapses", None, lambda: _lapses(index, reader))
+    count, begun = bisect_right(times, moment), bisect_right(begins, moment)
+    again = index.table.rows_of(ids[:count]) if count else _NO_ROWS
+    rows = again if begun == len(begins) or valid_at is not None else np.concatenate([again, announced[begun:]])
+    return _Lapsed(rows, count, begun)
 
 
-def _lapses(reader: Reader) -> tuple[list[int], NDArray[np.int64]]:
+def _lapses(index: MemoryIndex, reader: Reader) -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
+    """When rows are current again, and until when those hold whose successors were announced: times and rows."""
     lapses = reader.supersessions.lapses()
-    return [moment for moment, _ in lapses], np.array([row_id for _, row_id in lapses], dtype=np.int64)
+    ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
+    begins, announced = index.table.announced_rows()
+    return [moment for moment, _ in lapses], ids, begins.tolist(), announced
 
 
 def _superseded_rows(
@@ -162,7 +181,8 @@ def _superseded_rows(
     if len(rows) and len(lapsed):
         rows = np.setdiff1d(rows, lapsed)
     if known_at is not None:
-        undone = index.rows(("undone", known_at, valid_at), partial(reader.supersessions.undone, known_at, valid_at))
+        moment = known_at if valid_at is None else valid_at
+        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
         rows = np.union1d(rows, undone) if len(undone) else rows
     return rows if len(rows) else None
 

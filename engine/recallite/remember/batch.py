@@ -286,8 +286,8 @@ class _Batch:
 
     def _create(self, place: int, row: Row) -> CandidateRecord:
         candidate = CandidateRecord(
-            None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
-            row.recorded_from, place,
+            None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
+            row.content_hash, row.recorded_from, place,
         )  # fmt: skip
         self._waiting.append(place)
         self._waiting_as[place] = candidate
@@ -339,6 +339,8 @@ class _Batch:
             columns["metadata"] = row.metadata
         if row.pinned:
             columns["pinned"] = True
+        if row.authority != candidate.authority:
+            columns["authority"] = row.authority
         if row.source is not None:
             columns |= {"source": row.source, "position": row.position}
         writer.records.change_columns(candidate.record_id, columns, row.tags or None)

@@ -153,6 +153,9 @@ def _in_order(writer: Writer, row: Row, detected: Detected, row_id: Callable[[Kn
 
     return detected._replace(
         same=None,
-        superseded=[relation for relation in relations if not since(relation.other)],
-        successors=[*detected.successors, *(relation for relation in relations if since(relation.other))][:1],
+        superseded=[relation for relation in relations if not since(relation.other) and not relation.other.pinned],
+        successors=[
+            *detected.successors,
+            *(relation for relation in relations if since(relation.other) and not row.pinned),
+        ][:1],
     )

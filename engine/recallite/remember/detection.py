@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from recallite.model.authority import rank_of
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.store.columns import RowColumns
@@ -142,7 +143,8 @@ class Detection:
                 for name in self._effects(row, relation):
                     effects.setdefault(name, []).append(relation)
         if same is not None:
-            if not self._is_said_again(row, same, [*effects.get("superseded", ()), *effects.get("contradicted", ())]):
+            since = [*effects.get("superseded", ()), *effects.get("contradicted", ())]
+            if same.other.pinned or not self._is_said_again(row, same, since):
                 return Detected(same)
             again = same.verdict._replace(outcome="supersedes", reason="said again after another value")
             effects.setdefault("superseded", []).append(same._replace(verdict=again))
@@ -194,8 +196,11 @@ class Detection:
             return record.created_at if begins is None else min(begins, record.created_at)
 
         def supersedes(record_id: int, *, later: bool) -> bool:
-            other = statement_of(records[record_id].text, records[record_id].context)
+            record = records[record_id]
+            other, rank = statement_of(record.text, record.context), rank_of(record.authority)
             new, old = (other, statement) if later else (statement, other)
+            if not (may_change(rank, row) if later else row.authority >= rank and not record.pinned):
+                return False
             verdict = judge(new, old, cosine=None, later=True, several=self._several)
             return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
@@ -209,7 +214,9 @@ class Detection:
         """Whether something else was said between a statement and its repetition, which then is the last word."""
         least = self._policy.supersede_confidence
         between = range(stated_at(same.other) + 1, stated_at(row) + 1)
-        return least is not None and any(stated_at(relation.other) in between for relation in others)
+        return least is not None and any(
+            stated_at(relation.other) in between for relation in others if relation.other.authority >= row.authority
+        )
 
     def _is_sure(self, verdict: Verdict) -> bool:
         """Whether the policy has a supersession of this confidence marked."""
@@ -348,7 +355,7 @@ class Detection:
         late = stated_at(row) < stated_at(other)
         new, old = (other, row) if late else (row, other)
         # What expires would leave nothing in the place of what does not.
-        allowed = new.expires_at is None or old.expires_at is not None
+        allowed = may_change(new.authority, old) and (new.expires_at is None or old.expires_at is not None)
         if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict) and not _was_before(new, old):
             return ("successors" if late else "superseded",)
         effects = ["undecided"] if allowed and policy.judge else []
@@ -416,6 +423,11 @@ def stated_at(known: Known) -> int:
     return telling(known.created_at, known.valid_from, resolved=known.valid_resolved)
 
 
+def may_change(authority: int, old: Known) -> bool:
+    """Whether a text of this authority may stand in the place of a record without being told to."""
+    return authority >= old.authority and not old.pinned
+
+
 def _was_before(new: Known, old: Known) -> bool:
     """Whether what a later text tells of was over when the older one was told: "I moved to Rome in 2010"."""
     return bool(new.valid_resolved and new.valid_until is not None and new.valid_until <= stated_at(old))
@@ -427,7 +439,7 @@ def _adds_nothing(row: Row, other: Known) -> bool:
     At another valid time it is another event.
     """
     return (
-        row.context == other.context
+        row.context == other.context and row.authority == other.authority
         and (row.valid_from, row.valid_until, row.expires_at) == (other.valid_from, other.valid_until, other.expires_at)
         and row.topic in (None, other.topic) and row.source in (None, other.source)
         and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)

@@ -83,7 +83,7 @@ class Effects:
         self._writer.supersessions.put(
             [
                 Supersession(
-                    self._row_id(old), self._row_id(new), max(begins_at(new), begins_at(old)),
+                    self._row_id(old), self._row_id(new), _holds_from(new, old),
                     max(new.recorded_from, old.recorded_from), None, relation.verdict.reason,
                     relation.verdict.confidence,
                 )
@@ -91,3 +91,14 @@ class Effects:
             ]
         )  # fmt: skip
         self._superseded = []
+
+
+def _holds_from(new: Known | Standpoint, old: Known | Standpoint) -> int:
+    """When the new record begins to hold in place of the old: a date to come in its text is that of the change.
+
+    Where the old text names a date too, a date stands in place of a date: "The exam is on 5 May", not on the 4th.
+    """
+    begins = max(begins_at(new), begins_at(old))
+    if isinstance(new, Standpoint) or isinstance(old, Standpoint) or not new.valid_resolved or old.valid_resolved:
+        return begins
+    return max(begins, new.valid_from or begins)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from recallite.model.authority import LOWEST_RANK
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.provenance import claims_hold
@@ -36,6 +37,7 @@ class CandidateRecord(Struct):
     context: str | None
     topic: str | None
     pinned: bool
+    authority: int
     content_hash: bytes
     recorded_from: int
     # The row of this batch that its text comes from; None while it has the stored text.
@@ -75,7 +77,8 @@ class MergeCandidates:
         self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
         self._by_id: dict[int, CandidateRecord] = {}
         self._by_key: dict[bytes, list[CandidateRecord]] = {}
-        self._by_topic: dict[tuple[str, str, str], CandidateRecord] = {}
+        # By scope, kind, topic and authority.
+        self._by_topic: dict[tuple[str, str, str, int], CandidateRecord] = {}
         self._by_row: list[CandidateRecord | None] = [None] * len(rows)
         self._now = now_us()
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
@@ -114,13 +117,19 @@ class MergeCandidates:
     def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
         """The record on the topic of a row, and the cosine where it was found by similarity."""
         if row.topic is not None:
-            return self._by_topic.get((row.scope, row.kind, row.topic)), None
+            for rank in range(row.authority, LOWEST_RANK - 1, -1):
+                if candidate := self._by_topic.get((row.scope, row.kind, row.topic, rank)):
+                    return candidate, None
+            return None, None
         least = self._policy.topic_cosine
         for each in matches if least is not None else ():
             if least is None or each.cosine < least:
                 break
-            if each.whole and isinstance(each.record, CandidateRecord) and _on_one_topic(row, each.record):
-                return each.record, each.cosine
+            record = each.record
+            if not each.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
+                continue
+            if _on_one_topic(row, record):
+                return record, each.cosine
         return None, None
 
     def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
@@ -131,9 +140,12 @@ class MergeCandidates:
                 listed.remove(candidate)
         candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
         candidate.text_row, self._by_row[place] = place, candidate
+        if candidate.authority != row.authority:
+            self._drop_topic(candidate)
+            candidate.authority = row.authority
         self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(candidate)
         if candidate.topic is not None:
-            self._by_topic[candidate.scope, candidate.kind, candidate.topic] = candidate
+            self._by_topic[_topic_of(candidate)] = candidate
 
     def replaced(self, record_id: int, place: int, row: Row) -> None:
         """Record that a stored record has been replaced by this row."""
@@ -141,11 +153,9 @@ class MergeCandidates:
         if candidate is None:
             candidate = self._by_id[record_id] = CandidateRecord(
                 record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
-                row.content_hash, row.recorded_from, place,
+                row.authority, row.content_hash, row.recorded_from, place,
             )  # fmt: skip
-        topic = candidate.scope, candidate.kind, candidate.topic or ""
-        if self._by_topic.get(topic) is candidate:
-            del self._by_topic[topic]
+        self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
         self.takes_text_of(candidate, place, row)
 
@@ -165,7 +175,12 @@ class MergeCandidates:
         if topics and policy.merge_strategy != "append":
             for found in self._reader.records.current_by_topic(list(topics), self._now):
                 candidate = self._add(found)
-                self._by_topic[candidate.scope, candidate.kind, found.topic or ""] = candidate
+                self._by_topic[_topic_of(candidate)] = candidate
+
+    def _drop_topic(self, candidate: CandidateRecord) -> None:
+        topic = _topic_of(candidate)
+        if self._by_topic.get(topic) is candidate:
+            del self._by_topic[topic]
 
     def _load_neighbors(self) -> None:
         """Read the neighbours of which more than the row id is needed."""
@@ -195,6 +210,10 @@ class MergeCandidates:
         assert candidate.record_id is not None
         record = self._reader.records.get(candidate.record_id)
         return claims_hold(record, claims)
+
+
+def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
+    return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
 
 
 def _on_one_topic(row: Row, candidate: CandidateRecord) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, LanguageModelError
+from recallite.model.authority import is_lower
 from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
@@ -164,6 +165,8 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
             # A link without a reason was made by the caller.
             if link.target == target.id and link.reason is not None:
                 writer.links.drop(*ends, ["contradicts"])
+    if outcome == "supersedes" and (pair.old.pinned or is_lower(pair.new.authority, pair.old.authority)):
+        outcome = "contradicts"
     if outcome == "supersedes":
         try:
             begin = max(each.begins_at for each in writer.supersessions.standpoints([old_id, new_id]).values())

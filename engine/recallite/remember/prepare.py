@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, InvalidItem, InvalidText, RecalliteError
+from recallite.model.authority import authority_of, ranks_of
 from recallite.model.checks import (
     check_count,
     check_flag,
@@ -148,6 +149,7 @@ def prepare_all(
         importance=arguments.checked("importance", lambda value: check_unit(value, "importance")),
         base_importance=[None] * count,
         pinned=arguments.checked("pinned", lambda value: check_flag(value, "pinned")),
+        authority=[0] * count,
         topic=arguments.checked("topic", lambda value: check_name(value, "topic")),
         source=arguments.checked("source", lambda value: check_name(value, "source")),
         position=arguments.checked("position", lambda value: check_count(value, "position", minimum=0)),
@@ -178,6 +180,7 @@ def prepare_all(
         base=[base] * count,
     )
     rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
+    rows.authority = ranks_of(policy.authority, rows.kind, rows.source, rows.context)
     _set_names(rows, arguments)
     _set_times(rows, arguments, now, exported=exported)
     if not all(rows.indexed):
@@ -185,7 +188,8 @@ def prepare_all(
     if not exported:
         _read_times(rows, rows.reading, policy)
     for place in np.flatnonzero(rows.reading.may_be_standing).tolist():
-        rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
+        if not rows.authority[place]:
+            rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
     return rows
 
 
@@ -250,10 +254,11 @@ def as_record(row: Row) -> Record:
     """A row that has just been inserted, as its record."""
     return Record(
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
-        importance=row.importance, pinned=row.pinned, topic=row.topic, source=row.source, position=row.position,
-        created_at=to_datetime(row.created_at), valid_from=optional_datetime(row.valid_from),
-        valid_until=optional_datetime(row.valid_until), valid_resolved=row.valid_resolved, supersedes=row.supersedes,
-        updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
+        importance=row.importance, pinned=row.pinned, authority=authority_of(row.authority), topic=row.topic,
+        source=row.source, position=row.position, created_at=to_datetime(row.created_at),
+        valid_from=optional_datetime(row.valid_from), valid_until=optional_datetime(row.valid_until),
+        valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=to_datetime(row.updated_at),
+        expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
         recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,

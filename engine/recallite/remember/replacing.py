@@ -6,6 +6,7 @@ from typing import Any
 
 from recallite.embedding.handle import Identity
 from recallite.errors import AlreadyExists, RecalliteError
+from recallite.model.authority import authority_of, rank_of
 from recallite.model.checks import now_us
 from recallite.model.records import OnExisting, Outcome, Record
 from recallite.remember.change import check_owned
@@ -25,7 +26,8 @@ def replace_record(
     """
     now = writer.records.get(record_id)
     columns: dict[str, Any] = {
-        "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned, "topic": row.topic,
+        "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned,
+        "authority": row.authority, "topic": row.topic,
         "source": row.source, "position": row.position, "metadata": row.metadata, "valid_from": row.valid_from,
         "valid_until": row.valid_until, "valid_resolved": row.valid_resolved, "expires_at": row.expires_at,
         "expires_after": row.expires_after,
@@ -54,5 +56,10 @@ def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
         raise AlreadyExists(
             f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "
             "or another id"
+        )
+    if row.authority < rank_of(now.authority):
+        raise AlreadyExists(
+            f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
+            f"{authority_of(row.authority)} cannot replace: give another id"
         )
     check_owned(now, ("text",))

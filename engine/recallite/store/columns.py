@@ -35,6 +35,7 @@ class RowColumns(Sequence[Row]):
     importance: list[float]
     base_importance: list[float | None]
     pinned: list[bool]
+    authority: list[int]
     topic: list[str | None]
     source: list[str | None]
     position: list[int | None]

@@ -116,6 +116,7 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     source: str | None
     position: int | None
     pinned: bool
+    authority: int
     created_at: int
     valid_from: int | None
     valid_until: int | None

@@ -28,6 +28,8 @@ class Row(Struct, kw_only=True, gc=False):
     importance: float
     base_importance: float | None = None
     pinned: bool
+    # The rank of who said it, as `model.authority` has it.
+    authority: int = 0
     topic: str | None
     source: str | None
     position: int | None
@@ -88,6 +90,7 @@ class Found(NamedTuple):
     metadata: dict[str, Any]
     source: str | None
     position: int | None
+    authority: int
 
 
 class CurrentRecord(NamedTuple):
@@ -101,6 +104,7 @@ class CurrentRecord(NamedTuple):
     context: str | None
     topic: str | None
     pinned: bool
+    authority: int
     content_hash: bytes
     recorded_from: int
 
@@ -181,7 +185,8 @@ class Columns(NamedTuple):
     """The columns that filters and scoring read, one entry a record, ascending by row id.
 
     `kind_numbers` gives the number of every kind of the store; positions, moments_until, recorded_until, expires_at,
-    superseded_at and held_until are NEVER for none. `resolved` is 1 where the valid time was found in the text.
+    superseded_at and held_until are NEVER for none. `resolved` is 1 where the valid time was found in the text,
+    `authorities` are the ranks of who said it without their sign.
     """
 
     ids: NDArray[np.int64]
@@ -199,6 +204,7 @@ class Columns(NamedTuple):
     held_until: NDArray[np.int64]
     importance: NDArray[np.float32]
     resolved: NDArray[np.uint8]
+    authorities: NDArray[np.uint8]
     kind_numbers: dict[str, int]
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, InvalidItem, InvalidVector, RecalliteError
 from recallite.model import checks
+from recallite.model.authority import rank_of
 from recallite.model.reports import Imported
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.fields import check_expiry
@@ -174,6 +175,9 @@ class Batch:
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
         row.recorded_from = _moment(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
+        row.authority = min(row.authority, rank_of(entry.authority))
+        if row.authority:
+            row.standing = None
         row.valid_resolved |= checks.check_flag(entry.valid_resolved, "valid_resolved")
         if entry.expires_after is not None:
             moment, row.expires_after = check_expiry(entry.expires_after, checks.now_us())

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
+from recallite.model.authority import Authority
 from recallite.model.checks import to_datetime
 from recallite.model.records import Link, NewRecord, Record
 from recallite.system.messages import shown
@@ -100,6 +101,7 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
 
     expires_after: timedelta | None = None
     base_importance: float | None = None
+    authority: Authority = "user"
     valid_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
@@ -119,6 +121,7 @@ class RecordFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     importance: float = 0.5
     base_importance: float | None = None
     pinned: bool = False
+    authority: Authority = "user"
     topic: str | None = None
     source: str | None = None
     position: int | None = None

@@ -340,6 +340,7 @@ def test_kinds_are_as_many_as_they_like():
             held_until=never,
             importance=np.full(count, 0.5, dtype=np.float32),
             resolved=zeros.astype(np.uint8),
+            authorities=zeros.astype(np.uint8),
             kind_numbers={f"kind {number}": number for number in range(count)},
         )
     )

@@ -40,7 +40,7 @@ def case(seed, n=60, kind="none", with_codes=True, links=20, d=16, widths=(9, 7)
     records = kernels.Records(
         generator.permutation(n).astype(np.int64) - n // 2, generator.integers(0, 400 * DAY_US, n),
         generator.random(n).astype(np.float32), moments, untils, generator.integers(0, 2, n).astype(np.uint8),
-        generator.integers(-1, 6, (n, 2)).astype(np.int32),
+        generator.integers(0, 5, n).astype(np.uint8), generator.integers(-1, 6, (n, 2)).astype(np.int32),
     )  # fmt: skip
     measured = Codes(asked, ceiling, first_place, parts, codes, scales) if with_codes else None
     return lists, measured, words, neighbours, records
@@ -49,7 +49,7 @@ def case(seed, n=60, kind="none", with_codes=True, links=20, d=16, widths=(9, 7)
 def nobody(n):
     """Moments and speakers of records without a time and a speaker that a query could name."""
     never = np.full(n, NEVER)
-    return np.zeros(n, np.int64), never, np.zeros(n, np.uint8), np.full((n, 2), -1, np.int32)
+    return np.zeros(n, np.int64), never, np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.full((n, 2), -1, np.int32)
 
 
 def mentions_of(seed):

@@ -63,7 +63,7 @@ def make_view(seed, n=60, kind="none", parts=False, tokens=False):
     created = generator.integers(0, 400 * DAY_US, n)
     records = kernels.Records(
         generator.permutation(n).astype(np.int64), created, generator.random(n).astype(np.float32), created.copy(),
-        np.full(n, NEVER), generator.integers(0, 2, n).astype(np.uint8),
+        np.full(n, NEVER), generator.integers(0, 2, n).astype(np.uint8), generator.integers(0, 5, n).astype(np.uint8),
         generator.integers(-1, VOCABULARY, (n, 2)).astype(np.int32),
     )  # fmt: skip
     chains = np.sort(generator.integers(0, max(n, 1), (2, 5 if n else 0)), axis=1)

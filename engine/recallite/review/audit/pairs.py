@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.engine import Engine
+from recallite.model.authority import is_lower, rank_of
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Link, Record
@@ -160,7 +161,8 @@ class _Comparison:
         detail = f"{verdict.confidence:.2f}, {verdict.reason}"
         if verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes:
             verb = "supersede" if new.expires_at is None or old.expires_at is not None else None
-            return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({detail})", verb)
+            if not old.pinned and not is_lower(new.authority, old.authority):
+                return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({detail})", verb)
         if verdict.confidence < self._contradicts or self._both_hold(pair):
             return None
         reason = f"and a later one may contradict each other ({detail})"
@@ -203,14 +205,15 @@ def _begins(record: Record) -> tuple[datetime, datetime, str]:
     return stated or record.created_at, record.created_at, record.id
 
 
-def _spared(record: Record) -> tuple[bool, bool, datetime, str]:
-    """Order equal memories by which one stays: pinned, one that supersedes others, the first."""
-    return not record.pinned, not record.supersedes, record.created_at, record.id
+def _spared(record: Record) -> tuple[bool, int, bool, datetime, str]:
+    """Order equal memories by which one stays: pinned, of the highest authority, that supersedes others, the first."""
+    return not record.pinned, -rank_of(record.authority), not record.supersedes, record.created_at, record.id
 
 
 def _spare(check: str, spare: Record, remaining: Record, reason: str) -> Finding:
-    # Forgetting it would make what it supersedes current again.
-    verb = None if spare.pinned or spare.supersedes else "forget"
+    # Forgetting it would make what it supersedes current again; a lower authority repeats nothing of a higher one.
+    stays = spare.pinned or spare.supersedes or spare.authority != remaining.authority
+    verb = None if stays else "forget"
     return finding_of_pair(check, spare, remaining, reason, verb)
 
 

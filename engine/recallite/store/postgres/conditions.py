@@ -12,6 +12,7 @@ _NEVER = Condition("false")
 _FLAGS = ("pinned",)
 _REALS = ("importance",)
 _WHOLE = (
+    "authority",
     "position",
     "created_at",
     "valid_from",

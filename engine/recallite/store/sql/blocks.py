@@ -34,6 +34,7 @@ COLUMNS = {
     "scopes": "r.scope_id",
     "kinds": "coalesce((SELECT k.id FROM kind k WHERE k.name = r.kind), 0)",
     "resolved": "r.valid_resolved",
+    "authorities": "-r.authority",
 }
 """The fields of `Columns`, as SQL that reads them from a record `r`."""
 Table: TypeAlias = Literal["columns", "terms", "vectors"]

@@ -158,12 +158,15 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
 
 
 def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
-    """Records that are not superseded, or were not at `known_at`, as the store knew it then. Successors may expire."""
+    """Records that are not superseded, or were not at `known_at`, as the store knew it then.
+
+    Successors may expire, and hide nothing before they hold.
+    """
     if known_at is None:
-        return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ?", (now,))]
-    standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ?"
-    undone = _UNDONE.format(held="")
-    return [Condition(standing, (known_at, known_at)), Condition(f"NOT {undone}", (known_at,) * 3)]
+        return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
+    standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
+    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
+    return [Condition(standing, (known_at,) * 3), Condition(f"NOT {undone}", (known_at,) * 4)]
 
 
 def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:

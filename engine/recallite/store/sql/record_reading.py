@@ -49,7 +49,7 @@ _ORDERS = {
 
 
 _WRITTEN_FIELDS = (
-    "public_id", "kind", "text", "context", "importance", "topic", "position", "created_at", "valid_from",
+    "public_id", "kind", "text", "context", "importance", "authority", "topic", "position", "created_at", "valid_from",
     "valid_until", "updated_at", "expires_at", "expires_after", "recorded_from", "metadata", "content_hash", "scope",
     "source",
 )  # fmt: skip
@@ -85,9 +85,9 @@ class RecordReader(Repository):
             for row_id, name in self._execute(_TAGS_OF, (ids,)):
                 tags[row_id] = (*tags.get(row_id, ()), name)
         return {
-            row.id: as_found((*row[:5], tags.get(row.id, ()), *row[5:12], metadata_of(row[12], row[0]), *row[13:15]))
+            row.id: as_found((*row[:5], tags.get(row.id, ()), *row[5:12], metadata_of(row[12], row[0]), *row[13:16]))
             if row[12] is not None or row.tagged
-            else as_found((*row[:5], (), *row[5:12], {}, *row[13:15]))
+            else as_found((*row[:5], (), *row[5:12], {}, *row[13:16]))
             for row in rows
         }
 

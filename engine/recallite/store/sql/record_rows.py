@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from recallite.errors import StoreCorrupt
+from recallite.model.authority import Rank, authority_of
 from recallite.model.checks import to_datetime
 from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.rows import Moment, read_row
@@ -35,6 +36,7 @@ class _RecordRow(NamedTuple):
     importance: float
     base_importance: float | None
     pinned: bool | int
+    authority: Rank
     topic: str | None
     source: str | None
     position: int | None
@@ -78,6 +80,7 @@ class FoundRow(NamedTuple):
     metadata: str | None
     source: str | None
     position: int | None
+    authority: Rank
     id: int
     tagged: bool | int
 
@@ -127,6 +130,7 @@ def record_of(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         fields[name] = bool(fields[name])
     for name in ("tags", "supersedes", "superseded_by"):
         fields[name] = () if fields[name] == "[]" else tuple(decode(fields[name]))
+    fields["authority"] = authority_of(fields["authority"])
     if fields["expires_after"] is not None:
         fields["expires_after"] = timedelta(microseconds=fields["expires_after"])
     fields["metadata"] = metadata_of(fields["metadata"], fields["id"])

@@ -232,7 +232,7 @@ class Records(RecordReader):
             self._number_kinds({columns["kind"]})
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
-        if "kind" in columns:
+        if "kind" in columns or "authority" in columns:
             self._tx.standing.derive([record_id])
         if not columns.keys().isdisjoint(("kind", "scope_id", "position")):
             self._tx.statements.derive([record_id])

@@ -108,6 +108,8 @@ TABLES = (
         -- The importance that ranking uses, if consolidation has lowered `importance`; recency applies at query time.
         base_importance REAL CHECK (base_importance BETWEEN 0 AND 1)
         pinned FLAG DEFAULT false
+        -- The rank of who said it: 0 the user, -1 an agent, -2 a tool, -3 a document, -4 the web.
+        authority INTEGER NOT NULL DEFAULT 0 CHECK (authority BETWEEN -4 AND 0)
         topic TEXT
         source_id INTEGER REFERENCES source(id)
         position INTEGER
@@ -133,7 +135,7 @@ TABLES = (
         UNIQUE INDEX record_public_id (public_id) WHERE recorded_until IS NULL
         INDEX record_version (public_id, recorded_until) WHERE recorded_until IS NOT NULL
         -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
-        INDEX record_scope (scope_id, kind, recorded_until, expires_at, superseded_at, superseded_until)
+        INDEX record_scope (scope_id, kind, recorded_until, expires_at, superseded_at, superseded_until, held_until)
         INDEX record_source (source_id, position) WHERE source_id IS NOT NULL
         INDEX record_topic (topic) WHERE topic IS NOT NULL
         INDEX record_expires (expires_at) WHERE expires_at IS NOT NULL

@@ -19,7 +19,7 @@ class StandingRecords(Repository):
         """Mark these records again by what is stored of them."""
         self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
         rows = self._rows(
-            f"SELECT id, kind, text, context FROM record WHERE indexed AND id {IN_ARRAY}",
+            f"SELECT id, kind, text, context FROM record WHERE indexed AND authority = 0 AND id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)

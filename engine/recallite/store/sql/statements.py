@@ -198,9 +198,9 @@ class Statements(Repository):
             return {}
         rows = self._execute(
             "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
-            "r.position, r.pinned, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, r.expires_at, "
-            f"r.recorded_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
-            f"WHERE r.id {IN_ARRAY} "
+            "r.position, r.pinned, r.authority, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, "
+            f"r.expires_at, r.recorded_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o "
+            f"ON o.id = r.source_id WHERE r.id {IN_ARRAY} "
             "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(record_ids)), now),
         )

@@ -182,7 +182,7 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
     misjudged: list[str] = []
     rows = tx.connection.execute(
         f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name, "
-        "r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
+        "r.indexed AND r.authority = 0, r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
         "LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
     )
     done = 0
@@ -191,10 +191,10 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
         readable = [row for row in block if isinstance(row[1], str) and isinstance(row[2], str | None)]
         edited += [row[0] for row in block if not (isinstance(row[1], str) and isinstance(row[2], str | None))]
         for row, words in zip(readable, _expected(readable, numbers), strict=True):
-            public_id, text, context, stored_hash, terms, counts, _, kind, standing, indexed = row
+            public_id, text, context, stored_hash, terms, counts, _, kind, standing, may_stand, indexed = row
             if content_hash(text, context) != stored_hash:
                 edited.append(public_id)
-            if (standing_of(kind, text, context) if indexed else None) != standing:
+            if (standing_of(kind, text, context) if may_stand else None) != standing:
                 misjudged.append(public_id)
             if not indexed:
                 wrong += [public_id] * (terms is not None)

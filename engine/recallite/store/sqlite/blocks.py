@@ -27,7 +27,7 @@ _PASSING_CACHE_KIB = 512
 
 _IMPORTANCE_UNIT = 1e-15
 _COLUMNS = {**COLUMNS, "importance": f"CAST(round({COLUMNS['importance']} * 1e15) AS INTEGER)"}
-_TYPES = {"scopes": np.int32, "kinds": np.int32, "resolved": np.uint8}
+_TYPES = {"scopes": np.int32, "kinds": np.int32, "resolved": np.uint8, "authorities": np.uint8}
 _ColumnsOfOne = NamedTuple("_ColumnsOfOne", [(name, int) for name in _COLUMNS])  # type: ignore[misc]
 _numbers = msgspec.json.Decoder(list[int])
 

@@ -47,8 +47,9 @@ def test_what_is_superseded_is_hidden_where_plain_reads_look(store, chained):
     with store.read() as reader:
         assert listed(reader) == ["c"]
         assert listed(reader, ALL) == listed(reader, versions="open") == ["a", "b", "c"]
-        assert reader.records.count(PLAIN, NOW) == 1
-        assert not reader.records.admits(PLAIN, NOW, chained[0])
+        assert reader.records.count(PLAIN, NOW + 2 * HOUR) == 1
+        assert not reader.records.admits(PLAIN, NOW + HOUR, chained[0])
+        assert reader.records.admits(PLAIN, NOW, chained[0])  # what stands in its place does not hold yet
         assert [each.public_id for each in reader.records.current(chained, NOW)] == ["c"]
         for hours, name in ((0, "a"), (1, "b"), (2, "c")):
             at = Filter().replaced(as_of=NOW + hours * HOUR)
