@@ -1,7 +1,7 @@
-"""An agent in plain Python that remembers across sessions: each one opens the file, and knows what was said before.
+"""An agent in plain Python that remembers across sessions: each session opens the file and recalls the earlier ones.
 
-The model is a script, so that the program runs offline. With a real one, `prompt` is what it is sent, and its answer
-takes the place of `scripted_answer`.
+The model is a script, so the program runs offline. With a real model, send it `prompt` and use its answer instead of
+`scripted_answer`.
 
 Output:
 
@@ -44,7 +44,7 @@ DAYS = {
 
 
 def scripted_answer(message: str, memory: Memory) -> str:
-    """What the model would say."""
+    """Answer as a model would."""
     if not message.endswith("?"):
         memory.remember(message)
         return "Noted."
@@ -53,7 +53,7 @@ def scripted_answer(message: str, memory: Memory) -> str:
 
 
 def talk(path: Path, day: str, messages: list[str]) -> str:
-    """A session: the agent reads what it should know, talks, and leaves a snapshot. Returns its first prompt."""
+    """Run one session: the agent reads its context, talks, and leaves a snapshot. Returns its first prompt."""
     # One file for all users, and a handle that sees one of them.
     with Memory(path) as store:
         memory = store.scoped("/users/bob")
@@ -70,7 +70,7 @@ def talk(path: Path, day: str, messages: list[str]) -> str:
 
 
 def main() -> None:
-    """Three days, as three processes would live them."""
+    """Run three days, each as its own process would."""
     with tempfile.TemporaryDirectory() as folder:
         for day, messages in DAYS.items():
             prompt = talk(Path(folder) / "agent.db", day, messages)

@@ -1,6 +1,6 @@
 """Two chats at once on one event loop, each with its own history and memory, in one file.
 
-A scoped handle for each user cannot see what the other said.
+Each user has a scoped handle, which cannot see what the other said.
 
 Output:
 
@@ -34,16 +34,16 @@ CHATS = {
 
 
 async def chat(memory: AsyncMemory, user: str) -> list[str]:
-    """One user's conversation; what is no question is remembered, what is one is answered from memory."""
-    own = memory.scoped(f"/users/{user}")
-    session = await own.sessions.open("today")
+    """Hold one user's conversation: remember statements, answer questions from memory."""
+    user_memory = memory.scoped(f"/users/{user}")
+    session = await user_memory.sessions.open("today")
     transcript = []
     for message in CHATS[user]:
         if message.endswith("?"):
-            hits = await own.recall(message, limit=1, min_confidence=0.5)
+            hits = await user_memory.recall(message, limit=1, min_confidence=0.5)
             reply = f"You said: {hits[0].text}" if hits else "I don't know that."
         else:
-            await own.remember(message, source="today")
+            await user_memory.remember(message, source="today")
             reply = "Noted."
         # Both messages are stored, or none.
         await session.extend([{"role": "user", "content": message}, {"role": "assistant", "content": reply}])
@@ -52,7 +52,7 @@ async def chat(memory: AsyncMemory, user: str) -> list[str]:
 
 
 async def main() -> None:
-    """Run the chats at the same time, then look at what was kept."""
+    """Run the chats at the same time, then count what was stored."""
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncMemory(Path(folder, "chat.db")) as memory:
             for transcript in await asyncio.gather(*(chat(memory, user) for user in CHATS)):

@@ -1,4 +1,4 @@
-"""Measure options on your own questions: store in one call, ask all questions in one call, count what was found.
+"""Measure options on your own questions: store in one call, ask all questions in one call, count the right hits.
 
 Output:
 
@@ -25,7 +25,7 @@ FACTS = [
     "Invoices are written on the first working day of the month",
     "The design review decided to decouple billing from the web process",
 ]
-# Each question with the place of the fact that answers it.
+# Each question with the index of the fact that answers it.
 QUESTIONS = {
     "Where is staging hosted?": 0,
     "Which database did production use before?": 1,
@@ -49,9 +49,9 @@ def main() -> None:
         ids = memory.remember_many(FACTS)
         expected = [ids[place] for place in QUESTIONS.values()]
         for name, options in OPTIONS.items():
-            found = memory.recall_many(list(QUESTIONS), limit=3, **recall_arguments(options))
-            first = sum(hits[:1] != [] and hits[0].id == id for hits, id in zip(found, expected, strict=True))
-            three = sum(id in [hit.id for hit in hits] for hits, id in zip(found, expected, strict=True))
+            results = memory.recall_many(list(QUESTIONS), limit=3, **recall_arguments(options))
+            first = sum(hits[:1] != [] and hits[0].id == id for hits, id in zip(results, expected, strict=True))
+            three = sum(id in [hit.id for hit in hits] for hits, id in zip(results, expected, strict=True))
             print(f"{name:15} first {first}/{len(expected)}, first three {three}/{len(expected)}")
 
 

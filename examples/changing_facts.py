@@ -1,4 +1,4 @@
-"""Facts that change: what holds now comes first, what held before stays, and a change that was none is taken back.
+"""Facts that change: the current fact comes first, earlier ones stay, and a mistaken change is undone.
 
 Output:
 

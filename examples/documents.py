@@ -50,7 +50,7 @@ def main() -> None:
             (handbook / name).write_text(text, "utf-8")
 
         report = memory.knowledge.ingest(handbook, metadata={"category": "handbook"})
-        print(f"{len(report.documents)} documents, {sum(each.chunks for each in report.documents)} passages")
+        print(f"{len(report.documents)} documents, {sum(document.chunks for document in report.documents)} passages")
 
         for question in ("How are enterprise plans billed?", "How fast is an outage escalated?"):
             (hit,) = memory.knowledge.search(question, limit=1)

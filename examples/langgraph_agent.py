@@ -1,6 +1,6 @@
-"""An agent in LangGraph that remembers across sessions: each one opens the file, in a thread of its own.
+"""An agent in LangGraph that remembers across sessions: each session opens the file, in its own thread.
 
-The model is a script: it calls the tool `save` for a statement, and answers a question by what the graph has found.
+The model is a script: it calls the tool `save` for a statement, and answers a question from what the graph recalled.
 Needs LangGraph and the extra `langgraph`.
 
 Output:
@@ -44,14 +44,14 @@ class ScriptedModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
         system, *_, last = messages
         if isinstance(last, ToolMessage):
-            said = AIMessage("Noted.")
+            reply = AIMessage("Noted.")
         elif last.text.endswith("?"):
             known = system.text.removeprefix("Known of the user: ")
-            said = AIMessage("I know nothing of that." if known == NOTHING else f"You told me: {known}")
+            reply = AIMessage("I know nothing of that." if known == NOTHING else f"You told me: {known}")
         else:
             call = {"name": "save", "args": {"text": last.text}, "id": f"call-{uuid4()}"}
-            said = AIMessage("", tool_calls=[call])
-        return ChatResult(generations=[ChatGeneration(message=said)])
+            reply = AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
 
     @property
     def _llm_type(self) -> str:
@@ -59,16 +59,16 @@ class ScriptedModel(BaseChatModel):
 
 
 def call_model(state: MessagesState, runtime: Runtime[str]) -> dict[str, Any]:
-    """Recall what the user's memory has for the last question, and ask the model."""
+    """Recall memories for the last question, and ask the model."""
     assert runtime.store is not None
-    question = next(each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
-    found = runtime.store.search(("users", runtime.context), query=question.text, limit=1)
-    known = found[0].value["text"] if found else NOTHING
+    question = next(message for message in reversed(state["messages"]) if isinstance(message, HumanMessage))
+    items = runtime.store.search(("users", runtime.context), query=question.text, limit=1)
+    known = items[0].value["text"] if items else NOTHING
     return {"messages": [ScriptedModel().invoke([SystemMessage(f"Known of the user: {known}"), *state["messages"]])]}
 
 
 def call_tools(state: MessagesState, runtime: Runtime[str]) -> dict[str, Any]:
-    """Do what the model called for."""
+    """Run the tool calls of the model."""
     assert runtime.store is not None
     results = []
     for call in state["messages"][-1].tool_calls:
@@ -88,8 +88,8 @@ def session(path: Path, user: str, questions: list[str]) -> None:
         )
         graph = builder.compile(store=store)
         for question in questions:
-            said = graph.invoke({"messages": [HumanMessage(question)]}, context=user)
-            print(f"  > {question}\n    {said['messages'][-1].text}")
+            result = graph.invoke({"messages": [HumanMessage(question)]}, context=user)
+            print(f"  > {question}\n    {result['messages'][-1].text}")
 
 
 def main() -> None:

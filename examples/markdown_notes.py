@@ -1,4 +1,4 @@
-"""A folder of Markdown notes as memory: the files are the truth, the index follows them.
+"""A folder of Markdown notes as memory: the files are the source of truth, and the index follows them.
 
 Output:
 

@@ -1,7 +1,7 @@
-"""A nightly job: old episodes fade, lasting facts of new ones are kept, expired memories go, a backup is made.
+"""A nightly job: fade old episodes, store lasting facts of new ones, purge expired memories, make a backup.
 
-Run it from cron or a systemd timer while agents use the same file. Facts are extracted by a function here, so that the
-program runs offline; with `Memory(path, language_model=...)` and `extract=True` a language model does it.
+Run it from cron or a systemd timer while agents use the same file. A function extracts the facts, so the program runs
+offline; with `Memory(path, language_model=...)` and `extract=True` a language model does it.
 
 Output:
 
@@ -27,17 +27,17 @@ MARK = "learned: "
 
 
 def lasting_facts(episodes: Sequence[Record]) -> list[Fact]:
-    """What stays true of the episodes: all behind the mark."""
+    """Return the lasting facts of the episodes: the texts after the mark."""
     return [
         Fact(content=text, episodes=(episode.id,))
         for episode in episodes
-        for _, found, text in [episode.text.partition(MARK)]
-        if found
+        for _, mark, text in [episode.text.partition(MARK)]
+        if mark
     ]
 
 
 def nightly(memory: Memory, backup: Path) -> str:
-    """The job: what a night did, in a line."""
+    """Run the job and return a line about it."""
     cycle = memory.consolidator.run("ada", extract=lasting_facts)
     expired = memory.store.purge_expired()
     memory.store.backup(backup)
@@ -48,7 +48,7 @@ def nightly(memory: Memory, backup: Path) -> str:
 
 
 def main() -> None:
-    """Two days of an agent, with a night after each."""
+    """Run two days of an agent, with a night after each."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agent.db") as memory:
         log = memory.episodes.log
         log(f"deployed billing; {MARK}Billing runs on port 8080", event_type="task-completed", agent="ada")
@@ -64,8 +64,8 @@ def main() -> None:
         print("What holds:", now.text)
         print("Known before:", now.supersedes[0].text)
         with Memory(Path(folder) / "tuesday.db") as copy:
-            (kept,) = copy.recall("Which port does billing use?", kinds=["memory"], limit=1)
-            print("The backup answers:", kept.text)
+            (hit,) = copy.recall("Which port does billing use?", kinds=["memory"], limit=1)
+            print("The backup answers:", hit.text)
 
 
 if __name__ == "__main__":

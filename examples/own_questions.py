@@ -1,4 +1,4 @@
-"""Which setting finds more on questions of your own? Both are asked the same questions and compared one by one.
+"""Compare two settings on your own questions: both answer the same questions, compared one by one.
 
 Output:
 
@@ -25,7 +25,7 @@ MEMORIES = [
     "Tom's flat has no lift",
     "The flight to Lisbon leaves at 6:40",
 ]
-# Expected is a text or a part of one. Of the last question it is not stored.
+# `expected` is a text or a part of one. That of the last question is not stored.
 QUESTIONS = [
     {"question": "Which database did we migrate to?", "expected": ["PostgreSQL to MySQL"]},
     {"question": "When does my plane to Portugal depart?", "expected": ["flight to Lisbon"]},
@@ -55,7 +55,7 @@ def main() -> None:
         for one in question.expected:
             if one.rank is None:
                 print(f"    {one.text}: {one.stage}")
-    print("not in the store:", ", ".join(each.expected for each in report.not_stored))
+    print("not in the store:", ", ".join(missing.expected for missing in report.not_stored))
 
 
 if __name__ == "__main__":

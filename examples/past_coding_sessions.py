@@ -1,7 +1,7 @@
-"""Ask my past coding sessions: what Claude Code wrote down while you worked, as memories.
+"""Ask your past coding sessions: the transcripts of Claude Code, as memories.
 
-The sessions here are two short ones that the program writes itself. On your machine leave the path out, and those of
-~/.claude/projects are read: `recallite import --from claude-code`, with `--watch` also those that are being written.
+The program writes two short sessions itself. For your own, leave the path out to read ~/.claude/projects:
+`recallite import --from claude-code`, with `--watch` to follow running sessions too.
 
 Output:
 
@@ -49,7 +49,7 @@ SESSIONS = {
 
 
 def write_sessions(folder: Path) -> None:
-    """Files as Claude Code writes them: a folder for each project, a JSON line for each entry."""
+    """Write files as Claude Code does: a folder for each project, a JSON line for each entry."""
     for project, entries in SESSIONS.items():
         path = folder / f"-home-ada-{project}" / f"{project}-session.jsonl"
         path.parent.mkdir()
@@ -73,7 +73,7 @@ def write_sessions(folder: Path) -> None:
 
 
 def ask(memory: Memory, question: str, **only: Any) -> None:
-    """Print what was said that answers a question; `only` are the fields of a filter."""
+    """Print the messages that answer a question; `only` has the fields of a filter."""
     print(f"> {question}")
     for hit in memory.recall(question, limit=2, **recall_arguments(only)):
         print(f"  {hit.scope.strip('/')}, {hit.created_at.date()}, {hit.context}: {hit.text}")

@@ -1,6 +1,6 @@
 """A team's shared memory over HTTP: one server, and a token for each member and each kind of use.
 
-Ada's and Bo's agents write what all may know to /team, and what is their own to their scope. The token of the dashboard
+Ada's and Bo's agents write shared memories to /team, and private ones to their own scope. The token of the dashboard
 only reads. Needs the extras `server` and `client`.
 
 Output:
@@ -31,20 +31,20 @@ from recallite.errors import AccessDenied, NotFound
 
 @contextmanager
 def server(store: Path) -> Iterator[str]:
-    """`recallite serve` in a process of its own, and its address."""
+    """Run `recallite serve` in its own process and yield its address."""
     command = [sys.executable, "-m", "recallite", "--db", str(store), "serve", "--port", "0", "--require-tokens"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
-        found = re.search(r"http://\S+", running.stderr.readline())
-        assert found is not None, "the server did not start"
+        address = re.search(r"http://\S+", running.stderr.readline())
+        assert address is not None, "the server did not start"
         try:
-            yield found[0]
+            yield address[0]
         finally:
             running.terminate()
 
 
 def use(address: str, ada: Token, bo: Token, dashboard: Token) -> None:
-    """What three programs on three machines do."""
+    """Do what three programs on three machines would do."""
     with Client(address, token=ada.secret) as memory:
         memory.remember("The staging cluster moved to Oslo", scope="/team", tags=["infrastructure"])
         memory.remember("Deploys are frozen from December 20", scope="/team")
