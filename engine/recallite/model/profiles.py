@@ -65,7 +65,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - rerank_depth: Best candidates that are reranked.
     - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
       store has token codes. None is on where every weight of the ranking is that of the profile `default`.
-    - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
+    - long_query_chars: A question of at least this many characters is also split into sub-queries; None never splits.
     - standing_instructions: Most standing instructions and preferences ("always ...", "I prefer ...") that recall
       brings after the hits that rank; 0 brings none.
     - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can come
