@@ -82,18 +82,18 @@ def command_line() -> str:
 
 
 def operations() -> str:
-    """Every operation, and what it is called at each door."""
+    """Return a table for each group of operations, with the name of each in every interface."""
     from recallite.doors.operations import GROUPS, OPERATIONS, PREFIX
 
     lines = []
     for group, title in GROUPS.items():
         lines += [f"## {title}", "", "| Python | HTTP | command | tools | what it does |", "|---|---|---|---|---|"]
-        for each in OPERATIONS:
-            if each.group == group:
-                path = f"`{each.method} {PREFIX}{each.path}`" if each.path else ""
-                tool = "" if each.tool is None else f"`{each.tool.name}`" + ", MCP" * each.mcp
-                command = f"`{each.words}`" if each.words else ""
-                lines.append(f"| `{each.python}` | {path} | {command} | {tool} | {each.summary} |")
+        for operation in OPERATIONS:
+            if operation.group == group:
+                path = f"`{operation.method} {PREFIX}{operation.path}`" if operation.path else ""
+                tool = "" if operation.tool is None else f"`{operation.tool.name}`" + ", MCP" * operation.mcp
+                command = f"`{operation.words}`" if operation.words else ""
+                lines.append(f"| `{operation.python}` | {path} | {command} | {tool} | {operation.summary} |")
         lines.append("")
     return "\n".join(lines)
 

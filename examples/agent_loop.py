@@ -1,6 +1,6 @@
 """An agent that uses memory as a tool: the model decides what to store and what to look up.
 
-The model here is a script, so that the program runs offline. With a real one, pass `tools.schemas("openai")` or
+The model is a script, so the program runs offline. With a real model, pass `tools.schemas("openai")` or
 `tools.schemas("anthropic")` to its API, and the calls it answers with to `tools.call`; the loop stays the same.
 
 Output:
@@ -32,13 +32,13 @@ class ScriptedModel:
     """Stores statements and looks questions up."""
 
     def decide(self, message: str) -> Call:
-        """The tool call that a message leads to."""
+        """Choose the tool call for a message."""
         if message.endswith("?"):
             return "memory", {"action": "recall", "query": message}
         return "memory", {"action": "write", "text": message}
 
     def answer(self, message: str, result: dict[str, Any]) -> str:
-        """What the agent says once it has the tool's result."""
+        """Answer with the tool's result."""
         if "error" in result:
             return f"I used the tool wrongly: {result['error']['message']}"
         if not message.endswith("?"):

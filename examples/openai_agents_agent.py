@@ -1,7 +1,7 @@
-"""An agent of the OpenAI Agents SDK that remembers across sessions, and goes on with a conversation.
+"""An agent of the OpenAI Agents SDK that remembers across sessions and continues a conversation.
 
-Long-term memory is a tool, and what it holds of a question is in the instructions. The conversation itself is a session
-in the same file. The model is a script. Needs the extra `openai-agents`.
+Long-term memory is a tool, and memories that fit the question are in the instructions. The conversation is a session in
+the same file. The model is a script. Needs the extra `openai-agents`.
 
 Output:
 
@@ -32,27 +32,27 @@ from recallite.integrations.openai_agents import RecalliteSession, memory_tool, 
 
 
 class Rules(ScriptedModel):
-    """Stands for a model: it decides by rules what a real one would decide."""
+    """Replaces a model: rules decide what a real one would decide."""
 
     async def get_response(self, system_instructions: str | None, input: Any, *rest: Any, **options: Any) -> Any:
-        """The next message, or a call of the tool."""
+        """Return the next message, or a call of the tool."""
         self.enqueue([self._decided(system_instructions or "", input)])
         return await super().get_response(system_instructions, input, *rest, **options)
 
     def _decided(self, instructions: str, items: list[dict[str, Any]]) -> Any:
-        asked = [item["content"] for item in items if item.get("role") == "user"]
+        user_texts = [item["content"] for item in items if item.get("role") == "user"]
         if items[-1].get("type") == "function_call_output":
             return assistant_message("Noted.")
-        if not asked[-1].endswith("?"):
-            return function_call("memory", {"action": "write", "text": asked[-1]}, call_id=f"call-{uuid4()}")
-        if "first" in asked[-1]:
-            return assistant_message(f"You asked: {asked[0]}")
+        if not user_texts[-1].endswith("?"):
+            return function_call("memory", {"action": "write", "text": user_texts[-1]}, call_id=f"call-{uuid4()}")
+        if "first" in user_texts[-1]:
+            return assistant_message(f"You asked: {user_texts[0]}")
         known = re.search(r'I [^"]* seats', instructions)
         return assistant_message(f"You said: {known[0]}" if known else "I do not know.")
 
 
 def talk(path: Path, conversation: str, message: str) -> None:
-    """One process: it opens the file, answers one message, and ends."""
+    """Run one process: open the file, answer one message, and end."""
     with Memory(path) as memory:
         agent = Agent(
             name="assistant",
@@ -65,7 +65,7 @@ def talk(path: Path, conversation: str, message: str) -> None:
 
 
 def main() -> None:
-    """Two conversations, the second one in two processes."""
+    """Run two conversations, the second one in two processes."""
     set_tracing_disabled(True)  # the SDK sends traces to OpenAI otherwise
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "agent.db"
