@@ -26,10 +26,7 @@ from tests.attacks.outcome import Outcome
 __all__ = ["attack"]
 
 # The reader's own limits; what it may take beyond them is the cost of starting it.
-_SETTINGS = Settings(
-    embedder="none", document_seconds=5.0, document_memory_mb=512, max_document_bytes=4_000_000,
-    max_document_chars=2_000_000,
-)  # fmt: skip
+_LIMITS = {"seconds": 5.0, "memory_mb": 512, "max_bytes": 4_000_000, "max_chars": 2_000_000}
 _MOST_SECONDS = 60.0
 _MOST_MB = 600.0
 _GOOD = b"# Harbour\n\nThe ships leave at noon.\n"
@@ -42,7 +39,7 @@ def attack(tries: int, seed: int) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="recallite-hostile-"))
     refused = read = 0
     try:
-        with Memory(folder / "m.db", settings=_SETTINGS) as memory:
+        with Memory(folder / "m.db", settings=Settings(embedder="none")) as memory:
             memory.knowledge.ingest(_GOOD, name="good.md")
             held = memory.knowledge.search("ships")[0].text
             for number in range(tries):
@@ -54,7 +51,7 @@ def attack(tries: int, seed: int) -> Outcome:
                         _load_settings(folder / name, data)
                         read += 1
                     else:
-                        done = memory.knowledge.ingest(data, name=name)
+                        done = memory.knowledge.ingest(data, name=name, **_LIMITS)
                         read += len(done.documents)
                         refused += len(done.skipped)
                         for document in done.documents:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from recallite.errors import InvalidInput
+from recallite.model.checks import check_choice
 from recallite.model.policies import Consolidation
 from recallite.model.settings import Settings
+from recallite.system.messages import shown
 
 _TIERS = {"1": "standard", "2": "enhanced"}
 
 
-def settings(tier: str = "enhanced", **fields: Any) -> Settings:
-    """Settings whose tier may be "1" or "2", as Reactive Agents once called "standard" and "enhanced"."""
+def settings(tier: str = "enhanced", *, embedder: str | None = None, **fields: Any) -> Settings:
+    """Settings of a tier, "standard" without an embedder or "enhanced"; once they were called "1" and "2"."""
     if tier in _TIERS:
         named = _TIERS[tier]
         warnings.warn(f"tier {tier!r} is deprecated: use tier={named!r}", DeprecationWarning, stacklevel=2)
         tier = named
-    return Settings(tier=tier, **fields)  # type: ignore[arg-type]
+    if check_choice(tier, "tier", ("standard", "enhanced")) == "standard":
+        if embedder not in (None, "none"):
+            raise InvalidInput(f"tier 'standard' loads no embedder, but embedder is {shown(embedder)}: leave one out")
+        embedder = "none"
+    return Settings(embedder=embedder, **fields)
 
 
 def consolidation(

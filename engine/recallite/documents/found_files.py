@@ -62,7 +62,7 @@ def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
         if not stat.S_ISREG(status.st_mode):
             raise DocumentUnreadable(f"it is {kind_of(status.st_mode)}, not a file")
         if status.st_size > max_bytes:
-            raise DocumentTooLarge(f"it has {status.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
+            raise DocumentTooLarge(f"it has {status.st_size:,} bytes; max_bytes is {max_bytes:,}")
 
     try:
         read = read_steady(file.root, file.inner, check)

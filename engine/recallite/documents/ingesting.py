@@ -50,6 +50,7 @@ class IngestOptions(NamedTuple):
     follow_symlinks: bool
     allow_private_addresses: bool
     root: Path | None
+    limits: Limits
 
 
 class _Item(NamedTuple):
@@ -78,7 +79,6 @@ class Ingest:
     """One ingest. With `alone`, a document that cannot be ingested raises instead of being skipped."""
 
     def __init__(self, engine: Engine, base: str, options: IngestOptions, *, alone: bool) -> None:
-        settings = engine.settings
         self.skipped: list[Skipped] = []
         self._results: dict[str, IngestedDocument] = {}
         self._engine = engine
@@ -86,10 +86,7 @@ class Ingest:
         self._options = options
         self._alone = alone
         self._scope = join_scopes(base, options.scope) or "/"
-        self._limits = Limits(
-            max_bytes=settings.max_document_bytes, max_chars=settings.max_document_chars,
-            memory_mb=settings.document_memory_mb, seconds=settings.document_seconds,
-        )  # fmt: skip
+        self._limits = options.limits
         # Documents being written and their warnings, by source; sources by the hash of their bytes, and duplicates.
         self._in_progress: dict[str, tuple[NewDocument, tuple[str, ...]]] = {}
         self._hashes: dict[bytes, str] = {}

@@ -14,6 +14,7 @@ from msgspec import structs
 from recallite.agents.service_base import Service
 from recallite.documents.context import compose
 from recallite.documents.ingesting import Ingest, IngestOptions, Progress, stored_metadata
+from recallite.documents.loaded import Limits
 from recallite.documents.outcomes import DeletedDocument, Document, Ingested
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
@@ -55,6 +56,10 @@ class Knowledge(Service):
         follow_symlinks: bool = False,
         allow_private_addresses: bool = False,
         root: str | os.PathLike[str] | None = None,
+        max_bytes: int = 100_000_000,
+        max_chars: int = 50_000_000,
+        memory_mb: int = 1024,
+        seconds: float = 60.0,
         on_progress: Progress | None = None,
     ) -> Ingested:
         """Read PDF, DOCX, HTML, Markdown and text, and store new and changed documents.
@@ -75,6 +80,9 @@ class Knowledge(Service):
         at private addresses are refused unless `allow_private_addresses` is set. `on_progress(done, total)` is called
         for each document.
 
+        A document of more than `max_bytes` bytes, or of more than `max_chars` characters of text, is not ingested.
+        `memory_mb` and `seconds` limit the process that parses a PDF, DOCX or HTML document.
+
         A single document that cannot be ingested raises an error derived from DocumentError; in a folder or a list it
         is reported in `skipped`, and the others are ingested.
         """
@@ -92,6 +100,12 @@ class Knowledge(Service):
             password=password, recursive=recursive, follow_symlinks=follow_symlinks,
             allow_private_addresses=allow_private_addresses,
             root=None if root is None else checks.check_path(root, "root"),
+            limits=Limits(
+                max_bytes=checks.check_count(max_bytes, "max_bytes"),
+                max_chars=checks.check_count(max_chars, "max_chars"),
+                memory_mb=checks.check_count(memory_mb, "memory_mb"),
+                seconds=checks.check_finite(seconds, "seconds", minimum=0.001),
+            ),
         )  # fmt: skip
         ingest = Ingest(self._engine, self._base, options, alone=not several)
         documents = ingest.run(sources, on_progress)

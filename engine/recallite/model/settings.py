@@ -6,13 +6,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import structs
 
-from recallite.errors import InvalidInput
 from recallite.model.configuration import Count, Section, Setting, check_keys, from_table, to_table
 from recallite.model.environment import default_embedder
 from recallite.model.model_address import ModelAddress
 from recallite.model.policies import Consolidation, WritePolicy
 from recallite.model.profiles import OPTIONS, PROFILES, Profile, resolve_profile
-from recallite.system.messages import shown
 
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
@@ -33,15 +31,10 @@ class Settings(Section, frozen=True, kw_only=True):
     - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
       gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
       `voyage/voyage-3`). None is the environment's, else `default`.
-    - tier: `standard` is keyword search without a model, as `embedder='none'`; `enhanced` uses the embedder.
     - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.
     - max_text_chars: Longer texts are refused.
-    - max_document_bytes: Larger documents are not ingested.
-    - max_document_chars: Documents with more text are not ingested.
-    - document_memory_mb: Memory of the process that parses a PDF, DOCX or HTML document.
-    - document_seconds: Time of the process that parses a PDF, DOCX or HTML document.
     - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, from which the index loads
       several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
     - low_memory: Have large arrays of the index grow on disk too, in unnamed files that are gone when the memory is
@@ -65,15 +58,10 @@ class Settings(Section, frozen=True, kw_only=True):
     """
 
     embedder: Annotated[str | None, Setting(environment="RECALLITE_EMBEDDER")] = None
-    tier: Literal["standard", "enhanced"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
     profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
     busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
     max_text_chars: Count = 1_000_000
-    max_document_bytes: Count = 100_000_000
-    max_document_chars: Count = 50_000_000
-    document_memory_mb: Count = 1024
-    document_seconds: Annotated[float, Setting(minimum=0.001)] = 60.0
     index_snapshot: bool = True
     low_memory: bool = False
     compile_kernels: bool = True
@@ -85,13 +73,6 @@ class Settings(Section, frozen=True, kw_only=True):
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.tier == "standard" and self.embedder is not None and self.embedder != "none":
-            raise InvalidInput(
-                f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
-            )
-
     @property
     def write_policy(self) -> WritePolicy:
         """What `remember` does besides storing: the setting, else what the profile implies."""
@@ -99,8 +80,8 @@ class Settings(Section, frozen=True, kw_only=True):
 
     @property
     def embedder_spec(self) -> str | ModelAddress:
-        """The embedder to load: the setting, else the environment's, else "default"; "none" in tier "standard"."""
-        return "none" if self.tier == "standard" else self.embedder or default_embedder()
+        """The embedder to load: the setting, else the environment's, else "default"."""
+        return self.embedder or default_embedder()
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Settings":

@@ -10,20 +10,21 @@ from recallite.errors import InvalidInput
 from recallite.model.policies import Consolidation
 
 
-@pytest.mark.parametrize(("old", "tier"), [("1", "standard"), ("2", "enhanced")])
-def test_numbered_tiers_work_with_a_deprecation_warning(old, tier):
+@pytest.mark.parametrize(("old", "tier", "embedder"), [("1", "standard", "none"), ("2", "enhanced", None)])
+def test_numbered_tiers_work_with_a_deprecation_warning(old, tier, embedder):
     with pytest.warns(DeprecationWarning, match=f"tier '{old}' is deprecated: use tier='{tier}'"):
-        assert reactive_agents.settings(tier=old) == Settings(tier=tier)
+        assert reactive_agents.settings(tier=old) == Settings(embedder=embedder)
 
 
 def test_named_tiers_work_without_a_warning(recwarn):
-    assert reactive_agents.settings(tier="standard", durability="normal") == Settings(
-        tier="standard", durability="normal"
-    )
+    plain = Settings(embedder="none", durability="normal")
+    assert reactive_agents.settings(tier="standard", durability="normal") == plain
     assert reactive_agents.settings() == Settings()
     assert [str(each.message) for each in recwarn] == []
     with pytest.raises(InvalidInput, match="tier is '3'"):
         reactive_agents.settings(tier="3")
+    with pytest.raises(InvalidInput, match="loads no embedder, but embedder is 'instant'"):
+        reactive_agents.settings(tier="standard", embedder="instant")
 
 
 def test_consolidation_by_its_names():

@@ -140,7 +140,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_or_not_at_all(folder
 
 
 def test_a_file_that_grows_past_the_limit(folder):
-    with pytest.raises(DocumentTooLarge, match=r"it has 4 bytes; the setting max_document_bytes is 3"):
+    with pytest.raises(DocumentTooLarge, match=r"it has 4 bytes; max_bytes is 3"):
         read_file(FoundFile("x", folder, "a.md"), 3)
 
 

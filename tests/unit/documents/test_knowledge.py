@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from recallite import AsyncMemory, Memory, Settings
+from recallite import AsyncMemory, Memory
 from recallite.documents import ingesting
 from recallite.errors import (
     DocumentRefused,
@@ -372,15 +372,13 @@ def test_a_scope_sees_its_own_documents_only(memory, folder):
 # ── what goes wrong ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_larger_documents_than_the_settings_allow(folder):
-    with Memory(":memory:", settings=Settings(embedder="none", max_document_bytes=100)) as memory:
-        with pytest.raises(DocumentTooLarge, match=r"setting max_document_bytes is 100"):
-            memory.knowledge.ingest(folder / "guide.md")
-        with pytest.raises(DocumentTooLarge, match="limit is 100"):
-            memory.knowledge.ingest(b"x" * 101)
-    few = Settings(embedder="none", max_document_chars=50)
-    with Memory(":memory:", settings=few) as memory, pytest.raises(DocumentTooLarge, match="longer than 50 char"):
-        memory.knowledge.ingest(folder / "guide.md")
+def test_larger_documents_than_the_limits_allow(folder, memory):
+    with pytest.raises(DocumentTooLarge, match=r"max_bytes is 100"):
+        memory.knowledge.ingest(folder / "guide.md", max_bytes=100)
+    with pytest.raises(DocumentTooLarge, match="limit is 100"):
+        memory.knowledge.ingest(b"x" * 101, max_bytes=100)
+    with pytest.raises(DocumentTooLarge, match="longer than 50 char"):
+        memory.knowledge.ingest(folder / "guide.md", max_chars=50)
 
 
 def test_a_line_of_many_megabytes_is_cut_and_found(memory):
@@ -400,6 +398,11 @@ def test_a_line_of_many_megabytes_is_cut_and_found(memory):
         ({"source": b"x", "name": " "}, "name"),
         ({"source": b"x", "scope": "no"}, "scope"),
         ({"source": [b"x", b"y"], "name": "n"}, "for one document"),
+        ({"source": b"x", "max_bytes": 0}, "max_bytes is 0"),
+        ({"source": b"x", "max_chars": "many"}, "max_chars is 'many'"),
+        ({"source": b"x", "memory_mb": -1}, "memory_mb is -1"),
+        ({"source": b"x", "seconds": 0}, "seconds is 0"),
+        ({"source": b"x", "seconds": float("inf")}, "seconds is inf"),
     ],
 )
 def test_wrong_arguments_are_named(memory, arguments, said):

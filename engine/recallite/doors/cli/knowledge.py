@@ -65,6 +65,10 @@ def ingest(
     allow_private_addresses: Annotated[
         bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
     ] = False,
+    max_bytes: Annotated[int, option("BYTES", "Leave larger documents out.")] = 100_000_000,
+    max_chars: Annotated[int, option("CHARS", "Leave documents with more text out.")] = 50_000_000,
+    memory_mb: Annotated[int, option("MB", "Memory of the process that parses a PDF, DOCX or HTML document.")] = 1024,
+    seconds: Annotated[float, option("SECONDS", "Time of that process.")] = 60.0,
 ) -> Ingestion:
     """Read documents, and store what is new or has changed. What was left out is reported on standard error."""
     given: Any = sources[0] if len(sources) == 1 else sources
@@ -77,7 +81,8 @@ def ingest(
     done = memory.knowledge.ingest(
         given, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
         exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
-        allow_private_addresses=allow_private_addresses, on_progress=report,
+        allow_private_addresses=allow_private_addresses, max_bytes=max_bytes, max_chars=max_chars, memory_mb=memory_mb,
+        seconds=seconds, on_progress=report,
     )  # fmt: skip
     unread = {skipped.source for skipped in done.skipped if skipped.error is not None}
     return Ingestion(done, not done.documents or not unread.isdisjoint(sources))
