@@ -83,7 +83,7 @@ def remember(
     same command.
     """
     if workers is not None:
-        return _remember_files(ctx, text or [], fields["scope"], workers)
+        return _remember_files(ctx, text or [], fields.get("scope", "/"), workers)
     texts = [stdin_text("remember")] if not text or text == ["-"] else text
     on_existing = fields.pop("on_existing")
     if "id" in fields and len(texts) > 1:
