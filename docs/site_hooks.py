@@ -100,10 +100,14 @@ def operations() -> str:
 
 def settings() -> str:
     """Every setting by its key in a file."""
+    from recallite.compat.dialect_profiles import DialectProfile
     from recallite.model.configuration import list_settings
     from recallite.model.settings import Settings
 
-    return _settings_table(list_settings(Settings))
+    own = {setting.name for setting in list_settings(Settings)}
+    further = [setting for setting in list_settings(DialectProfile, "profile") if setting.name not in own]
+    title = "### `profile` named `reeve`, `hermes` or `memweave`"
+    return _settings_table(list_settings(Settings)) + "\n\n" + _settings_table(further).replace("### `profile`", title)
 
 
 def workspace_settings() -> str:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypedDict
+from importlib import import_module
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import structs
 
@@ -11,16 +12,27 @@ from recallite.model.configuration import Count, NonNegative, Positive, Section,
 from recallite.model.filters import FIELD_NAMES
 from recallite.system.messages import shown
 
-_WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
+
+class Formula(NamedTuple):
+    """What profiles of other systems change in the score besides: see `recallite.compat.dialect_profiles.DialectProfile`."""
+
+    rrf_k: float = 60.0
+    ranked_share: float = 0.0
+    keyword_fallback: bool = False
+    candidate_multiplier: int = 2
+    composition: Literal["product", "weighted_sum"] = "product"
+    semantic_weight: float = 0.5
+    recency_weight: float = 0.3
+    min_score_of: Literal["score", "relevance"] = "score"
+    gap_score: float | None = None
+    exact_rescore: bool = False
+
+
+_FORMULA = Formula()
 
 
 class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     """How recall ranks. A call can override it, as in `recall(query, profile={"neighbor_boost": 0})`.
-
-    With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:
-    spreading, reranking, rank fusion, speakers and dates only move records that are candidates without them; a record
-    among more than 4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a
-    record without a vector needs a word of the query.
 
     - name: The preset that the profile is or was made from; it also implies a write policy.
     - limit: Hits of a recall that does not say how many.
@@ -29,23 +41,14 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - fusion: How the shares are joined: a weighted sum, or reciprocal rank fusion normalised to [0.4, 1.0] over the
       candidates. A record that shares no word with the query has no keyword rank; one whose cosine is 0 or less, or
       below `ranked_share` of the best, has no vector rank. Without any rank it scores 0.4.
-    - rrf_k: The constant k of reciprocal rank fusion.
-    - ranked_share: Least share of the query's best cosine that gets a vector rank.
-    - keyword_fallback: Where the query or a record has no vector, max-normalised BM25 is the whole fused score.
     - candidates: Candidates by vector, and by keyword, that are fused.
-    - candidate_multiplier: At least this many times the limit are candidates.
     - neighbor_boost: Strength of spreading activation; 0 turns it off.
     - neighbor_weight: Share that flows from the strongest neighbour: up to two places before and after in the same
       source, or linked (times the link's strength).
     - source_weight: Share that flows from the three best records of the same source.
     - expansion_depth: Best candidates whose neighbours become candidates too.
-    - composition: `product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight *
-      similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] as
-      similarity and weights that are divided by their sum.
-    - semantic_weight: Weight of the similarity in `weighted_sum`.
-    - recency_weight: Weight of recency in `weighted_sum`.
-    - importance_weight: Weight of importance; in `product` a record of importance 1 scores this share above one of
-      0.5, and one of 0 as much below.
+    - importance_weight: Weight of importance: a record of importance 1 scores this share above one of 0.5, and one of
+      0 as much below.
     - speaker_weight: Where the question names the context of a record, a speaker above all, its score is multiplied by
       1 + this weight.
     - date_weight: Where the question names a time ("in May", "last week"), in English, the score of a record of that
@@ -55,12 +58,9 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
     - mmr_lambda: Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.
     - min_score: Hits with a lower score are dropped.
-    - min_score_of: What `min_score` applies to: the score, or the relevance before recency and importance.
     - min_confidence: Hits with a lower confidence are dropped.
     - gap_confidence: Where the best hit's confidence is lower, `evidence_gaps` says what is missing.
-    - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
     - rescore_depth: Nearest vectors whose cosine is measured exactly; other cosines come from int8 codes.
-    - exact_rescore: Measure the cosine of every candidate exactly.
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
     - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
@@ -87,18 +87,11 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     vector_weight: NonNegative = 0.6
     keyword_weight: NonNegative = 0.4
     fusion: Literal["weighted", "rrf"] = "weighted"
-    rrf_k: NonNegative = 60.0
-    ranked_share: Share = 0.0
-    keyword_fallback: bool = False
     candidates: Count = 200
-    candidate_multiplier: Count = 2
     neighbor_boost: NonNegative = 1.0
     neighbor_weight: NonNegative = 0.4
     source_weight: NonNegative = 0.5
     expansion_depth: int = 100
-    composition: Literal["product", "weighted_sum"] = "product"
-    semantic_weight: NonNegative = 0.5
-    recency_weight: NonNegative = 0.3
     importance_weight: NonNegative = 0.2
     speaker_weight: NonNegative = 0.2
     date_weight: NonNegative = 0.25
@@ -108,13 +101,10 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     decay: Literal["half_life", "exp", "none"] = "half_life"
     mmr_lambda: Share | None = None
     min_score: Share = 0.0
-    min_score_of: Literal["score", "relevance"] = "score"
     min_confidence: Share = 0.0
     # Keeps 95 % of the right first hits of questions that the weights were not fitted on.
     gap_confidence: Share = 0.12
-    gap_score: Share | None = None
     rescore_depth: int = 16
-    exact_rescore: bool = False
     # Of 0.5, 0.75, 1, 1.5 and 2: what FriendsQA and QMSum gain from, as turns and as passages.
     rerank_weight: NonNegative = 1.0
     rerank_depth: int = 50
@@ -132,48 +122,43 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
         super().__post_init__()
         if self.vector_weight + self.keyword_weight <= 0:
             raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
-        summed = self.semantic_weight + self.recency_weight + self.importance_weight
-        if self.composition == "weighted_sum" and summed <= 0:
-            raise InvalidInput("semantic_weight, recency_weight and importance_weight are all 0: nothing would rank")
+
+    @property
+    def formula(self) -> Formula:
+        """The rest of how scores are made."""
+        return _FORMULA
 
     @property
     def ranks_by_forest(self) -> bool:
         """Whether learned ranking orders the best, if the embedder is one that it ranks for."""
         if self.learned_ranking is not None:
             return self.learned_ranking
-        return all(getattr(self, name) == value for name, value in _WEIGHTS_OF_THE_DEFAULT.items())
+        same = all(getattr(self, name) == value for name, value in _WEIGHTS_OF_THE_DEFAULT.items())
+        return same and all(getattr(self.formula, name) == getattr(_FORMULA, name) for name in _RANKING_OF_THE_FORMULA)
 
     def override(self, changes: Mapping[str, Any]) -> "Profile":
-        """The profile with some choices changed.
-
-        Raises InvalidInput for an unknown name or a wrong value, and for weights of a sum where the score is a product.
-        """
+        """The profile with some choices changed. Raises InvalidInput for an unknown name or a wrong value."""
         if not changes:
             return self
-        fields = declared(Profile)
+        fields = declared(type(self))
         own = {}
         for name, value in changes.items():
-            if name not in OPTIONS:
+            if name not in fields or name == "name":
                 raise InvalidInput(unknown_option("a profile", name))
             own[name] = fields[name].check(value, name)
         if "half_life_days" in own and self.decay == "none":
             own.setdefault("decay", "half_life")
-        changed = structs.replace(self, **own)
-        summed = [name for name in _WEIGHTS_OF_THE_SUM if name in own]
-        if summed and changed.composition != "weighted_sum":
-            raise InvalidInput(
-                f"{summed[0]} is a weight of a sum, and composition is {shown(changed.composition)}: use "
-                "profile='hermes' or composition='weighted_sum', in mode 'hybrid'"
-            )
-        return changed
+        return structs.replace(self, **own)
 
 
 def unknown_option(where: str, name: str) -> str:
     """Name what to use in place of an unknown argument of `recall` or choice of a profile."""
     if name in _MEANT:
         use = f"use {_MEANT[name]}"
-    elif name in OPTIONS:
+    elif name in Profile.__struct_fields__:
         use = f"give profile={{{name!r}: ...}}"
+    elif name in Formula._fields:
+        use = f"profiles of other systems have it: give profile={{'name': 'reeve', {name!r}: ...}}, hermes or memweave"
     elif name in FIELD_NAMES:
         use = f"give filter=Filter({name}=...)"
     else:
@@ -186,58 +171,15 @@ def unknown_option(where: str, name: str) -> str:
 ARGUMENTS = ("query", "limit", "vector", "mode", "profile", "relevant", "filter", "diversify_by", "token_budget")
 
 
-class ProfileChoices(TypedDict, total=False):
-    """The choices of a `Profile` but `limit` as keyword arguments; None for `min_score` is the profile's own."""
-
-    vector_weight: float
-    keyword_weight: float
-    fusion: Literal["weighted", "rrf"]
-    rrf_k: float
-    ranked_share: float
-    keyword_fallback: bool
-    candidates: int
-    candidate_multiplier: int
-    neighbor_boost: float
-    neighbor_weight: float
-    source_weight: float
-    expansion_depth: int
-    composition: Literal["product", "weighted_sum"]
-    semantic_weight: float
-    recency_weight: float
-    importance_weight: float
-    speaker_weight: float
-    date_weight: float
-    half_life_days: float
-    decay_floor: float
-    decay: Literal["half_life", "exp", "none"]
-    mmr_lambda: float | None
-    min_score: float | None
-    min_score_of: Literal["score", "relevance"]
-    min_confidence: float
-    gap_confidence: float
-    gap_score: float | None
-    rescore_depth: int
-    exact_rescore: bool
-    rerank_weight: float
-    rerank_depth: int
-    learned_ranking: bool | None
-    long_query_chars: int | None
-    standing_instructions: int
-    superseded: Literal["after_current", "omit", "as_ranked"]
-    hops: int
-    adaptive: bool
-    group_by: Literal["source"] | None
-    explain: bool
-    count_access: bool
-
-
 _WEIGHTS_OF_THE_DEFAULT = {
     name: getattr(Profile(), name)
     for name in (
-        "vector_weight", "keyword_weight", "fusion", "ranked_share", "keyword_fallback", "neighbor_boost",
-        "neighbor_weight", "source_weight", "composition", "rerank_weight", "speaker_weight", "date_weight",
+        "vector_weight", "keyword_weight", "fusion", "neighbor_boost", "neighbor_weight", "source_weight",
+        "rerank_weight", "speaker_weight", "date_weight",
     )
 }  # fmt: skip
+
+_RANKING_OF_THE_FORMULA = ("ranked_share", "keyword_fallback", "composition")
 
 # As mem0, Chroma and LangChain call them.
 _MEANT = {
@@ -246,41 +188,21 @@ _MEANT = {
     **dict.fromkeys(("user_id", "agent_id", "run_id"), "scope, or memory.scoped('/users/ada')"),
     "namespace": "scope", "threshold": "min_confidence, or relevant=True", "score_threshold": "min_confidence",
 }  # fmt: skip
-OPTIONS = Profile.__struct_fields__[1:]
-"""Every name that `Profile.override` takes."""
+OPTIONS = (*Profile.__struct_fields__[1:], *Formula._fields)
+"""Every name that `Profile.override` takes, of a profile of another system too."""
 
-PROFILES: dict[str, Profile] = {
-    "default": Profile(),
-    # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
-    "reeve": Profile(
-        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5,
-        neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0,
-        decay_floor=0.5, importance_weight=0.0, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
-    ),
-    # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
-    # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
-    "hermes": Profile(
-        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, neighbor_boost=0.0,
-        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
-        semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
-        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
-        gap_score=0.55, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
-    ),
-    # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
-    "memweave": Profile(
-        name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
-        candidate_multiplier=4, neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
-        min_score=0.35, min_score_of="relevance", decay="none",
-        half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
-        standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
-    ),
-}  # fmt: skip
+DEFAULT = Profile()
+DIALECTS = ("reeve", "hermes", "memweave")
+"""The profiles that rank as another system does; they are loaded when one is named."""
 
 
 def resolve_profile(profile: object, name: str = "profile") -> Profile:
     """The profile of this name, or the profile given; `name` is what errors call it."""
     if isinstance(profile, Profile):
         return profile
-    if isinstance(profile, str) and profile in PROFILES:
-        return PROFILES[profile]
-    raise InvalidInput(f"{name} is {shown(profile)}: use one of {', '.join(PROFILES)}")
+    if profile == "default":
+        return DEFAULT
+    if isinstance(profile, str) and profile in DIALECTS:
+        dialects: dict[str, Profile] = import_module("recallite.compat.dialect_profiles").PROFILES
+        return dialects[profile]
+    raise InvalidInput(f"{name} is {shown(profile)}: use one of default, {', '.join(DIALECTS)}")

@@ -10,7 +10,7 @@ from recallite.model.configuration import Count, Section, Setting, check_keys, f
 from recallite.model.environment import default_embedder
 from recallite.model.model_address import ModelAddress
 from recallite.model.policies import Consolidation, WritePolicy
-from recallite.model.profiles import OPTIONS, PROFILES, Profile, resolve_profile
+from recallite.model.profiles import Profile, resolve_profile
 
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
@@ -93,9 +93,10 @@ class Settings(Section, frozen=True, kw_only=True):
         given = dict(check_keys(table, "", cls.__struct_fields__))
         profile: Any = given.get("profile", "default")
         if isinstance(profile, Mapping):
-            changes = dict(check_keys(profile, "profile", ("name", *OPTIONS)))
-            named = resolve_profile(changes.pop("name", "default"), "profile.name")
-            profile = from_table(Profile, changes, "profile", make=lambda **own: named.override(own))
+            named = resolve_profile(profile.get("name", "default"), "profile.name")
+            changes = dict(check_keys(profile, "profile", type(named).__struct_fields__))
+            changes.pop("name", None)
+            profile = from_table(type(named), changes, "profile", make=lambda **own: named.override(own))
             given["profile"] = profile
         if given.get("write") is not None:
             implied = partial(structs.replace, _implied(profile))
@@ -106,7 +107,7 @@ class Settings(Section, frozen=True, kw_only=True):
         """Every setting that is not its default, as `from_dict` and a file take it."""
         table = to_table(self, Settings())
         if isinstance(self.profile, Profile):
-            table["profile"] = {"name": self.profile.name, **to_table(self.profile, PROFILES[self.profile.name])}
+            table["profile"] = {"name": self.profile.name, **to_table(self.profile, resolve_profile(self.profile.name))}
         if self.write is not None:
             table["write"] = to_table(self.write, _implied(self.profile))
         return table

@@ -40,7 +40,7 @@ def find_gaps(text: str, missing: Missing, best_score: float, request: Request, 
     `candidates` says that there were some. No word of a time is named if a hit is of the time that the question names.
     """
     profile, time_range = request.profile, request.time_range
-    closed = math.inf if profile.gap_score is None else profile.gap_score
+    closed = math.inf if profile.formula.gap_score is None else profile.formula.gap_score
     if missing.any_hit and best_score >= closed:
         return ()
     if not missing.any_hit:

@@ -254,8 +254,8 @@ def _place(
     keys: NDArray[np.int64] = opened.memory_index.table.ids[trace.rows]
     if int(keys[place]) in watched.answer.keys:
         return "token_budget", "it did not fit the token budget", rank
-    relevance = watched.signals["score" if profile.min_score_of == "score" else "spread"]
-    unranked = profile.fusion == "rrf" and profile.composition == "product" and watched.signals["spread"] <= 0
+    relevance = watched.signals["score" if profile.formula.min_score_of == "score" else "spread"]
+    unranked = profile.fusion == "rrf" and profile.formula.composition == "product" and watched.signals["spread"] <= 0
     too_low = profile.min_score > 0 and relevance < profile.min_score
     if unranked or too_low or watched.confidence < profile.min_confidence:
         return "threshold", "its score or confidence is below the minimum", rank

@@ -75,22 +75,22 @@ def plan_of(profile: Profile, wanted: Wanted) -> kernels.Plan:
     ranking = ranking_for(profile, wanted.embedder if wanted.by_tokens else None)
     calibration = load_calibration()
     weights = np.array([calibration.weights(wanted.embedder, name) for name in SIGNAL_SETS])
-    exhaustive = profile.composition == "weighted_sum" and profile.fusion == "weighted"
+    exhaustive = profile.formula.composition == "weighted_sum" and profile.fusion == "weighted"
     least = profile.min_score if profile.min_score > 0 else -np.inf
     diverse = profile.mmr_lambda is not None and not wanted.diversify_by
     pool = wanted.mmr_pool if diverse else wanted.limit
     top = wanted.wanted if profile.min_confidence > 0 or wanted.diversify_by else pool
-    by_words = wanted.by_words and (profile.keyword_weight > 0 or profile.keyword_fallback)
+    by_words = wanted.by_words and (profile.keyword_weight > 0 or profile.formula.keyword_fallback)
     return kernels.Plan(
         by_vector=int(wanted.by_vector), by_words=int(by_words), wanted=wanted.wanted,
         shortlist=shortlist_size(wanted.visible, wanted.wanted * wanted.factor), measured=profile.rescore_depth,
-        exact=int(exhaustive or profile.exact_rescore), exhaustive=int(exhaustive), top=top,
+        exact=int(exhaustive or profile.formula.exact_rescore), exhaustive=int(exhaustive), top=top,
         depth=0 if ranking is None else DEPTH, changes=0 if profile.superseded == "as_ranked" else DEPTH,
         marked=int(wanted.marked), omit=int(profile.superseded == "omit" and not wanted.about_past),
         grouped=int(wanted.grouped and not diverse), least=least,
-        least_of=SIGNALS.score if profile.min_score_of == "score" else SIGNALS.spread,
+        least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
         least_confidence=profile.min_confidence,
-        ranked=int(profile.fusion == "rrf" and profile.composition == "product"), shared=int(wanted.shared),
+        ranked=int(profile.fusion == "rrf" and profile.formula.composition == "product"), shared=int(wanted.shared),
         limit=_EVERY if wanted.diversify_by or (diverse and wanted.grouped) else pool,
         final=wanted.limit, k1=K1, b=B,
         standing=0 if wanted.grouped or wanted.diversify_by else profile.standing_instructions,
@@ -109,9 +109,14 @@ def at(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
 def rank_parameters(profile: Profile) -> kernels.RankParameters:
     """The options of the same name, except those below; the clock is 0."""
     decays = profile.decay != "none"
-    same = {name: getattr(profile, name) for name in kernels.RankParameters._fields if hasattr(profile, name)}
+    same = {
+        name: getattr(part, name)
+        for part in (profile, profile.formula)
+        for name in kernels.RankParameters._fields
+        if hasattr(part, name)
+    }
     changed = {
-        "rrf_k": profile.rrf_k if profile.fusion == "rrf" else -1.0,
+        "rrf_k": profile.formula.rrf_k if profile.fusion == "rrf" else -1.0,
         "expansion_depth": profile.expansion_depth if profile.neighbor_boost > 0 else 0,
         "neighbor_weight": profile.neighbor_boost * profile.neighbor_weight,
         "source_weight": profile.neighbor_boost * profile.source_weight,
@@ -122,7 +127,7 @@ def rank_parameters(profile: Profile) -> kernels.RankParameters:
         "half_life_days": profile.half_life_days if decays else np.inf,
         "decay_floor": profile.decay_floor if decays else 0.0,
         "exponential": int(profile.decay == "exp"),
-        "keyword_fallback": int(profile.keyword_fallback),
-        "weighted_sum": int(profile.composition == "weighted_sum"),
+        "keyword_fallback": int(profile.formula.keyword_fallback),
+        "weighted_sum": int(profile.formula.composition == "weighted_sum"),
     }
     return kernels.check_parameters(kernels.RankParameters(**{**same, **changed}))

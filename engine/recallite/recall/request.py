@@ -91,7 +91,7 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def wanted(self) -> int:
         """How many candidates by each signal."""
-        multiplier = self.profile.candidate_multiplier
+        multiplier = self.profile.formula.candidate_multiplier
         if self.diversify_by is not None:
             multiplier = max(multiplier, _SPREAD_POOL)
         return max(self.profile.candidates, multiplier * self.limit)
@@ -119,7 +119,8 @@ def _chosen(profile: Profile, mode: str, options: dict[str, Any]) -> Profile:
         # One signal alone; options that this call names are kept.
         asked = {name: getattr(chosen, name) for name in options}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
-        chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
+        plain = {name: value for name, value in _PLAIN.items() if hasattr(chosen, name)}
+        chosen = chosen.override({**plain, **asked, **alone, "fusion": "weighted"})
     return chosen
 
 

@@ -8,7 +8,7 @@ from recallite import Memory, Settings
 from recallite.compat import load_settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import WritePolicy
-from recallite.model.profiles import PROFILES
+from recallite.model.profiles import resolve_profile
 
 REEVE = """
 {
@@ -52,7 +52,7 @@ def load(tmp_path):
 
 def test_reeve_json_is_read_as_printed(load):
     settings = load("reeve.json", REEVE)
-    assert settings.profile == PROFILES["reeve"]
+    assert settings.profile == resolve_profile("reeve")
     assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92)
     changed = load("reeve.json", REEVE.replace("30,", "12,").replace("0.5 ", "0.25 "))
     assert (changed.profile.half_life_days, changed.profile.decay_floor) == (12, 0.25)
@@ -61,20 +61,20 @@ def test_reeve_json_is_read_as_printed(load):
 @pytest.mark.parametrize("strategy", ["latest", "append", "replace"])
 def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
-    assert settings.profile == PROFILES["reeve"]
+    assert settings.profile == resolve_profile("reeve")
     assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92)
 
 
 def test_other_sections_of_another_systems_file_are_left_to_it(load):
     hermes = load("config.yaml", "model:\n  name: big\nmemory:\n  enabled: true\n  recall:\n    recency_weight: 0.4\n")
-    assert hermes == Settings(profile=PROFILES["hermes"].override({"recency_weight": 0.4}))
+    assert hermes == Settings(profile=resolve_profile("hermes").override({"recency_weight": 0.4}))
     reeve = load("reeve.json", '{"agents": {"a": 1}, "memorySearch": {"mergeStrategy": "append"}}')
     assert reeve.write_policy.merge_strategy == "append"
 
 
 def test_hermes_config_yaml_is_read_as_printed(load):
     settings = load("config.yaml", HERMES)
-    assert settings.profile == PROFILES["hermes"]
+    assert settings.profile == resolve_profile("hermes")
     assert settings.write_policy.recognise_recalled
     changed = load("config.yml", HERMES.replace("0.5", "1").replace("_days: 30", "_days: 7.5"))
     assert (changed.profile.semantic_weight, changed.profile.half_life_days) == (1, 7.5)
@@ -82,7 +82,7 @@ def test_hermes_config_yaml_is_read_as_printed(load):
 
 def test_sections_of_other_systems_go_with_our_own(load):
     text = '{"durability": "normal", "profile": {"limit": 4}, "memorySearch": {"temporalDecay": {"halfLife": 9}}}'
-    wanted = PROFILES["reeve"].override({"limit": 4, "half_life_days": 9})
+    wanted = resolve_profile("reeve").override({"limit": 4, "half_life_days": 9})
     assert load("reeve.json", text) == Settings(durability="normal", profile=wanted)
 
 

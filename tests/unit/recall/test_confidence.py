@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.model.profiles import PROFILES
+from recallite.model.profiles import resolve_profile
 from recallite.model.records import NewRecord
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
 from recallite.recall.request import recall_arguments
@@ -50,7 +50,7 @@ def test_the_weights_have_the_sign_of_their_sense():
 
 
 def test_right_answers_pass_the_threshold_and_questions_without_one_do_not(notes):
-    least = PROFILES["default"].gap_confidence
+    least = resolve_profile("default").gap_confidence
     for question, place in ASKED.items():
         hits = notes.recall(question)
         assert hits[0].id == notes.ids[place]

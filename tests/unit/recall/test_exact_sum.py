@@ -114,7 +114,7 @@ def test_any_weights_of_any_profile_and_many_queries_at_once(opened, weights):
     chosen = {
         "composition": "weighted_sum", "candidates": 5, "candidate_multiplier": 1, "neighbor_boost": 0.0,
         "keyword_weight": 0.0,
-        "half_life_days": 20.0, "decay_floor": 0.0, "profile": "default", "as_of": NOW, **names,
+        "half_life_days": 20.0, "decay_floor": 0.0, "profile": "hermes", "as_of": NOW, **names,
     }  # fmt: skip
     every = memory.recall_many(["zzz"] * 4, vectors=queries, limit=5, **recall_arguments(chosen))
     for query, hits in zip(queries, every, strict=True):

@@ -7,7 +7,7 @@ import pytest
 
 import recallite_kernels as kernels
 from recallite import Memory
-from recallite.model.profiles import PROFILES, Profile
+from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
 from recallite.recall import answering, plan
 from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
@@ -90,9 +90,9 @@ def test_a_decomposed_question_is_ranked_by_its_parts(filled):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-@pytest.mark.parametrize("name", sorted(PROFILES))
+@pytest.mark.parametrize("name", ["default", *DIALECTS])
 def test_of_the_profiles_the_default_alone_uses_it(name):
-    assert PROFILES[name].ranks_by_forest == (name == "default")
+    assert resolve_profile(name).ranks_by_forest == (name == "default")
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_of_the_profiles_the_default_alone_uses_it(name):
     [
         {"vector_weight": 0.7}, {"keyword_weight": 0.5}, {"fusion": "rrf"}, {"neighbor_boost": 0.0},
         {"rerank_weight": 0.0},
-        {"source_weight": 0.2}, {"neighbor_weight": 0.1}, {"composition": "weighted_sum"}, {"keyword_fallback": True},
+        {"source_weight": 0.2}, {"neighbor_weight": 0.1},
     ],
 )  # fmt: skip
 def test_weights_of_ones_own_turn_it_off_unless_it_is_asked_for(changes):
     assert not Profile(**changes).ranks_by_forest
-    assert not PROFILES["default"].override(changes).ranks_by_forest
+    assert not resolve_profile("default").override(changes).ranks_by_forest
     assert Profile(**changes, learned_ranking=True).ranks_by_forest
 
 

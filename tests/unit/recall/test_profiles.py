@@ -12,7 +12,7 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
-from recallite.model.profiles import PROFILES
+from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.memory.support import PLAIN, WordEmbedder, scored
@@ -227,7 +227,7 @@ def test_hermes_weights_are_finite_and_not_negative(memory, weights):
 
 
 def test_memweave_defaults():
-    own = PROFILES["memweave"]
+    own = resolve_profile("memweave")
     assert (own.vector_weight, own.keyword_weight, own.min_score, own.limit) == (0.7, 0.3, 0.35, 6)
     assert (own.candidate_multiplier, own.half_life_days, own.decay, own.mmr_lambda) == (4, 30, "none", None)
     assert (own.neighbor_boost, own.importance_weight, own.rerank_weight) == (0, 0, 0)
@@ -276,7 +276,7 @@ def test_memweave_mmr_prefers_what_is_unlike(memory):
 # ── all of them ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("profile", ["default", *DIALECTS])
 def test_decay_never_compounds(memory, profile):
     add(memory, "apple", cosine=0.9, days=45)
     add(memory, "apple pie", cosine=0.8, days=10, importance=0.9)
@@ -289,7 +289,7 @@ def test_decay_never_compounds(memory, profile):
     assert again == first
 
 
-@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("profile", ["default", *DIALECTS])
 def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
     texts = ["We moved to MySQL last week", "The cat sleeps", "MySQL is the database in production", "Lunch was good"]
     ids = embedded.remember_many({"text": text, "created_at": NOW - timedelta(days=n)} for n, text in enumerate(texts))
@@ -345,14 +345,20 @@ def test_recall_has_one_name_for_an_option(memory, foreign):
         ask(memory, "reeve", **{foreign: 0.5})
 
 
-@pytest.mark.parametrize("profile", ["default", "reeve", "memweave"])
+@pytest.mark.parametrize("profile", ["reeve", "memweave"])
 def test_weights_of_the_sum_are_refused_where_the_score_is_a_product(memory, profile):
     with pytest.raises(InvalidInput, match="semantic_weight is a weight of a sum"):
         ask(memory, profile, semantic_weight=0.4)
 
 
+def test_choices_of_other_systems_are_not_those_of_the_default_profile(memory):
+    with pytest.raises(InvalidInput, match="'semantic_weight': profiles of other systems have it: give profile="):
+        ask(memory, "default", semantic_weight=0.4)
+    assert len(Profile.__struct_fields__) == 32
+
+
 def test_the_settings_profile_says_how_recall_and_writing_go():
-    changed = PROFILES["hermes"].override({"limit": 2, "half_life_days": 9})
+    changed = resolve_profile("hermes").override({"limit": 2, "half_life_days": 9})
     for profile in ("hermes", changed):
         with Memory(":memory:", settings=Settings(embedder="none", profile=profile)) as memory:
             memory.remember_many(["apple", "apple pie", "apple cake"])

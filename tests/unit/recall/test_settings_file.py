@@ -9,7 +9,7 @@ import pytest
 from recallite import Settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import Consolidation, WritePolicy
-from recallite.model.profiles import PROFILES
+from recallite.model.profiles import resolve_profile
 
 OURS = """
 embedder = "none"
@@ -45,7 +45,7 @@ def load(tmp_path):
 def test_our_own_names_in_each_format(load):
     wanted = Settings(
         embedder="none", low_memory=True, token_codes=False,
-            profile=PROFILES["memweave"].override({"limit": 3, "mmr_lambda": 0.7}),
+            profile=resolve_profile("memweave").override({"limit": 3, "mmr_lambda": 0.7}),
         write=WritePolicy(link_cosine=0.85), consolidation=Consolidation(threshold=20),
     )  # fmt: skip
     assert load("ours.toml", OURS) == wanted
@@ -61,10 +61,10 @@ def test_our_own_names_in_each_format(load):
     [
         Settings(),
         Settings(profile="reeve", write=WritePolicy(), durability="normal"),
-        Settings(profile=PROFILES["reeve"], write=WritePolicy(merge_strategy="replace", topic_cosine=0.92)),
-        Settings(profile=PROFILES["hermes"].override({"half_life_days": 3, "long_query_chars": None})),
+        Settings(profile=resolve_profile("reeve"), write=WritePolicy(merge_strategy="replace", topic_cosine=0.92)),
+        Settings(profile=resolve_profile("hermes").override({"half_life_days": 3, "long_query_chars": None})),
         Settings(
-            profile=PROFILES["default"].override({"mmr_lambda": 0.3, "neighbor_boost": 0}),
+            profile=resolve_profile("default").override({"mmr_lambda": 0.3, "neighbor_boost": 0}),
             consolidation=Consolidation(),
         ),
     ],
@@ -76,7 +76,7 @@ def test_a_dict_is_read_back_as_it_was(settings):
 
 def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(load):
     settings = load("x.toml", '[profile]\nname = "hermes"\nhalf_life_days = 9\n[write]\nlink_cosine = 0.8')
-    assert settings.profile == PROFILES["hermes"].override({"half_life_days": 9})
+    assert settings.profile == resolve_profile("hermes").override({"half_life_days": 9})
     assert settings.write_policy == WritePolicy(supersede_confidence=None, recognise_recalled=True, link_cosine=0.8)
 
 
@@ -104,7 +104,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
         ("a.toml", "[profile]\nneighbor_boost = nan", ["profile.neighbor_boost", "nan", "finite"]),
         ("a.toml", "[profile]\nhalf_life_days = inf", ["profile.half_life_days", "inf"]),
         # contradictions
-        ("a.toml", "[profile]\nsemantic_weight = 0.5", ["profile.semantic_weight", "weight of a sum"]),
+        ("a.toml", "[profile]\nsemantic_weight = 0.5", ["profile.semantic_weight", "no setting"]),
         # no settings at all
         ("a.json", "[1, 2]", ["[1, 2]", "table"]),
         ("a.json", "{", ["cannot be parsed"]),
