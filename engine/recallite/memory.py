@@ -129,11 +129,11 @@ class Memory:
         if settings is not None and not isinstance(settings, Settings):
             raise InvalidInput(f"settings is {shown(settings)}: give Settings(...)")
         opened = default_path() if path is None else path
-        chosen = settings or Settings()
-        secret = named_key(chosen.key_file) if key is None else key
+        options = settings or Settings()
+        secret = named_key(options.key_file) if key is None else key
         from recallite.engine import Engine
 
-        engine = Engine(opened, embedder, chosen, language_model, key=secret)
+        engine = Engine(opened, embedder, options, language_model, key=secret)
         self._bind(engine, engine.store.confined_to or "/", owner=True)
 
     def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
@@ -237,8 +237,8 @@ class Memory:
             text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
             source=source, created_at=created_at, valid_from=valid_from, expires_at=expires_at, id=id,
         )  # fmt: skip
-        chosen = _check_on_existing(on_existing)
-        return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
+        action = _check_on_existing(on_existing)
+        return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=action))
 
     def remember_many(
         self,
@@ -514,36 +514,36 @@ class Memory:
         "updated", the last changed first, or "importance".
         """
         order = checks.check_choice(order, "order", ("newest", "oldest", "created", "updated", "importance"))
-        chosen = bound_filter(self._scope, filter, fields)
+        bound = bound_filter(self._scope, filter, fields)
         most = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)
         with self._engine.store.read() as reader:
-            found = reader.records.find(chosen, checks.now_us(), order=order, limit=most, offset=skipped)
-            return [*map(self._seen, found)]
+            records = reader.records.find(bound, checks.now_us(), order=order, limit=most, offset=skipped)
+            return [*map(self._seen, records)]
 
     def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
-        """How many memories a filter (a `Filter`, or its fields) matches."""
-        chosen = bound_filter(self._scope, filter, fields)
+        """The number of memories that a filter (a `Filter`, or its fields) matches."""
+        bound = bound_filter(self._scope, filter, fields)
         with self._engine.store.read() as reader:
-            return reader.records.count(chosen, checks.now_us())
+            return reader.records.count(bound, checks.now_us())
 
     def scopes(
         self, scope: str = "/", *, depth: int | None = None, kinds: str | Sequence[str] | None = None
     ) -> builtins.list[ScopeCount]:
         """The scopes that hold memories, in `scope` and below it, by path, each with how many `count` would find in it.
 
-        With `depth`, at most so many levels below `scope`; what is deeper counts for the scope above it. With `kinds`,
+        With `depth`, only that number of levels below `scope`; deeper ones count for the scope above. With `kinds`,
         memories of these kinds alone count.
         """
         most = None if depth is None else checks.check_count(depth, "depth", minimum=0)
         path = checks.join_scopes(self._scope, scope) or "/"
         with self._engine.store.read() as reader:
             counts = reader.records.count_by_scope(Filter(kinds=kinds).within(path), checks.now_us())
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for each, count in counts:
             shown = _cut(each, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"
-            found[shown] = found.get(shown, 0) + count
-        return [ScopeCount(scope=each, memories=count) for each, count in sorted(found.items())]
+            totals[shown] = totals.get(shown, 0) + count
+        return [ScopeCount(scope=each, memories=count) for each, count in sorted(totals.items())]
 
     def tags(self, scope: str = "/") -> builtins.list[TagCount]:
         """The tags of the memories in `scope` and below it, by name, each with how many memories have it."""
@@ -598,10 +598,10 @@ class Memory:
 
         Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
         """
-        chosen, most = checks.listed(types, "types"), None if limit is None else checks.check_count(limit, "limit")
+        names, most = checks.listed(types, "types"), None if limit is None else checks.check_count(limit, "limit")
         if depth is None:
-            return linking.neighbors(self._engine, id, chosen, direction, base=self._scope)[:most]
-        reached = linking.traverse(self._engine, id, depth, chosen, direction, most, base=self._scope)
+            return linking.neighbors(self._engine, id, names, direction, base=self._scope)[:most]
+        reached = linking.traverse(self._engine, id, depth, names, direction, most, base=self._scope)
         return [structs.replace(each, record=self._seen(each.record)) for each in reached]
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
@@ -613,12 +613,12 @@ class Memory:
 
         names = checks.listed(ids, "ids")
         with self._engine.store.read() as reader:
-            found = superseding.row_ids(reader, names, self._scope)
+            row_ids = superseding.row_ids(reader, names, self._scope)
             active = reader.vectors.active_embedder()
-            parts = {} if active is None else reader.vectors.values_of([*found.values()], active)
+            parts = {} if active is None else reader.vectors.values_of([*row_ids.values()], active)
         return {
             name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[record_id]])
-            for name, record_id in found.items()
+            for name, record_id in row_ids.items()
             if record_id in parts
         }
 
@@ -629,9 +629,9 @@ class Memory:
         """
         import numpy as np
 
-        asked = [checks.check_query(text) for text in checks.listed(texts, "texts", single=False)]
-        found = self._engine.embedder.queries(asked)
-        return np.stack([each.vector for each in found]) if found else np.empty((0, 0), dtype=np.float32)
+        queries = [checks.check_query(text) for text in checks.listed(texts, "texts", single=False)]
+        embeddings = self._engine.embedder.queries(queries)
+        return np.stack([each.vector for each in embeddings]) if embeddings else np.empty((0, 0), dtype=np.float32)
 
     def _seen(self, shown: Shown) -> Shown:
         """A record or hit as this handle shows it."""

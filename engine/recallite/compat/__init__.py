@@ -28,16 +28,16 @@ def load_settings(path: str | os.PathLike[str]) -> Settings:
 
 def _settings_from(table: Mapping[str, Any]) -> Settings:
     """The settings of a table, as `load_settings`. Another system's section may stand beside Recallite's own keys."""
-    found = [dialect for name, dialect in DIALECTS.items() if name in table]
-    if not found:
+    dialects = [dialect for name, dialect in DIALECTS.items() if name in table]
+    if not dialects:
         return Settings.from_dict(table)
-    if len(found) > 1:
+    if len(dialects) > 1:
         raise InvalidInput(f"{' and '.join(sorted(DIALECTS))}: they are sections of different systems; give one")
-    (dialect,) = found
+    (dialect,) = dialects
     known = (*Settings.__struct_fields__, dialect.name)
     mine = dialect.without_others(table)
-    own, origins = own_table(dialect, check_keys({key: mine[key] for key in mine if key in known}, "", known))
+    translated, origins = own_table(dialect, check_keys({key: mine[key] for key in mine if key in known}, "", known))
     try:
-        return Settings.from_dict(own)
+        return Settings.from_dict(translated)
     except InvalidInput as fault:
         raise with_file_keys(fault, origins) from None

@@ -57,28 +57,28 @@ def own_table(dialect: Dialect, table: Mapping[str, Any]) -> tuple[dict[str, Any
 
     Raises InvalidInput, which begins with the key of the file, for what the section may not hold.
     """
-    own = {key: value for key, value in table.items() if key != dialect.name}
-    given = own.get("profile", dialect.profile)
-    profile = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else given
+    translated = {key: value for key, value in table.items() if key != dialect.name}
+    name = translated.get("profile", dialect.profile)
+    profile = {"name": name} if isinstance(name, str) else dict(name) if isinstance(name, Mapping) else name
     if not isinstance(profile, dict) or profile.setdefault("name", dialect.profile) != dialect.profile:
-        raise InvalidInput(f"profile is {shown(given)}: {dialect.name} goes with the profile {dialect.profile!r}")
-    tables: dict[str, Any] = {"profile": profile, "write": own.get("write", {})}
+        raise InvalidInput(f"profile is {shown(name)}: {dialect.name} goes with the profile {dialect.profile!r}")
+    tables: dict[str, Any] = {"profile": profile, "write": translated.get("write", {})}
     origins: dict[str, str] = {}
     for path, value in _leaves(table[dialect.name], dialect):
         part, key = dialect.keys[path]
-        held = tables[part]
-        if not isinstance(held, Mapping):
-            raise InvalidInput(f"{part} is {shown(held)}: give a table")
-        if key in held and held[key] != value:
+        present = tables[part]
+        if not isinstance(present, Mapping):
+            raise InvalidInput(f"{part} is {shown(present)}: give a table")
+        if key in present and present[key] != value:
             raise InvalidInput(
-                f"{dialect.name}.{path} is {shown(value)} and {part}.{key} is {shown(held[key])}: give one of them"
+                f"{dialect.name}.{path} is {shown(value)} and {part}.{key} is {shown(present[key])}: give one of them"
             )
-        tables[part] = {**held, key: value}
+        tables[part] = {**present, key: value}
         origins[f"{part}.{key}"] = f"{dialect.name}.{path}"
-    own["profile"] = tables["profile"]
+    translated["profile"] = tables["profile"]
     if tables["write"]:
-        own["write"] = tables["write"]
-    return own, origins
+        translated["write"] = tables["write"]
+    return translated, origins
 
 
 def with_file_keys(fault: InvalidInput, origins: Mapping[str, str]) -> InvalidInput:
@@ -91,8 +91,8 @@ def _leaves(table: object, dialect: Dialect, path: str = "") -> list[tuple[str, 
     """Every key of the section with its value, by its path in it."""
     inside = [key.removeprefix(path) for key in dialect.keys if key.startswith(path)]
     allowed = tuple(dict.fromkeys(key.split(".")[0] for key in inside))
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     for key, value in check_keys(table, f"{dialect.name}.{path}".rstrip("."), allowed).items():
         here = path + key
-        found += [(here, value)] if here in dialect.keys else _leaves(value, dialect, f"{here}.")
-    return found
+        leaves += [(here, value)] if here in dialect.keys else _leaves(value, dialect, f"{here}.")
+    return leaves

@@ -14,7 +14,7 @@ from recallite.system.messages import shown
 
 
 class Formula(NamedTuple):
-    """What profiles of other systems change in the score besides: see `recallite.compat.dialect_profiles.DialectProfile`."""
+    """Choices in the score that only a `DialectProfile` has: see `recallite.compat.dialect_profiles`."""
 
     rrf_k: float = 60.0
     ranked_share: float = 0.0
@@ -32,7 +32,7 @@ _FORMULA = Formula()
 
 
 class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
-    """How recall ranks. A call can override it, as in `recall(query, profile={"neighbor_boost": 0})`.
+    """Choices of how recall ranks. A call can override it, as in `recall(query, profile={"neighbor_boost": 0})`.
 
     - name: The preset that the profile is or was made from; it also implies a write policy.
     - limit: Hits of a recall that does not say how many.
@@ -49,9 +49,9 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - expansion_depth: Best candidates whose neighbours become candidates too.
     - importance_weight: Weight of importance: a record of importance 1 scores this share above one of 0.5, and one of
       0 as much below.
-    - speaker_weight: Where the question names the context of a record, a speaker above all, its score is multiplied by
+    - speaker_weight: If the question names the context of a record, a speaker above all, its score is multiplied by
       1 + this weight.
-    - date_weight: Where the question names a time ("in May", "last week"), in English, the score of a record of that
+    - date_weight: If the question names a time ("in May", "last week"), in English, the score of a record of that
       time is multiplied by 1 + this weight, and of one up to a week later by less.
     - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
     - decay_floor: Least recency weight.
@@ -59,7 +59,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - mmr_lambda: Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.
     - min_score: Hits with a lower score are dropped.
     - min_confidence: Hits with a lower confidence are dropped.
-    - gap_confidence: Where the best hit's confidence is lower, `evidence_gaps` says what is missing.
+    - gap_confidence: If the best hit's confidence is lower, `evidence_gaps` says what is missing.
     - rescore_depth: Nearest vectors whose cosine is measured exactly; other cosines come from int8 codes.
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
@@ -141,14 +141,14 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
         if not changes:
             return self
         fields = declared(type(self))
-        own = {}
+        values = {}
         for name, value in changes.items():
             if name not in fields or name == "name":
                 raise InvalidInput(unknown_option("a profile", name))
-            own[name] = fields[name].check(value, name)
-        if "half_life_days" in own and self.decay == "none":
-            own.setdefault("decay", "half_life")
-        return structs.replace(self, **own)
+            values[name] = fields[name].check(value, name)
+        if "half_life_days" in values and self.decay == "none":
+            values.setdefault("decay", "half_life")
+        return structs.replace(self, **values)
 
 
 def unknown_option(where: str, name: str) -> str:

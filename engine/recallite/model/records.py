@@ -42,8 +42,8 @@ class Plain(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by its name, as JSON values."""
-        said: dict[str, Any] = json.decode(json.encode(self))
-        return said
+        table: dict[str, Any] = json.decode(json.encode(self))
+        return table
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
@@ -111,7 +111,7 @@ class RecordFields(TypedDict, total=False):
 
 
 class Expiry(TypedDict, total=False):
-    """When memories expire: a time (None: never) or a length of life; `renew`: as long after now as each lives."""
+    """The expiry of memories: a time (None: never) or a length of life; `renew`: as long after now as each lives."""
 
     expires_at: datetime | str | timedelta | None
     renew: bool
@@ -226,7 +226,7 @@ class Record(Plain, frozen=True, kw_only=True):
 
     @property
     def held(self) -> tuple[datetime, datetime | None]:
-        """From when and until when this version of it held, as far as that is known; None while it does."""
+        """The beginning and the end of the time for which this version held, as far as known; None while it does."""
         first = self.recorded_from == self.created_at
         return (
             self.valid_from or self.created_at
@@ -245,7 +245,7 @@ class Reached(Plain, frozen=True, kw_only=True):
 
 
 class SourceRef(Plain, frozen=True, kw_only=True):
-    """Where a hit comes from: its document, file or session, and the position in it."""
+    """The source of a hit: its document, file or session, and the position in it."""
 
     id: str
     position: int | None = None
@@ -337,8 +337,8 @@ class Hits(list[Hit]):
     def to_dict(self) -> dict[str, Any]:
         """The query, the hits and the attributes, as JSON values."""
         beside = {name: getattr(self, name) for name in self.__slots__}
-        said: dict[str, Any] = json.decode(json.encode({"hits": list(self), **beside}))
-        return said
+        table: dict[str, Any] = json.decode(json.encode({"hits": list(self), **beside}))
+        return table
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
@@ -346,10 +346,10 @@ class Hits(list[Hit]):
 
 
 class Explanation(Plain, frozen=True, kw_only=True):
-    """Why a record was, or was not, among the hits of a query.
+    """The reason that a record was, or was not, among the hits of a query.
 
     `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks` have the
-    value of each signal and the rank of the record by it (1 is best). Where learned ranking placed the record,
+    value of each signal and the rank of the record by it (1 is best). If learned ranking placed the record,
     `ranks["formula"]` is its rank without that, and `learned` what each match reason and the score did for it
     against the mean of the best: above 0 it was raised. `index` is what answered: the index in memory, by what it was
     loaded from ("store", "snapshot"), or "server: " and how that found candidates; ranks are then among these.

@@ -62,7 +62,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What every query of one call shares. Times are microseconds since 1970 UTC.
+    """The part that every query of one call shares. Times are microseconds since 1970 UTC.
 
     Without `counted` its hits are no accesses of their records. `relevant` leaves out hits that are less than half as
     sure as the best. `own_words` says that what the user said is asked for, not what was said to them; `about_past`
@@ -90,7 +90,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> int:
-        """How many candidates by each signal."""
+        """The number of candidates by each signal."""
         multiplier = self.profile.formula.candidate_multiplier
         if self.diversify_by is not None:
             multiplier = max(multiplier, _SPREAD_POOL)
@@ -98,7 +98,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def mmr_pool(self) -> int:
-        """How many of the best MMR chooses among."""
+        """The number of the best that MMR chooses among."""
         return max(_MMR_POOL * self.limit, _MMR_LEAST)
 
     @property
@@ -114,14 +114,14 @@ class Request(Struct, frozen=True, kw_only=True):
 
 def _chosen(profile: Profile, mode: str, options: dict[str, Any]) -> Profile:
     """The profile with the choices of a call."""
-    chosen = profile.override(options)
+    changed = profile.override(options)
     if mode != "hybrid":
         # One signal alone; options that this call names are kept.
-        asked = {name: getattr(chosen, name) for name in options}
+        named = {name: getattr(changed, name) for name in options}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
-        plain = {name: value for name, value in _PLAIN.items() if hasattr(chosen, name)}
-        chosen = chosen.override({**plain, **asked, **alone, "fusion": "weighted"})
-    return chosen
+        plain = {name: value for name, value in _PLAIN.items() if hasattr(changed, name)}
+        changed = changed.override({**plain, **named, **alone, "fusion": "weighted"})
+    return changed
 
 
 # Checking a profile took 4 % of a recall from 1,000 records, and calls repeat their options. Typed: True is no 1.
@@ -170,36 +170,36 @@ def build_request(
         choices["min_confidence"] = min_confidence
     preset = resolve_profile(default_profile if profile is None else profile)
     try:
-        chosen = _chosen_again(preset, mode, tuple(choices), *choices.values())
+        ranking = _chosen_again(preset, mode, tuple(choices), *choices.values())
     except TypeError:  # a value that cannot be a key
-        chosen = _chosen(preset, mode, choices)
-    if checks.check_flag(relevant, "relevant") and chosen.min_confidence < ANSWER_CONFIDENCE:
-        chosen = _chosen_again(chosen, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
+        ranking = _chosen(preset, mode, choices)
+    if checks.check_flag(relevant, "relevant") and ranking.min_confidence < ANSWER_CONFIDENCE:
+        ranking = _chosen_again(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if diversify_by is not None:
         checks.check_choice(diversify_by, "diversify_by", ("time", "source"))
-        if chosen.group_by is not None and diversify_by == "source":
+        if ranking.group_by is not None and diversify_by == "source":
             raise InvalidInput(
                 "group_by='source' gives one hit a source already: leave out diversify_by, or use 'time'"
             )
     if limit is None:
-        limit = chosen.limit
+        limit = ranking.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
         raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
     fields = {"scope": scope, "kinds": kinds, "tags": tags, "where": where, "as_of": as_of, "valid_at": valid_at}
     narrowed = scope is not None or kinds is not None or tags is not None or where is not None
     narrowed = narrowed or filter is not None or as_of is not None or valid_at is not None
     return Request(
-        profile=chosen,
+        profile=ranking,
         filter=bound_filter(base, filter, fields) if narrowed else _unfiltered(base),
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),
         relevant=relevant,
-        group_by=chosen.group_by,
+        group_by=ranking.group_by,
         diversify_by=diversify_by,
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
-        explain=chosen.explain,
-        counted=chosen.count_access,
+        explain=ranking.explain,
+        counted=ranking.count_access,
     )
 
 
@@ -222,9 +222,9 @@ def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if choices.get("min_score", 0.0) is None:
         del choices["min_score"]
     if choices:
-        given = arguments.get("profile")
-        base = given if isinstance(given, Mapping) else {"name": given} if isinstance(given, str) else {}
-        arguments["profile"] = given.override(choices) if isinstance(given, Profile) else {**base, **choices}
+        named = arguments.get("profile")
+        base = named if isinstance(named, Mapping) else {"name": named} if isinstance(named, str) else {}
+        arguments["profile"] = named.override(choices) if isinstance(named, Profile) else {**base, **choices}
     if "limit" in options:
         arguments["limit"] = options["limit"]
     return arguments
