@@ -46,7 +46,7 @@ def _setup(context: Context) -> Iterator[Dataset]:
 
 def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
     writes = context.count(_WRITES)
-    with Memory(context.folder / "linked.db", settings=Settings(query_cache_size=0)) as memory:
+    with Memory(context.folder / "linked.db") as memory:
         ids = memory.remember_many(corpus.items(data.lines, data.vectors))
         memory.store.catch_up()
         memory.store.warmup()
@@ -57,7 +57,7 @@ def _tables(data: Dataset, context: Context) -> Iterator[Timing | Figures]:
         yield Timing(f"recall among {links:,} links", ways, context.rounds)
         yield Timing("durable write, scope of a hundredth", _writing(memory, data, "/team/7"), writes, warm_up=0)
     path = context.folder / "episodes.db"
-    with Memory(path, settings=Settings(query_cache_size=0)) as memory:
+    with Memory(path) as memory:
         memory.remember_many(_episodes(data))
         memory.store.catch_up()
         memory.store.warmup()
@@ -100,7 +100,7 @@ def _writing(memory: Memory, data: Dataset, scope: str, **fields: Any) -> dict[s
 
 def _cycle(data: Dataset, path: Path, threshold: float) -> dict[str, Any]:
     consolidation = Consolidation(threshold=10 * len(data.lines), prune_threshold=threshold)
-    with Memory(path, settings=Settings(query_cache_size=0, consolidation=consolidation)) as memory:
+    with Memory(path, settings=Settings(consolidation=consolidation)) as memory:
         memory.store.warmup()
         memory.episodes.log("one more", event_type="observation", agent=AGENT)
         recall, cycles = _recalling(memory, data, {}), list[Any]()

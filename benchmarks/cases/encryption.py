@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
-from recallite import Memory, Settings
+from recallite import Memory
 from recallite.model.records import NewRecord
 
 __all__ = ["CASE"]
@@ -20,8 +20,7 @@ _OPENS, _WRITES = 15, 150
 
 @contextmanager
 def _setup(context: Context) -> Iterator[Callable[[str], Memory]]:
-    settings = Settings(query_cache_size=0)
-    yield lambda name: Memory(context.folder / f"{name}.db", settings=settings, key=_KEYS[name])
+    yield lambda name: Memory(context.folder / f"{name}.db", key=_KEYS[name])
 
 
 def _tables(opened: Callable[[str], Memory], context: Context) -> Iterator[Timing | Figures]:

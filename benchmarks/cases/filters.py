@@ -14,7 +14,7 @@ from benchmarks import corpus, dataset
 from benchmarks.compare.ways import OFF, TOP
 from benchmarks.dataset import FILTERS, Dataset
 from benchmarks.harness.case import Case, Context, Timing
-from recallite import Memory, Settings
+from recallite import Memory
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE", "SCOPES", "UNTIL", "filters", "items"]
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def _setup(context: Context) -> Iterator[Memory]:
-    with Memory(context.folder / "memory.db", settings=Settings(query_cache_size=0)) as memory:
+    with Memory(context.folder / "memory.db") as memory:
         memory.remember_many(items(context.dataset))
         memory.store.catch_up()
         memory.store.warmup()

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
-from recallite import Memory, Settings
+from recallite import Memory
 from recallite.embedding import Embedder, load
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
@@ -43,8 +43,8 @@ _RECALL = (
 @contextmanager
 def _setup(context: Context) -> Iterator[tuple[Memory, Embedder]]:
     # Not `context.model`, whose cache would answer for the model.
-    embedder, settings = load(context.embedder), Settings(query_cache_size=0)
-    with Memory(context.folder / "memory.db", embedder=embedder, settings=settings) as memory:
+    embedder = load(context.embedder)
+    with Memory(context.folder / "memory.db", embedder=embedder) as memory:
         memory.remember_many(corpus.items(context.dataset.lines, context.dataset.vectors))
         memory.store.catch_up()
         memory.store.warmup()

@@ -17,7 +17,7 @@ from benchmarks import postgres_server
 from benchmarks.cases.filters import SCOPES, items
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
-from recallite import Memory, Settings
+from recallite import Memory
 from recallite.recall.request import recall_arguments
 from recallite.store.postgres.address import parse_address
 
@@ -40,10 +40,7 @@ def _tables(address: str, context: Context) -> Iterator[Timing | Figures]:
     data = context.dataset
     yield Figures("indexes of the server", _made(address, data))
     with ExitStack() as stack:
-        memories = {
-            way: stack.enter_context(Memory(_by(address, way), settings=Settings(query_cache_size=0)))
-            for way in ("memory", "server")
-        }
+        memories = {way: stack.enter_context(Memory(_by(address, way))) for way in ("memory", "server")}
         memories["memory"].warmup()
         connections = {way: stack.enter_context(connected(address)) for way in _ALONE}
         for way, connection in connections.items():
@@ -66,7 +63,7 @@ def _by(address: str, candidates: str) -> str:
 
 def _made(address: str, data: Any) -> dict[str, dict[str, Any]]:
     """Write the records if there are none, and make the indexes that are missing."""
-    with Memory(_by(address, "server"), settings=Settings(query_cache_size=0)) as memory:
+    with Memory(_by(address, "server")) as memory:
         if not memory.count():
             memory.remember_many(items(data))
             memory.store.catch_up()

@@ -32,7 +32,6 @@ from recallite import Memory, Settings
 __all__ = ["CASE"]
 
 _CLIENTS, _ROUNDS, _SECONDS, _LIMIT = (1, 8, 64), 3, 5, 10
-_SETTINGS = Settings(query_cache_size=0)
 # `recallite serve` answers concurrent recalls in batches; this module can serve without.
 _SERVERS = {"in batches": (), "one by one": ("--one-by-one",)}
 
@@ -71,14 +70,12 @@ def _interfaces(store: Path, stack: ExitStack) -> dict[str, Callable[[str], list
 
     from recallite.doors.client import Client
 
-    memory = stack.enter_context(Memory(store, settings=_SETTINGS))
+    memory = stack.enter_context(Memory(store))
     memory.store.warmup()
     url = stack.enter_context(_serving(store))
     plain = stack.enter_context(httpx2.Client(base_url=url, trust_env=False))
     client = stack.enter_context(Client(url))
-    settings = store.with_name("settings.toml")
-    settings.write_text("query_cache_size = 0\n", encoding="utf-8")
-    arguments = ["--db", str(store), "--settings", str(settings)]
+    arguments = ["--db", str(store)]
     command = ["-m", "recallite", *arguments, "mcp", "--token-budget", "100000"]
     portal = stack.enter_context(start_blocking_portal())
     over_http = stack.enter_context(portal.wrap_async_context_manager(httpx2.AsyncClient(trust_env=False)))
@@ -173,7 +170,7 @@ def _serve(store: Path, *, batch: bool) -> None:
     from recallite.doors.http.app import MemoryApi
     from recallite.doors.http.running import listen, server_of
 
-    with Memory(store, settings=_SETTINGS) as memory, listen("127.0.0.1", 0) as listener:
+    with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         server_of(MemoryApi(memory, batch=batch)).run(sockets=[listener])
 

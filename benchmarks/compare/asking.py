@@ -128,7 +128,7 @@ class Store:
     def _settings(self) -> Any:
         try:
             return self._engine.Settings(query_cache_size=0)
-        except TypeError:  # A commit without a cache.
+        except TypeError:  # a commit without a cache, or with the variable of benchmarks/__init__.py
             return self._engine.Settings()
 
 

@@ -27,7 +27,7 @@ from recallite.embedding import load
 
 RESULTS = saving.RESULTS / "scaling.json"
 SIZES = (1000, 10_000, 100_000, 1_000_000)
-# Ways of opening a store: fields of `Settings` by name. Each is timed and weighed in new processes.
+# Ways of opening a store: fields of `Settings` by name, and `low_memory`. Each is timed and weighed in new processes.
 CASES: dict[str, dict[str, Any]] = {
     "from the store": {"index_snapshot": False},
     "from the snapshot": {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -41,7 +42,7 @@ def _weigh(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, An
         memory.recall(text, vector=vector)
     gc.collect()
     before = anonymous_mb()
-    opened = Memory(store / "memory.db", settings=Settings(**settings))
+    opened = _opened(store, settings)
     opened.store.warmup()
     for place in range(_WEIGHED):
         opened.recall(data.questions[place], vector=data.asked[place])
@@ -54,14 +55,19 @@ def _open(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, Any
     """Time the start of the process to the first hits, with the query vector ready."""
     text, vector = data.questions[0], data.asked[0]
     began = time.perf_counter()
-    memory = Memory(store / "memory.db", settings=Settings(**settings))
+    memory = _opened(store, settings)
     memory.recall(text, vector=vector)
     return {"answered_at": time.time(), "open_and_recall_s": round(time.perf_counter() - began, 3)}
 
 
+def _opened(store: Path, settings: dict[str, Any]) -> Memory:
+    os.environ["RECALLITE_LOW_MEMORY"] = str(int(settings.pop("low_memory", False)))
+    return Memory(store / "memory.db", settings=Settings(**settings))
+
+
 def _write(data: Dataset, store: Path) -> dict[str, Any]:
     """Durable writes of one record, its vector given, and the recall right after each."""
-    with Memory(store / "memory.db", settings=Settings(query_cache_size=0)) as memory:
+    with Memory(store / "memory.db") as memory:
         memory.store.warmup()
         writes, recalls = [], []
         for place in range(_WRITES):

@@ -20,7 +20,7 @@ from recallite.index.fetched import SERVER_FROM, CorpusFigures
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
 from recallite.model.checks import now_us, to_datetime
-from recallite.model.environment import language_model_address, named_embedder, named_language_model
+from recallite.model.environment import language_model_address, named_embedder, named_language_model, tuning
 from recallite.model.model_address import ModelAddress
 from recallite.model.records import Record
 from recallite.model.settings import Settings
@@ -62,9 +62,9 @@ class Engine:
         key: str | None = None,
         store: Store | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self.tuning = settings, tuning()
         if key is not None:
-            _refuse_low_memory(settings)
+            self._refuse_low_memory()
         self.language_model = _language_model(language_model)
         spec = settings.embedder_spec if embedder is None else embedder
         if isinstance(spec, str):
@@ -76,7 +76,9 @@ class Engine:
             vector_type=settings.vectors,
             key=key,
         )
-        self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
+        self._snapshots = SnapshotManager(
+            self.store, enabled=settings.index_snapshot, low_memory=self.tuning.low_memory
+        )
         self.index = MemoryIndex(self._snapshots)
         # Those of single scopes, of a store that can read them by themselves; the one that was asked for last is last.
         self._of_scopes: dict[str, MemoryIndex] = {}
@@ -96,7 +98,7 @@ class Engine:
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
         self.embedder = EmbedderHandle(
-            spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
+            spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes
         )
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
@@ -201,8 +203,14 @@ class Engine:
     def rekey(self, key: str | None) -> None:
         """Encrypt the store with another key, or decrypt it."""
         if key is not None:
-            _refuse_low_memory(self.settings)
+            self._refuse_low_memory()
         self.store.rekey(key)
+
+    def _refuse_low_memory(self) -> None:
+        if self.tuning.low_memory:
+            raise InvalidInput(
+                "RECALLITE_LOW_MEMORY keeps codes of vectors in a file that is not encrypted: leave it out with a key"
+            )
 
     def start_kernels(self, queries: int = 1) -> None:
         """Start loading the JIT kernels, once. Until they are ready, the Python backend answers.
@@ -220,7 +228,7 @@ class Engine:
         self._kernels_started = True
         try:
             compiled = kernels.cached()
-            loading = kernels.start_background(compile=self.settings.compile_kernels)
+            loading = kernels.start_background(compile=self.tuning.compile_kernels)
         except OSError:  # e.g. no file descriptors left: a later recall tries again
             self._kernels_started = False
             return
@@ -229,7 +237,7 @@ class Engine:
 
     def _small(self) -> bool:
         """Whether the store is too small for the JIT kernels to be worth their memory."""
-        least = self.settings.kernels_from
+        least = self.tuning.kernels_from
         if least == 0:
             return False
         if self.index.commit is not None:
@@ -277,13 +285,6 @@ class Engine:
             self._snapshots.close(self.index)
             _log.info("closes %s", self.store.path)
         self.store.close()
-
-
-def _refuse_low_memory(settings: Settings) -> None:
-    if settings.low_memory:
-        raise InvalidInput(
-            "Settings.low_memory keeps codes of vectors in a file that is not encrypted: leave it out with a key"
-        )
 
 
 def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:

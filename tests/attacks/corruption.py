@@ -248,7 +248,8 @@ def _use_snapshot(folder: Path, spoil: Spoil, right: dict[str, Any], chance: ran
     """Answers are right whatever happens to the snapshot, before it is opened and while it is."""
     if at_rest := chance.random() < 0.6:
         spoil()
-    with _opened(folder / "m.db", low_memory=chance.random() < 0.5) as memory:
+    os.environ["RECALLITE_LOW_MEMORY"] = str(int(chance.random() < 0.5))  # of this forked process
+    with _opened(folder / "m.db") as memory:
         if not at_rest:
             memory.recall("warm up")
             if memory.store.stats().index["origin"] != "snapshot":

@@ -8,6 +8,7 @@ of the model's records alone, never by an id or the time, so that the same draws
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sqlite3
 import sys
@@ -575,7 +576,9 @@ class StoreMachine(RuleBasedStateMachine):
     def _open(self, number: int, settings: dict[str, Any], embedding: bool) -> Memory:
         self.embeds[number] = embedding
         self.counts["opened with a snapshot"] += settings["index_snapshot"] and Path(f"{self.path}-index").exists()
-        chosen = Settings(durability="normal", compile_kernels=False, **settings)
+        os.environ["RECALLITE_LOW_MEMORY"] = str(int(settings["low_memory"]))
+        os.environ["RECALLITE_COMPILE_KERNELS"] = "0"
+        chosen = Settings(durability="normal", index_snapshot=settings["index_snapshot"])
         return Memory(self.path, embedder=HashEmbedder() if embedding else "none", settings=chosen)
 
     def _handle(self, number: int) -> tuple[Memory, str]:

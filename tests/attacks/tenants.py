@@ -8,6 +8,7 @@ and import records under such ids.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -45,7 +46,7 @@ _VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"profile": "reeve"},
     {"index_snapshot": False},
-    {"profile": "hermes", "low_memory": True},
+    {"profile": "hermes"},
     {"embedder": "none"},
     {"token_codes": True, "index_snapshot": False},
 )
@@ -183,6 +184,7 @@ class _Round:
 
     def _open(self, *, first: bool = False) -> None:
         settings = Settings(durability="normal", **self.variant)
+        os.environ["RECALLITE_LOW_MEMORY"] = str(int(settings.profile == "hermes"))
         embedder = None if self.variant.get("embedder") == "none" else HashEmbedder()
         for side, path in self.paths.items():
             self.files[side] = Memory(path, settings=settings, embedder=embedder)

@@ -62,7 +62,7 @@ class Recallite:
         )
 
     def _memory(self, folder: Path) -> Memory:
-        return Memory(folder / "memory.db", settings=Settings(embedder=self.embedder, query_cache_size=0))
+        return Memory(folder / "memory.db", settings=Settings(embedder=self.embedder))
 
 
 class RecalliteInstant(Recallite):

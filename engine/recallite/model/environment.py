@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import structs
+import msgspec
+from msgspec import Meta, structs
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_name
@@ -30,6 +31,13 @@ VARIABLES = {
     "EMBEDDING_API_KEY": "Key of EMBEDDING_PROVIDER.",
     "OPENAI_API_KEY": "Key for OpenAI's models; sent to OpenAI or OPENAI_BASE_URL only.",
     "OPENAI_BASE_URL": "Base URL for OpenAI's language models.",
+    "RECALLITE_LOW_MEMORY": "`1` has large arrays of the index grow on disk too, in unnamed files that are gone when "
+    "the memory is closed; what is loaded from the index snapshot is there in any case. Some recalls wait for it.",
+    "RECALLITE_COMPILE_KERNELS": "`0` compiles no JIT kernels. By default a process in the background compiles them on "
+    "first use; the python backend answers until then.",
+    "RECALLITE_KERNELS_FROM": "Records from which the JIT kernels are loaded, 0 by default. They take 60 MB and save "
+    "some 4 ms per recall at 4,000 records.",
+    "RECALLITE_QUERY_CACHE_SIZE": "Query embeddings kept in memory, 512 by default.",
     "RECALLITE_KERNELS": "Kernel backend: `numba` or `python`; read by recallite_kernels.",
     "RECALLITE_CACHE_DIR": "Folder of compiled kernels; read by recallite_kernels.",
     "RECALLITE_DEBUG": "`1` makes the command line print its log and tracebacks, on standard error.",
@@ -44,6 +52,32 @@ def environment(name: str) -> str | None:
     """The value of a variable of `VARIABLES`; None where it is unset or empty."""
     assert name in VARIABLES, name
     return os.environ.get(name) or None
+
+
+_TUNING = {
+    "low_memory": "RECALLITE_LOW_MEMORY", "compile_kernels": "RECALLITE_COMPILE_KERNELS",
+    "kernels_from": "RECALLITE_KERNELS_FROM", "query_cache_size": "RECALLITE_QUERY_CACHE_SIZE",
+}  # fmt: skip
+
+
+class Tuning(msgspec.Struct, frozen=True, kw_only=True, rename=_TUNING):
+    """How a process spends memory and time: each field by its variable."""
+
+    low_memory: bool = False
+    compile_kernels: bool = True
+    kernels_from: Annotated[int, Meta(ge=0)] = 0
+    query_cache_size: Annotated[int, Meta(ge=0)] = 512
+
+
+def tuning() -> Tuning:
+    """The tuning that the environment says. Raises InvalidInput, which names the variable that is wrong."""
+    values = {name: value for name in _TUNING.values() if (value := environment(name)) is not None}
+    try:
+        return msgspec.convert(values, Tuning, strict=False)
+    except msgspec.ValidationError as fault:
+        name = str(fault).rpartition("$.")[2].rstrip("`")
+        remedy = "0 or 1" if "`bool`" in str(fault) else "a whole number of at least 0"
+        raise InvalidInput(f"{name} is {shown(values[name])}: give {remedy}") from None
 
 
 def default_path() -> str:

@@ -37,13 +37,6 @@ class Settings(Section, frozen=True, kw_only=True):
     - max_text_chars: Longer texts are refused.
     - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, from which the index loads
       several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
-    - low_memory: Have large arrays of the index grow on disk too, in unnamed files that are gone when the memory is
-      closed; what is loaded from the index snapshot is there in any case. Some recalls wait for the disk.
-    - compile_kernels: Compile the JIT kernels in a process in the background on first use; the python backend answers
-      until then.
-    - kernels_from: Records from which the JIT kernels are loaded. They take 60 MB and save some 4 ms per recall at
-      4,000 records.
-    - query_cache_size: Query embeddings kept in memory.
     - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
       environment's RECALLITE_KEY, else its RECALLITE_KEY_FILE.
     - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:
@@ -63,10 +56,6 @@ class Settings(Section, frozen=True, kw_only=True):
     busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
     max_text_chars: Count = 1_000_000
     index_snapshot: bool = True
-    low_memory: bool = False
-    compile_kernels: bool = True
-    kernels_from: int = 0
-    query_cache_size: int = 512
     key_file: Annotated[str | None, Setting(environment="RECALLITE_KEY_FILE")] = None
     token_codes: bool = True
     vectors: Literal["float32", "float16"] = "float32"

@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreClosed, StoreError, StoreFull, StoreReadOnly
 from recallite.model.environment import named_embedder
@@ -52,7 +54,7 @@ class IndexFile:
         self.spec: Embedder | ModelAddress | str = _embedder_of(config) if named is None else named
         self._own = config.db_path is None
         self._language_model = language_model
-        self._settings = Settings(durability="normal", profile="memweave", kernels_from=_SMALL)
+        self._settings = Settings(durability="normal", profile="memweave")
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._identity: tuple[int, ...] | None = None
@@ -214,6 +216,7 @@ class IndexFile:
                 if file.is_symlink():
                     raise InvalidInput(_LINK.format(file))
         engine = Engine(copy or self.path, self.spec, self._settings, self._language_model)
+        engine.tuning = structs.replace(engine.tuning, kernels_from=_SMALL)
         try:
             with engine.store.read() as reader:
                 ours = reader.meta.is_index()

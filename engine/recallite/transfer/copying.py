@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
+from msgspec import structs
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreLocked
@@ -280,7 +281,7 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
 
     The questions are texts of these records; those with a vector are asked with it, so that nothing is embedded.
     """
-    settings = Settings(embedder="none", index_snapshot=False, compile_kernels=False)
+    settings = Settings(embedder="none", index_snapshot=False)
     texts, vectors, keywords = _questions(source, row_ids)
     by_vector = build_request(scope, settings.profile, limit=_HITS, profile={"count_access": False})
     by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", profile={"count_access": False})
@@ -288,6 +289,7 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
     def answers(store: Store) -> list[Hits]:
         store.candidates = "memory"  # exact on both sides
         engine = Engine(store.path, None, settings, store=store)
+        engine.tuning = structs.replace(engine.tuning, compile_kernels=False)
         hits = recall_queries(engine, texts, vectors, by_vector) if texts else []
         return [*hits, *(recall_queries(engine, keywords, None, by_words) if keywords else [])]
 

@@ -13,19 +13,21 @@ from tests.unit.index.test_index_snapshot import FAST, PLAIN, answers, expected,
 from tests.unit.memory.support import scored, spawn
 
 _READER = """
-import sys
+import os, sys
 from recallite import Memory, Settings
-settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
+os.environ["RECALLITE_LOW_MEMORY"] = sys.argv[2]
+settings = Settings(embedder="none", durability="normal")
 with Memory(sys.argv[1], settings=settings) as memory:
     memory.recall("apple")
     assert memory.store.stats().index["origin"] == "snapshot"
     print("ready", flush=True)
     sys.stdin.readline()
-    print([(hit.id, round(hit.score, 5)) for hit in memory.recall("unique7 apple berry", decay="none", limit=30)])
+    hits = memory.recall("unique7 apple berry", limit=30, profile={"decay": "none"})
+    print([(hit.id, round(hit.score, 5)) for hit in hits])
 """
 
 
-@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("low_memory", ["0", "1"])
 @pytest.mark.parametrize("what", ["snapshot", "database"])
 def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_memory, what):
     """A page of a mapped file that is not there any more is SIGBUS, and no process survives that."""

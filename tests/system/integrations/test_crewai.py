@@ -18,7 +18,7 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, Stora
 from crewai.memory.storage.factory import set_memory_storage_factory  # noqa: E402
 from crewai.memory.types import MemoryRecord  # noqa: E402
 
-from recallite import Memory, Settings  # noqa: E402
+from recallite import Memory  # noqa: E402
 from recallite.errors import InvalidFilter, InvalidItem, StoreClosed  # noqa: E402
 from recallite.integrations.crewai import RecalliteStorage  # noqa: E402
 
@@ -257,8 +257,9 @@ class Scripted(BaseLLM):
 
 
 @pytest.fixture
-def bundled(path):
-    with Memory(path, settings=Settings(compile_kernels=False)) as opened:
+def bundled(path, monkeypatch):
+    monkeypatch.setenv("RECALLITE_COMPILE_KERNELS", "0")
+    with Memory(path) as opened:
         yield opened
 
 

@@ -65,14 +65,14 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     """What a memory says of itself after it was used."""
     import numpy as np
 
-    from recallite import Memory, Settings
+    from recallite import Memory
     from recallite.index import snapshot
     from recallite.index.growable import Growable
     from recallite.store.values import Commit
 
     found: dict[str, object] = {}
-    settings = Settings(low_memory=True)
-    with Memory(folder / "a.db", settings=settings) as memory:
+    os.environ["RECALLITE_LOW_MEMORY"] = "1"
+    with Memory(folder / "a.db") as memory:
         for each in range(20):
             memory.remember(f"note {each} about tea", scope="/a")
         found["recalled"] = memory.recall("note 7", limit=1)[0].text
@@ -80,7 +80,7 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
         memory.transfer.export_folder(folder / "notes")
     (note,) = (folder / "notes").rglob("*.md")
     note.write_text(note.read_text().replace("note 7 about tea", "note 7 about coffee"))
-    with Memory(folder / "b.db", settings=settings) as memory:
+    with Memory(folder / "b.db") as memory:
         found["imported"] = memory.transfer.import_folder(folder / "notes").updated
         found["edited"] = memory.recall("coffee", limit=1)[0].text
 

@@ -12,26 +12,26 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from recallite import AsyncMemory, Memory, Settings, Workspace
+from recallite import AsyncMemory, Memory, Workspace
 from recallite.model.model_address import address_of
 from recallite.remote.json_service import EndpointError, open_service
 from recallite.review.memory_map import MemoryMap
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.
-SETTINGS = Settings(compile_kernels=False)
+os.environ["RECALLITE_COMPILE_KERNELS"] = "0"
 TEXTS = ["We migrated from PostgreSQL to MySQL last week", "The office plants are watered on Fridays"]
 
 
 def default_store() -> None:
     """A memory without a path, in the user's data directory."""
-    with Memory(settings=SETTINGS) as memory:
+    with Memory() as memory:
         memory.remember(TEXTS[0])
         assert memory.recall("What database are we using?")
 
 
 def library() -> None:
     """Every verb that writes or reads a file, with the bundled model."""
-    with Memory("agent.db", settings=SETTINGS) as memory:
+    with Memory("agent.db") as memory:
         ids = memory.remember_many(TEXTS)
         assert memory.recall("What database are we using?", limit=1, profile={"explain": True})[0].id == ids[0]
         memory.link(ids[0], ids[1])
@@ -47,14 +47,15 @@ def library() -> None:
         memory.forget(ids[1])
         memory.store.vacuum()
         assert memory.store.stats().embedder
-    with Memory("other.db", settings=Settings(embedder="instant", compile_kernels=False, low_memory=True)) as other:
+    os.environ["RECALLITE_LOW_MEMORY"] = "1"
+    with Memory("other.db", embedder="instant") as other:
         assert other.transfer.import_("all.jsonl").records
         assert other.recall("database")
 
 
 def auditing() -> None:
     """What looks for secrets, by a library that can ask services whether a secret is in use."""
-    with Memory("agent.db", settings=SETTINGS) as memory:
+    with Memory("agent.db") as memory:
         memory.remember("the key is AKIAIOSFODNN7EXAMPLQ")
         memory.review.audit()
 
@@ -76,7 +77,7 @@ def asynchronous() -> None:
     """The asynchronous memory, whose event loop has a socket pair of its own."""
 
     async def use() -> None:
-        async with AsyncMemory("agent.db", settings=SETTINGS) as memory:
+        async with AsyncMemory("agent.db") as memory:
             await memory.remember(TEXTS[0])
             assert await memory.recall("What database are we using?")
 
@@ -85,14 +86,14 @@ def asynchronous() -> None:
 
 def mapping() -> None:
     """The map of memories."""
-    with Memory("agent.db", settings=SETTINGS) as memory:
+    with Memory("agent.db") as memory:
         memory.remember_many(TEXTS)
         assert len(MemoryMap(memory).points()) == memory.count()
 
 
 def documents() -> None:
     """Documents of every kind that stands in `documents`."""
-    with Memory("agent.db", settings=SETTINGS) as memory:
+    with Memory("agent.db") as memory:
         # A loaded machine needs longer for a document than the default.
         report = memory.knowledge.ingest("documents", seconds=900)
         assert len(report.documents) == len(list(Path("documents").iterdir())), report

@@ -269,9 +269,11 @@ def test_the_command_line(locked, tmp_path):
 
 
 @encrypted
-def test_what_would_lie_beside_it_in_the_clear_is_refused(path):
-    with pytest.raises(InvalidInput, match="low_memory"):
-        Memory(path, settings=Settings(embedder="none", low_memory=True), key=KEY)
+def test_what_would_lie_beside_it_in_the_clear_is_refused(path, monkeypatch):
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", "1")
+    with pytest.raises(InvalidInput, match="LOW_MEMORY"):
+        Memory(path, settings=Settings(embedder="none"), key=KEY)
+    monkeypatch.delenv("RECALLITE_LOW_MEMORY")
     with Memory(":memory:", settings=PLAIN) as memory, pytest.raises(InvalidInput, match="no file"):
         memory.store.rekey(KEY)
     with Memory(path, settings=PLAIN, key=KEY) as memory, pytest.raises(InvalidInput, match="whole file"):

@@ -10,6 +10,7 @@ import sys
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec import structs
 
 from recallite.doors.cli import main, options
 from tests.limits import LAST_RESORT_SECONDS
@@ -45,7 +46,8 @@ def db(tmp_path, monkeypatch):
     monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
     monkeypatch.delenv("RECALLITE_DB", raising=False)
     monkeypatch.delenv("RECALLITE_DEBUG", raising=False)
-    monkeypatch.setitem(options._settings, "busy_timeout_ms", 20)
+    settings = options.chosen_settings
+    monkeypatch.setattr(options, "chosen_settings", lambda it: structs.replace(settings(it), busy_timeout_ms=20))
     return tmp_path / "m.db"
 
 

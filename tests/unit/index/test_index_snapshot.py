@@ -24,7 +24,6 @@ from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
 
 FAST = Settings(embedder="none", durability="normal")
-LOW = Settings(embedder="none", durability="normal", low_memory=True)
 PLAIN = Settings(embedder="none", durability="normal", index_snapshot=False)
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 
@@ -218,9 +217,10 @@ def _swap_pages(path: Path) -> None:
     ],
     ids=["pages swapped", "truncated", "flipped", "header", "format", "empty", "short", "missing", "folder"],
 )
-def test_a_damaged_snapshot_is_ignored(stored, spoil, low_memory):
+def test_a_damaged_snapshot_is_ignored(stored, spoil, low_memory, monkeypatch):
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", str(int(low_memory)))
     spoil(Path(f"{stored}-index"))
-    with Memory(stored, settings=LOW if low_memory else FAST) as memory:
+    with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert memory._engine.index.loads == 1
 
@@ -325,9 +325,8 @@ def test_none_for_a_store_in_memory_or_by_setting(path):
             memory.remember_many([item(number) for number in range(100)])
             memory.recall("apple")
     assert not Path(f"{path}-index").exists()
-    for name in ("index_snapshot", "low_memory"):
-        with pytest.raises(InvalidInput, match=name):
-            Settings(**{name: "yes"})
+    with pytest.raises(InvalidInput, match="index_snapshot"):
+        Settings(index_snapshot="yes")
 
 
 def owners(memory: Memory) -> set[int]:
@@ -341,10 +340,11 @@ def owners(memory: Memory) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("settings", [FAST, LOW], ids=["fast", "low_memory"])
-def test_it_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored, settings):
+@pytest.mark.parametrize("low_memory", ["0", "1"])
+def test_it_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored, low_memory, monkeypatch):
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", low_memory)
     Path(f"{stored}-index").unlink()
-    with Memory(stored, settings=settings) as memory:
+    with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         memory._engine._snapshots._thread.join()
         assert len(owners(memory)) == 1
@@ -352,7 +352,7 @@ def test_it_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored, se
         assert answers(memory) == expected(stored)
         memory.remember_many([item(number) for number in range(200, 260)])
         assert answers(memory) == expected(stored)
-    with Memory(stored, settings=settings) as memory:
+    with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "snapshot"
 
@@ -463,6 +463,7 @@ def test_what_was_being_written_when_the_store_got_a_key_goes(path, monkeypatch)
         store.key = None
 
 
-def test_files_of_large_arrays_and_a_key_exclude_each_other(path):
-    with Memory(path, settings=LOW) as memory, pytest.raises(InvalidInput, match="low_memory"):
+def test_files_of_large_arrays_and_a_key_exclude_each_other(path, monkeypatch):
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", "1")
+    with Memory(path, settings=FAST) as memory, pytest.raises(InvalidInput, match="LOW_MEMORY"):
         memory.store.rekey("a passphrase")

@@ -40,9 +40,9 @@ def test_codes_are_in_the_order_of_the_vectors():
 @pytest.mark.parametrize("low_memory", [False, True])
 def test_an_index_that_followed_ranks_as_one_from_the_store_and_from_the_snapshot(path, monkeypatch, low_memory):
     monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
-    settings = Settings(low_memory=low_memory)
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", str(int(low_memory)))
     queries = ["striped zebra", "a beach with an elephant", "crossing"]
-    with Memory(path, embedder=TokenWords(), settings=settings) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         ids = memory.remember_many(TEXTS * 3)
         memory.recall(queries[0])
         # The texts of a later record, then of an earlier one: their vectors have descending row ids by record.
@@ -53,7 +53,7 @@ def test_an_index_that_followed_ranks_as_one_from_the_store_and_from_the_snapsho
         followed = [scored(hits) for hits in memory.recall_many(queries)]
         assert any(hit.signals["rerank"] for hit in memory.recall(queries[0]))
     for _ in range(2):  # the second time from the snapshot that the first wrote at close
-        with Memory(path, embedder=TokenWords(), settings=settings) as memory:
+        with Memory(path, embedder=TokenWords()) as memory:
             assert [scored(hits) for hits in memory.recall_many(queries)] == followed
 
 

@@ -226,10 +226,24 @@ SETTINGS = [
     {"busy_timeout_ms": 1.5},
     {"busy_timeout_ms": 2**40},
     {"max_text_chars": 0},
-    {"query_cache_size": -1},
-    {"kernels_from": -1},
     {"embedder": 3},
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("LOW_MEMORY", "perhaps", "0 or 1"),
+        ("COMPILE_KERNELS", "2", "0 or 1"),
+        ("KERNELS_FROM", "-1", "a whole number of at least 0"),
+        ("QUERY_CACHE_SIZE", "many", "a whole number of at least 0"),
+    ],
+)
+def test_a_wrong_variable_is_refused_before_a_file_is_made(tmp_path, monkeypatch, name, value, remedy):
+    monkeypatch.setenv(f"RECALLITE_{name}", value)
+    with pytest.raises(InvalidInput, match=f"^RECALLITE_{name} is '{value}': give {remedy}$"):
+        Memory(tmp_path / "agent.db", embedder="none")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=repr)

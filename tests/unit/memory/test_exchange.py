@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from recallite import Filter, Memory, Settings
+from recallite import Filter, Memory
 from recallite import transfer as exchange
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model.records import NewRecord
@@ -16,7 +16,7 @@ from tests.unit.memory.support import PLAIN, WordEmbedder
 def opened(path=":memory:", embedder=None):
     if embedder is None:
         return Memory(path, settings=PLAIN)
-    return Memory(path, embedder=embedder, settings=Settings(compile_kernels=False))
+    return Memory(path, embedder=embedder)
 
 
 def exported(memory, **options):

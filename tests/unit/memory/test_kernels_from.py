@@ -16,8 +16,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-def test_a_small_memory_does_without_until_it_has_grown(begun, tmp_path):
-    settings = Settings(embedder="none", kernels_from=3)
+def test_a_small_memory_does_without_until_it_has_grown(begun, tmp_path, monkeypatch):
+    monkeypatch.setenv("RECALLITE_KERNELS_FROM", "3")
+    settings = Settings(embedder="none")
     with Memory(tmp_path / "memory.db", settings=settings) as memory:
         memory.remember_many(["one boat", "two boats"])
         for _ in range(2):

@@ -78,8 +78,9 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(params=[False, True], ids=["memory", "low_memory"])
-def opened(request, store):
-    with Memory(store[0], settings=Settings(embedder="none", low_memory=request.param)) as memory:
+def opened(request, store, monkeypatch):
+    monkeypatch.setenv("RECALLITE_LOW_MEMORY", str(int(request.param)))
+    with Memory(store[0], settings=Settings(embedder="none")) as memory:
         yield memory, store[1]
 
 

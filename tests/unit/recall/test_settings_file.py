@@ -13,7 +13,7 @@ from recallite.model.profiles import resolve_profile
 
 OURS = """
 embedder = "none"
-low_memory = true
+index_snapshot = false
 token_codes = false
 
 [profile]
@@ -44,7 +44,7 @@ def load(tmp_path):
 
 def test_our_own_names_in_each_format(load):
     wanted = Settings(
-        embedder="none", low_memory=True, token_codes=False,
+        embedder="none", index_snapshot=False, token_codes=False,
             profile=resolve_profile("memweave").override({"limit": 3, "mmr_lambda": 0.7}),
         write=WritePolicy(link_cosine=0.85), consolidation=Consolidation(threshold=20),
     )  # fmt: skip
@@ -91,7 +91,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
         ("a.yaml", "3: 4", ["'3' is no setting", "4"]),
         # wrong types and values
         ("a.toml", 'durability = "safe"', ["durability", "'safe'", "'full' or 'normal'"]),
-        ("a.toml", "low_memory = 1", ["low_memory", "1", "True or False"]),
+        ("a.toml", "index_snapshot = 1", ["index_snapshot", "1", "True or False"]),
         ("a.toml", "busy_timeout_ms = -1", ["busy_timeout_ms", "-1"]),
         ("a.toml", "embedder = 3", ["embedder", "3"]),
         ("a.toml", 'profile = "zeus"', ["profile", "'zeus'", "hermes"]),
@@ -136,6 +136,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 def test_settings_themselves_are_checked():
-    for bad in ({"write": 3}, {"consolidation": {}}, {"compile_kernels": 1}, {"token_codes": "yes"}, {"profile": 3}):
+    for bad in ({"write": 3}, {"consolidation": {}}, {"index_snapshot": 1}, {"token_codes": "yes"}, {"profile": 3}):
         with pytest.raises(InvalidInput, match=next(iter(bad))):
             Settings(**bad)

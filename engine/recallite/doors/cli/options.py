@@ -47,7 +47,6 @@ Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 
 SETTINGS = "recallite.settings"
 """Key under which a context keeps the path that --settings gives."""
-_settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
 
 
 @contextmanager
@@ -57,9 +56,8 @@ def open_memory(
 ) -> Iterator[Memory]:  # fmt: skip
     """The memory that --db names, bound to a scope if one is given.
 
-    Its settings are those of --settings, and unless it is `lasting` those of a process that ends at once. Raises
-    InvalidInput where the file is missing, unless `create`: a mistyped path is no empty store. What a `dry_run`
-    would create is kept in memory.
+    Its settings are those of --settings. Unless it is `lasting`, no kernels are compiled. What a `dry_run` would create
+    is kept in memory. Raises InvalidInput where the file is missing, unless `create`: a typing error makes no store.
     """
     from msgspec import structs
 
@@ -76,7 +74,9 @@ def open_memory(
         )
     if dry_run and not store_exists(place):
         place = ":memory:"
-    with Memory(place, settings=given if lasting else structs.replace(given, **_settings)) as memory:
+    with Memory(place, settings=given) as memory:
+        if not lasting:  # a command that ends at once starts no compiler
+            memory._engine.tuning = structs.replace(memory._engine.tuning, compile_kernels=False)
         yield memory if scope is None else memory.scoped(scope)
 
 
