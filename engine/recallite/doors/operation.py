@@ -46,7 +46,7 @@ class Command(NamedTuple):
     - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
     - run: "module:function", a command in place of one made from the operation
     - within: whether `--scope` binds the memory; create: whether a store that is missing is made
-    - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, with arguments in braces
+    - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, if it writes
     - arguments: what this command says of its arguments, in place of `ARGUMENTS`
     """
 

@@ -77,7 +77,7 @@ OPERATIONS: tuple[Operation, ...] = (
         }),
     ),
     Operation(
-        "forget", "Purge memories by id or by filter. On a terminal it asks before it removes several.",
+        "forget", "Purge memories by id or by filter. Unless --yes is given it asks before it removes several.",
         group="memories", http="POST /memories/forget", effect="destroys",
         command=Command(run=_WRITE + "forget", arguments={
             "missing_ok": Argument("Pass over ids that are not there."),
@@ -227,6 +227,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="store", http="POST /audit", writes_if="mend",
         command=Command(
             show=_SHOW + "print_audit", fails=_SHOW + "has_findings", bar=("auditing", "memories"),
+            confirm="Carry out what the findings propose?",
             arguments={
                 "checks": Argument(f"{', '.join(CHECKS)}. Default: all but the last two.", "CHECK", kind="argument"),
                 "mend": Argument("Carry out what the findings propose."),

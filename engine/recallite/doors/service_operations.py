@@ -33,7 +33,7 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
         command=Command("sessions search", "score session position role content", fails="empty", within=True),
     ),
     Operation(
-        "sessions.cleanup", "Remove sessions that were not used for a time. On a terminal it asks first.",
+        "sessions.cleanup", "Remove sessions that were not used for a time. Unless --yes is given it asks first.",
         group="sessions", http="POST /sessions/cleanup", effect="destroys",
         command=Command(
             "sessions clean", "# removed", "sessions", "empty", within=True,
@@ -66,7 +66,10 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.clear", "Remove every message of a session, which stays.",
         group="sessions", http="DELETE /sessions/{id}/messages", effect="destroys",
-        command=Command("sessions clear", "# removed", "messages", within=True, arguments=SESSION),
+        command=Command(
+            "sessions clear", "# removed", "messages", within=True, arguments=SESSION,
+            confirm="Remove every message of the session {id}?",
+        ),
     ),
     Operation(
         "session.end", "Remove a session.\n\nWith --summary or --decision a snapshot of it is kept.",

@@ -19,7 +19,7 @@ def test_ingest_search_list_delete(run, folder):
     assert run("knowledge", "search", "volcanoes").out.split("\t")[2] == f"{folder}/report.pdf p. 1"
     listed = run("knowledge", "list", "--json").json
     assert [each["title"] for each in listed] == ["Guide", "report"]
-    deleted = run("knowledge", "delete", f"{folder}/guide.md", listed[1]["id"])
+    deleted = run("knowledge", "delete", f"{folder}/guide.md", listed[1]["id"], "--yes")
     assert deleted.out.count("deleted with") == 2
     assert run("knowledge", "list").code == run("knowledge", "search", "penguins").code == 1
     assert run("knowledge", "delete", listed[1]["id"]).code == 1

@@ -120,4 +120,6 @@ def test_wrong_arguments_write_nothing(home, capfd):
     ):  # fmt: skip
         assert configure(home, *arguments) == 2
     assert main(["--db", ":memory:", "mcp", "install", "cursor", "--yes"]) == 2
+    assert main(["--db", str(home / "agent.db"), "mcp", "install", "cursor"]) == 2  # nobody can be asked
+    assert "needs --yes" in capfd.readouterr().err
     assert not (home / ".cursor").exists()

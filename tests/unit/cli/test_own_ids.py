@@ -61,6 +61,7 @@ def test_the_last_message_is_popped_and_all_are_cleared(run, db):
         memory.sessions.open("s").extend([{"role": "user", "content": "one"}, {"type": "call"}, {"role": "a"}])
     assert run("sessions", "pop", "s", "--json").json == {"role": "a"}
     assert run("sessions", "show", "s").code == 0
-    assert run("sessions", "clear", "s").out == "2\tremoved\n"
+    assert run("sessions", "clear", "s").code == 2
+    assert run("sessions", "clear", "s", "--yes").out == "2\tremoved\n"
     assert run("sessions", "pop", "s").code == 1
-    assert run("sessions", "clear", "unknown").code == 1
+    assert run("sessions", "clear", "unknown", "--yes").code == 1

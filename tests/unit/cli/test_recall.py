@@ -303,7 +303,7 @@ def test_every_command_that_takes_an_id_takes_a_part_of_it(run, stored):
     assert run("update", mysql, "--text", "We use MySQL", "--json").json["id"] == stored["mysql"]
     assert run("restore", mysql, "--to", "0", "--json").json["text"] == "We migrated the database to MySQL"
     assert run("unlink", mysql, deploy).code == 0
-    assert run("forget", mysql, deploy, "--json").json["records"] == 2
+    assert run("forget", mysql, deploy, "--yes", "--json").json["records"] == 2
 
 
 def test_an_id_that_is_the_start_of_another_names_itself(run):

@@ -83,8 +83,8 @@ def test_forget_by_id_and_by_filter(run, remember):
         "records": 1, "versions": 0, "services": 0, "holds_again": [], "receipt": None,
     }  # fmt: skip
     assert run("forget", first).code == 1
-    assert run("forget", "--kind", "note").out == "1\tforgotten\n"
-    assert run("forget", "--where", '{"tags": {"contains": "t"}}', "--json").json["records"] == 1
+    assert run("forget", "--kind", "note", "--yes").out == "1\tforgotten\n"
+    assert run("forget", "--where", '{"tags": {"contains": "t"}}', "--yes", "--json").json["records"] == 1
     assert run("forget", "--scope", "/a", "--json") == (
         1, '{"records":0,"versions":0,"services":0,"holds_again":[],"receipt":null}\n', "",
     )  # fmt: skip
@@ -101,6 +101,17 @@ def test_forget_asks_before_more_than_one_goes(run, remember, answer, left):
     assert "Forget" not in done.out
     assert run("count").out.strip() == left
     assert done.code == {"n\n": 1, "y\n": 0, "": 130}[answer]
+
+
+@pytest.mark.parametrize("selection", [("--scope", "/"), ("one", "two"), ("--tag", "t")])
+def test_without_a_terminal_forget_needs_yes(run, remember, selection):
+    for id in ("one", "two"):
+        remember(f"number {id}", "--id", id, *(("--tag", "t") if id == "one" else ()))
+    refused = run("forget", *selection)
+    assert (refused.code, refused.out) == (2, "")
+    assert "for good? This needs --yes where nobody can be asked" in refused.err
+    assert run("count").out == "2\n"
+    assert run("forget", *selection, "--yes").code == 0
 
 
 def test_forget_does_not_ask_for_one_or_with_yes(run, remember):

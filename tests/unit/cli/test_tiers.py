@@ -97,16 +97,18 @@ def test_sessions(run):
     assert run("sessions", "search", "risks", "--json").json[0]["session"] == "s"
     assert run("sessions", "search", "nothing").code == 1
     assert run("sessions", "show", "s").code == 1, "another agent's session is none"
-    ended = run("sessions", "end", "s", "--agent", "ada", "--summary", "risks", "--decision", "wait", "--json").json
+    end = ("sessions", "end", "s", "--agent", "ada", "--yes")
+    ended = run(*end, "--summary", "risks", "--decision", "wait", "--json").json
     assert (ended["ended"], ended["snapshot"]["key_decisions"]) == ("s", ["wait"])
     assert run("episodes", "snapshots").out.split("\t")[2:] == ["2", "risks\n"]
-    assert run("sessions", "end", "s", "--agent", "ada").code == 1
+    assert run(*end).code == 1
 
 
 def test_sessions_are_cleaned_by_age(run):
     call(run, "session", "open", id="old")
-    assert run("sessions", "clean", "--days", "1").code == 1
-    assert run("sessions", "clean", "--days", "0").out == "1\tremoved\n"
+    assert run("sessions", "clean", "--days", "1", "--yes").code == 1
+    assert run("sessions", "clean", "--days", "0").code == run("sessions", "end", "old").code == 2
+    assert run("sessions", "clean", "--days", "0", "--yes").out == "1\tremoved\n"
     assert run("sessions", "list").code == 1
 
 

@@ -181,8 +181,9 @@ def test_audit_proposes_and_mends(run, remember):
     done = run("audit", "junk")
     assert done.code == 1
     assert done.out.split("\t")[:2] == ["junk", "forget"]
-    assert run("audit", "--mend").code == 2
-    assert run("audit", "junk", "--mend", "--json").json["findings"][0]["mended"] is True
+    assert "needs --yes" in run("audit", "junk", "--mend").err
+    assert run("audit", "--mend", "--yes").code == 2
+    assert run("audit", "junk", "--mend", "--yes", "--json").json["findings"][0]["mended"] is True
     clean = run("audit", "junk")
     assert (clean.code, clean.out, clean.err) == (0, "", "1 memories were checked: nothing was found\n")
 

@@ -111,5 +111,5 @@ def test_export_and_import_of_a_folder(run, remember, tmp_path):
         file.unlink()
     gone = run("import", folder, "--json")
     assert gone.json["missing"] == [id]
-    assert run("import", folder, "--forget-missing", "--json").json["forgotten"] == 1
+    assert run("import", folder, "--forget-missing", "--yes", "--json").json["forgotten"] == 1
     assert run("get", id).code != 0

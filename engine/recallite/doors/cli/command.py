@@ -150,8 +150,8 @@ def command_of(operation: Operation) -> Callable[..., None]:
         fields = parsed(operation, values)
         with ExitStack() as opened:
             memory = opened.enter_context(open_memory(ctx, scope, create=declared.create))
-            if declared.confirm and not yes:
-                confirm(declared.confirm.format(**fields))
+            if declared.confirm and operation.writes(fields):
+                confirm(declared.confirm.format(**fields), yes)
             for name in fields:
                 if operation.argument(name).kind == "memory":
                     fields[name] = _whole(memory, fields[name])
@@ -188,9 +188,13 @@ def _print(declared: Any, value: Any, *, as_json: bool) -> None:
     fail_quietly(nothing(value) if fails == "empty" else bool(fails) and imported(fails)(value))
 
 
-def confirm(question: str) -> None:
-    """Ask on a terminal; end with exit code 1 unless the answer is yes."""
-    if sys.stdin.isatty() and not typer.confirm(question, err=True):
+def confirm(question: str, yes: bool) -> None:
+    """Ask on a terminal, and end with exit code 1 unless the answer is yes; elsewhere require `--yes`."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{question} This needs --yes where nobody can be asked")
+    if not typer.confirm(question, err=True):
         hint("nothing was changed")
         raise typer.Exit(1)
 

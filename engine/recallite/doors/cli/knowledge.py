@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recallite.doors.cli.command import nothing, prints
+from recallite.doors.cli.command import confirm, nothing, prints
 from recallite.doors.cli.ids import document_id
-from recallite.doors.cli.options import Limit, Overrides, argument, flag, option, parse_json, recall_fields
+from recallite.doors.cli.options import Limit, Overrides, Yes, argument, flag, option, parse_json, recall_fields
 from recallite.doors.cli.output import attributes, hint, print_table
 from recallite.errors import InvalidInput
 
@@ -135,12 +135,18 @@ def search(
 
 
 @prints(
-    print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)),
+    print_table(
+        "id deleted source", lambda deleted: (deleted.id, f"deleted with {deleted.chunks:,} chunks", deleted.source)
+    ),
     within=True,
 )
 def delete(
     memory: Memory,
     ids: Annotated[list[str], argument("ID", "A source, an id, or an unambiguous start or end of an id.")],
+    yes: Yes = False,
 ) -> list[DeletedDocument]:
-    """Delete documents with all their passages."""
-    return [memory.knowledge.delete(document_id(memory, each)) for each in ids]
+    """Delete documents with all their passages. Unless --yes is given it asks before it deletes several."""
+    documents = dict.fromkeys(document_id(memory, id) for id in ids)
+    if len(documents) > 1:
+        confirm(f"Delete {len(documents):,} documents with all their passages?", yes)
+    return [memory.knowledge.delete(id) for id in documents]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
 
-from recallite.doors.cli.command import prints
+from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import SETTINGS, argument, flag, open_memory, option
+from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option
 from recallite.doors.cli.output import hint
 from recallite.errors import InvalidInput
 
@@ -79,7 +78,6 @@ def serve(
 
 Name = Annotated[str, argument("HOST", "claude-desktop, claude-code, cursor, vscode or codex.")]
 Project = Annotated[str | None, option("FOLDER", "Only for this project, where the host can.")]
-Agreed = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 
 
 def _print_change(change: Change | None) -> None:
@@ -96,7 +94,7 @@ def install(
     context: typer.Context,
     name: Name,
     project: Project = None,
-    yes: Agreed = False,
+    yes: Yes = False,
     **options: Unpack[ServerOptions],
 ) -> Change | None:
     """Put the server into a host: shows the change first."""
@@ -108,7 +106,7 @@ def install(
 
 @mcp.command("uninstall")
 @prints(_print_change, json=_change_json)
-def uninstall(name: Name, project: Project = None, yes: Agreed = False) -> Change | None:
+def uninstall(name: Name, project: Project = None, yes: Yes = False) -> Change | None:
     """Take the server out of a host: shows the change first."""
     from recallite.doors.mcp import hosts
 
@@ -122,8 +120,7 @@ def _apply(change: Change, yes: bool) -> Change | None:
     if change.after == (change.before or "") or not change.diff:
         return None
     typer.echo(change.diff, err=True)
-    if not yes and sys.stdin.isatty() and not typer.confirm("Write this?", err=True):
-        raise typer.Exit(1)
+    confirm(f"Write this to {change.path}?", yes)
     hosts.write(change)
     return change
 

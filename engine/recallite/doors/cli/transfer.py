@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recallite.doors.cli.command import prints
+from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.options import (
     Format,
+    Yes,
     argument,
     chosen_settings,
     flag,
@@ -92,6 +93,7 @@ def import_(
     batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
+    yes: Yes = False,
 ) -> Imported | Restored | ImportReport:
     """Read memories from files, Markdown or another system.
 
@@ -116,6 +118,8 @@ def import_(
     if file is None:
         raise InvalidInput("give a file, - for standard input, or --from SYSTEM")
     if Path(file).is_dir():
+        if forget_missing:
+            confirm("Forget the memories that were removed from the folder?", yes)
         with open_memory(context, scope, create=True) as memory, progress("importing", "files") as report:
             return memory.transfer.import_folder(
                 file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recallite.doors.cli.command import nothing, prints
+from recallite.doors.cli.command import confirm, nothing, prints
 from recallite.doors.cli.hits import marked
-from recallite.doors.cli.options import AsJson, argument, flag, open_memory, option
+from recallite.doors.cli.options import AsJson, Yes, argument, flag, open_memory, option
 from recallite.doors.cli.output import (
     console,
     hint,
@@ -273,12 +273,15 @@ def restore_memories(
     folder: Folder = None,
     overwrite: Annotated[bool, flag("The file wins where the store has changed too.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
+    yes: Yes = False,
     config: Config = None,
 ) -> Restored:
     """Read memories back from Markdown.
 
     The memories below memory/ are read into --db, with what was changed in them.
     """
+    if forget_missing:
+        confirm("Forget the memories that were removed from the folder?", yes)
     with (
         open_memory(context, create=True) as memory,
         open_workspace(folder, config, "none") as opened,

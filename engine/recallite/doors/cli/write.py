@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -176,16 +175,15 @@ def forget(
     chain: Annotated[bool, flag("Forget what they superseded too; else it holds again.", "--chain")] = False,
     **fields: Any,
 ) -> Forgotten:
-    """Purge memories by id or by filter. On a terminal it asks before it removes several.
+    """Purge memories by id or by filter. Unless --yes is given it asks before it removes several.
 
     With --receipt the exit status is 1 if any of their text is left in the files.
     """
     with open_memory(ctx) as memory:
         whole = [whole_id(memory, entry) for entry in id or ()]
-        if not yes and sys.stdin.isatty():
-            number = len(dict.fromkeys(whole)) if whole else memory.count(**fields) if fields else 0
-            if number > 1:
-                confirm(f"Forget {number:,} memories for good?")
+        number = len(dict.fromkeys(whole)) if whole else memory.count(**fields) if fields else 0
+        if number > 1 or (number and fields):
+            confirm(f"Forget {number:,} {'memory' if number == 1 else 'memories'} for good?", yes)
         gone = memory.forget(whole or None, **fields, missing_ok=missing_ok, receipt=receipt, chain=chain)
         if gone.holds_again:
             hint(f"{len(gone.holds_again):,} that they superseded hold again; --chain forgets them too")
@@ -228,6 +226,7 @@ def end_session(
     agent: Agent = None,
     summary: Annotated[str | None, option("TEXT", "Keep a snapshot with this summary.")] = None,
     decision: Annotated[list[str] | None, option("TEXT", "A key decision for the snapshot; repeat for more.")] = None,
+    yes: Yes = False,
 ) -> dict[str, Any]:
     """Remove a session.
 
@@ -235,6 +234,7 @@ def end_session(
     """
     keep = summary is not None or bool(decision)
     session = memory.sessions.get(id, agent=agent)
+    confirm(f"Remove the session {id}?", yes)
     return {
         "ended": id,
         "snapshot": session.end(snapshot=keep, summary=summary or "", key_decisions=decision or ()),
