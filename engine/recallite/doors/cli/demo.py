@@ -47,7 +47,7 @@ _SHOWN = 3
 
 
 class Shown(NamedTuple):
-    """What a demo did."""
+    """Results of a demo."""
 
     remember_ms: float
     answers: list[Hits]

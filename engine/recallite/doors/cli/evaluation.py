@@ -48,31 +48,31 @@ class Shown(NamedTuple):
     earlier: str | None
 
 
-def _asked(found: Evaluation) -> int:
-    return found.counted + found.confidence.unanswerable
+def _asked(evaluation: Evaluation) -> int:
+    return evaluation.counted + evaluation.confidence.unanswerable
 
 
 def _print_evaluation(shown: Shown) -> None:
     from rich.console import Console
 
-    found = shown.evaluation
+    evaluation = shown.evaluation
     terminal = Console(highlight=False)
     if not terminal.is_terminal:
         terminal = Console(highlight=False, width=_PIPE_COLUMNS)
-    runs = [found] if found.against is None else [found, found.against]
+    runs = [evaluation] if evaluation.against is None else [evaluation, evaluation.against]
     names = _names(runs, shown.earlier)
-    without = found.confidence.unanswerable
-    counted = f"{found.counted:,} question{'s' * (found.counted != 1)} with an answer"
+    without = evaluation.confidence.unanswerable
+    counted = f"{evaluation.counted:,} question{'s' * (evaluation.counted != 1)} with an answer"
     also = f" and {without:,} without" if without else ""
-    _say(terminal, f"{counted}{also}; the first {found.k} hits of each")
+    _say(terminal, f"{counted}{also}; the first {evaluation.k} hits of each")
     _print_figures(terminal, runs, names)
-    _print_comparisons(terminal, found, names)
+    _print_comparisons(terminal, evaluation, names)
     _print_changed(terminal, runs, names, shown.missed)
     _print_lost(terminal, runs, names)
-    _print_missed(terminal, found, names[0] if len(runs) > 1 else None, shown.missed)
-    _print_not_stored(terminal, found)
+    _print_missed(terminal, evaluation, names[0] if len(runs) > 1 else None, shown.missed)
+    _print_not_stored(terminal, evaluation)
     _print_confidence(terminal, runs, names)
-    if not _asked(found):
+    if not _asked(evaluation):
         hint("no question could be counted: no memory that they expect is in the store")
 
 
@@ -120,15 +120,15 @@ def eval_(
         if other is not None:
             raise InvalidInput("give --against or --against-report, not both")
         other = _earlier(against_report)
-    found = memory.review.evaluate(
+    evaluation = memory.review.evaluate(
         stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields
     )
     if out is not None:
         from recallite.transfer.formats import writing
 
         with writing(out, store=memory.path) as stream:
-            stream.write(found.to_json() + "\n")
-    return Shown(found, missed, None if against_report is None else Path(against_report).name)
+            stream.write(evaluation.to_json() + "\n")
+    return Shown(evaluation, missed, None if against_report is None else Path(against_report).name)
 
 
 def _earlier(path: str) -> Evaluation:
@@ -152,7 +152,7 @@ def _against(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def _names(runs: Sequence[Evaluation], earlier: str | None) -> list[str]:
-    """What the runs are called: the options of the first, and the file of the second or what it has otherwise."""
+    """Names of the runs: the options of the first, and the file of the second or what it has otherwise."""
     first, *more = (run.options for run in runs)
     names = [_label(first) or "settings"]
     if earlier is not None:
@@ -181,19 +181,19 @@ def _print_figures(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
     _table(terminal, ("", *names), rows)
 
 
-def _print_comparisons(terminal: Console, found: Evaluation, names: Sequence[str]) -> None:
-    if found.comparisons:
+def _print_comparisons(terminal: Console, evaluation: Evaluation, names: Sequence[str]) -> None:
+    if evaluation.comparisons:
         _say(terminal, f"\n{names[1]}, question by question", style="bold")
-    for each in found.comparisons:
-        figure = _FIGURES[each.figure].format(k=found.k)
-        if not each.better and not each.worse:
-            _say(terminal, f"{figure}: equal at all {each.equal:,}")
+    for test in evaluation.comparisons:
+        figure = _FIGURES[test.figure].format(k=evaluation.k)
+        if not test.better and not test.worse:
+            _say(terminal, f"{figure}: equal at all {test.equal:,}")
             continue
-        verdict = "more than chance" if each.clear else "this may be chance"
+        verdict = "more than chance" if test.clear else "this may be chance"
         _say(
             terminal,
-            f"{figure}: better at {len(each.better):,}, worse at {len(each.worse):,}, equal at {each.equal:,}; "
-            f"{each.difference:+.3f} (95 % interval {each.low:+.3f} to {each.high:+.3f}, sign test p = {each.p:.2g}): "
+            f"{figure}: better at {len(test.better):,}, worse at {len(test.worse):,}, equal at {test.equal:,}; "
+            f"{test.difference:+.3f} (95 % interval {test.low:+.3f} to {test.high:+.3f}, sign test p = {test.p:.2g}): "
             f"{verdict}",
         )
 
@@ -202,8 +202,8 @@ def _print_changed(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
     """The questions whose first right hit moved, with its rank in both runs."""
     if len(runs) == 1:
         return
-    asked = {(each.id, each.question): each for each in runs[1].results}
-    pairs = [(each, asked.get((each.id, each.question))) for each in runs[0].results]
+    answers = {(answer.id, answer.question): answer for answer in runs[1].results}
+    pairs = [(answer, answers.get((answer.id, answer.question))) for answer in runs[0].results]
     rows = [
         (first.id, _first_right(first), _first_right(second), _short(first.question))
         for first, second in pairs
@@ -216,8 +216,8 @@ def _print_changed(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
         hint(f"{len(rows) - most:,} more questions have other ranks: --missed shows them")
 
 
-def _first_right(each: AnsweredQuestion) -> str:
-    return str(min((one.rank for one in each.expected if one.rank is not None), default="-"))
+def _first_right(answer: AnsweredQuestion) -> str:
+    return str(min((one.rank for one in answer.expected if one.rank is not None), default="-"))
 
 
 def _print_lost(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
@@ -229,44 +229,44 @@ def _print_lost(terminal: Console, runs: Sequence[Evaluation], names: Sequence[s
         _table(terminal, ("lost at", *heads, "what may help"), rows, last_is_text=True)
 
 
-def _print_missed(terminal: Console, found: Evaluation, name: str | None, most: int) -> None:
-    missed = found.missed
+def _print_missed(terminal: Console, evaluation: Evaluation, name: str | None, most: int) -> None:
+    missed = evaluation.missed
     if not missed or not most:
         return
     _say(terminal, "\nmissed" if name is None else f"\nmissed with {name}", style="bold")
-    for each in missed[:most]:
-        _say(terminal, f"{each.id}  {_short(each.question)}")
-        for one in each.expected:
+    for answer in missed[:most]:
+        _say(terminal, f"{answer.id}  {_short(answer.question)}")
+        for one in answer.expected:
             if one.rank is None:
                 _say(terminal, f"    expected: {_short(one.text)}")
                 certain = "" if one.confidence is None else f" (confidence {one.confidence:.2f})"
                 _say(terminal, f"    {one.stage}: {one.reason}{certain}", style="yellow")
-        if each.best_text is not None and all(one.rank != 1 for one in each.expected):
-            _say(terminal, f"    first hit: {_short(each.best_text)}", style="dim")
+        if answer.best_text is not None and all(one.rank != 1 for one in answer.expected):
+            _say(terminal, f"    first hit: {_short(answer.best_text)}", style="dim")
     if len(missed) > most:
         hint(f"{len(missed) - most:,} more missed questions: --missed shows them, and --json or --out the whole report")
 
 
-def _print_not_stored(terminal: Console, found: Evaluation) -> None:
-    if not found.not_stored:
+def _print_not_stored(terminal: Console, evaluation: Evaluation) -> None:
+    if not evaluation.not_stored:
         return
     _say(terminal, "\nnot in the store, so counted nowhere", style="bold")
-    for each in found.not_stored:
-        _say(terminal, f"{each.question}  {_short(each.expected)}: {each.reason}")
-        if each.nearest_text is not None:
-            _say(terminal, f"    most similar: {_short(each.nearest_text)} ({each.nearest})", style="dim")
+    for absent in evaluation.not_stored:
+        _say(terminal, f"{absent.question}  {_short(absent.expected)}: {absent.reason}")
+        if absent.nearest_text is not None:
+            _say(terminal, f"    most similar: {_short(absent.nearest_text)} ({absent.nearest})", style="dim")
 
 
 def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
     reports = [run.confidence for run in runs]
-    if not any(each.right for each in reports):
+    if not any(item.right for item in reports):
         return
     heads = names if len(runs) > 1 else ("kept",)
     rows = zip(*map(_kept, reports), strict=True)
-    thresholds = (f"{each.min_confidence:g}" for each in reports[0].thresholds)
+    thresholds = (f"{item.min_confidence:g}" for item in reports[0].thresholds)
     others = " and questions without an answer" * bool(reports[0].unanswerable)
-    _say(terminal, f"\nright hits{others} that each min_confidence lets through", style="bold")
-    _table(terminal, ("min_confidence", *heads), [(least, *kept) for least, kept in zip(thresholds, rows, strict=True)])
+    _say(terminal, f"\nright hits{others} that item min_confidence lets through", style="bold")
+    _table(terminal, ("min_confidence", *heads), [(least, *row) for least, row in zip(thresholds, rows, strict=True)])
     for report, name in zip(reports, names, strict=True):
         if report.keeps_95 is not None:
             least = int(report.keeps_95 * 1000) / 1000
@@ -275,7 +275,7 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
 
 
 def _kept(report: ConfidenceReport) -> list[str]:
-    """What passes each threshold, in words."""
+    """Shares of hits that pass each threshold, in words."""
     without = f", {{}} of {report.unanswerable:,}" if report.unanswerable else ""
     return [f"{at.right:,} of {report.right:,}{without.format(f'{at.unanswerable:,}')}" for at in report.thresholds]
 

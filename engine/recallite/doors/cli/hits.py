@@ -77,16 +77,16 @@ def _stage_times(hits: Hits) -> str:
 
 
 def reasons(hit: Hit, query: str) -> str:
-    """Why a hit was found, in words."""
+    """Reasons for which a hit was found, in words."""
     from recallite.notes.snippets import highlight
 
-    said = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
-    if "semantic" in said and hit.signals.get("cosine_rank") == 1:
-        said["semantic"] = "closest in meaning"
+    sentences = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
+    if "semantic" in sentences and hit.signals.get("cosine_rank") == 1:
+        sentences["semantic"] = "closest in meaning"
     words = list(dict.fromkeys(hit.text[start:stop] for start, stop in highlight(hit.text, query)))
-    if "keyword" in said and words:
-        said["keyword"] = f"shares {', '.join(map(repr, words))}"
-    return one_line("; ".join(said.values()) or "next to a match")
+    if "keyword" in sentences and words:
+        sentences["keyword"] = f"shares {', '.join(map(repr, words))}"
+    return one_line("; ".join(sentences.values()) or "next to a match")
 
 
 def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text:
@@ -100,18 +100,23 @@ def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text
     return shown.append(safe(text[at:]))
 
 
-def print_explanation(found: Explanation) -> None:
-    """Why a memory is, or is not, among the hits: sentences and a chart on a terminal, lines elsewhere."""
+def print_explanation(account: Explanation) -> None:
+    """Print why a memory is, or is not, among the hits: sentences and a chart on a terminal, lines elsewhere."""
     terminal = console()
     if terminal is not None:
-        for sentence in _sentences(found):
+        for sentence in _sentences(account):
             terminal.print(safe(sentence), markup=False, soft_wrap=True)
-        _draw_signals(terminal, found)
+        _draw_signals(terminal, account)
         return
     print_pairs(
-        {"returned": found.returned, "stage": found.stage, "reason": found.reason, "confidence": found.confidence}
+        {
+            "returned": account.returned,
+            "stage": account.stage,
+            "reason": account.reason,
+            "confidence": account.confidence,
+        }
     )
-    rows = [(name, f"{value:.4f}", found.ranks.get(name)) for name, value in found.signals.items()]
+    rows = [(name, f"{value:.4f}", account.ranks.get(name)) for name, value in account.signals.items()]
     print_rows(("signal", "value", "rank"), rows)
 
 
@@ -164,28 +169,29 @@ def _is_used(name: str, value: float) -> bool:
     return name != "rerank" or value != 0
 
 
-def _draw_signals(terminal: Console, found: Explanation) -> None:
+def _draw_signals(terminal: Console, account: Explanation) -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("signal", "value", "", "rank"):
         table.add_column(name, justify="right" if name in ("value", "rank") else "left")
-    for name, value in found.signals.items():
+    for name, value in account.signals.items():
         if not _is_used(name, value):
             continue
         bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
-        table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(found.ranks.get(name, "")))
+        table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(account.ranks.get(name, "")))
     terminal.print(table)
 
 
-def _sentences(found: Explanation) -> Iterator[str]:
+def _sentences(account: Explanation) -> Iterator[str]:
     """An explanation in words, a sentence each."""
-    if found.returned:
-        yield f"It is hit {found.rank}, with a score of {found.score:.2f} and a confidence of {found.confidence:.2f}."
+    if account.returned:
+        score, confidence = account.score, account.confidence
+        yield f"It is hit {account.rank}, with a score of {score:.2f} and a confidence of {confidence:.2f}."
     else:
-        yield f"It is not among the hits: {found.reason}."
-    signals, ranks = found.signals, found.ranks
+        yield f"It is not among the hits: {account.reason}."
+    signals, ranks = account.signals, account.ranks
     places = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
     if places:
         yield f"Among all memories that pass the filters its rank is {' and '.join(places)}."
@@ -197,17 +203,17 @@ def _sentences(found: Explanation) -> Iterator[str]:
         yield f"Its neighbours and links {verb} its score from {signals['fused']:.2f} to {signals['spread']:.2f}."
     if signals.get("decay", 1.0) < 0.995:
         yield f"Its age leaves {signals['decay']:.0%} of its score."
-    yield from _learned(found)
+    yield from _learned(account)
 
 
-def _learned(found: Explanation) -> Iterator[str]:
-    """What learned ranking did with the memory, and by what."""
-    if not found.learned:
+def _learned(account: Explanation) -> Iterator[str]:
+    """Tell what learned ranking did with the memory, and by what."""
+    if not account.learned:
         return
-    before, after = found.ranks["formula"], found.ranks["score"]
+    before, after = account.ranks["formula"], account.ranks["score"]
     verb = "leaves it at rank" if before == after else f"moves it from rank {before:,} to"
     yield f"Learned ranking {verb} {after:,}."
-    parts = sorted(found.learned.items(), key=lambda part: -abs(part[1]))
+    parts = sorted(account.learned.items(), key=lambda part: -abs(part[1]))
     for word, sign in (("for", 1), ("against", -1)):
         if named := [_MOVED_BY.get(name, name) for name, part in parts if part * sign >= _LEAST_PART]:
             yield f"What speaks {word} it: {', '.join(named)}."
@@ -219,7 +225,7 @@ def _bar(value: float, cells: int) -> str:
 
 
 def changes(hit: Hit) -> Iterator[str]:
-    """What a hit took the place of and until when that held, and what has taken its own place, a line each."""
+    """Tell what a hit took the place of and until when that held, and what has taken its own place, a line each."""
     for former in hit.supersedes:
         until = "" if former.held_until is None else f" until {former.held_until:%Y-%m-%d}"
         yield one_line(f"was{until}: {former.text}")

@@ -71,15 +71,15 @@ def ingest(
     seconds: Annotated[float, option("SECONDS", "Time of that process.")] = 60.0,
 ) -> Ingestion:
     """Read documents, and store what is new or has changed. What was left out is reported on standard error."""
-    given: Any = sources[0] if len(sources) == 1 else sources
-    if given == "-":
+    source: Any = sources[0] if len(sources) == 1 else sources
+    if source == "-":
         if sys.stdin.isatty():
             raise InvalidInput("no document was given: pipe one in, or name a file, a folder or a URL")
-        given = sys.stdin.buffer.read()
+        source = sys.stdin.buffer.read()
     elif "-" in sources:
         raise InvalidInput("- is standard input, and no source beside others")
     done = memory.knowledge.ingest(
-        given, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
+        source, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
         exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
         allow_private_addresses=allow_private_addresses, max_bytes=max_bytes, max_chars=max_chars, memory_mb=memory_mb,
         seconds=seconds, on_progress=report,
@@ -104,16 +104,16 @@ def _passage_row(hit: Hit) -> tuple[object, ...]:
     return f"{hit.score:.2f}", f"{hit.confidence:.2f}", _place(hit), hit.context, snippet
 
 
-def _print_passages(found: Hits | str) -> None:
-    if isinstance(found, str):
-        typer.echo(found)
+def _print_passages(passages: Hits | str) -> None:
+    if isinstance(passages, str):
+        typer.echo(passages)
     else:
-        print_table("score confidence place context text", _passage_row, under=("context",))(found)
+        print_table("score confidence place context text", _passage_row, under=("context",))(passages)
 
 
 @prints(
     _print_passages,
-    json=lambda found: {"context": found} if isinstance(found, str) else found,
+    json=lambda passages: {"context": passages} if isinstance(passages, str) else passages,
     fails=nothing,
     within=True,
     operation="knowledge.search",

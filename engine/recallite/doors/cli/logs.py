@@ -1,4 +1,4 @@
-"""What the library logs, on standard error: all of it with RECALLITE_DEBUG=1, and what a server has to say."""
+"""Logs of the library, on standard error: all of it with RECALLITE_DEBUG=1, and what a server has to say."""
 
 from __future__ import annotations
 

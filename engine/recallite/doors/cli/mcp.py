@@ -20,7 +20,7 @@ TOKEN = "RECALLITE_MCP_TOKEN"
 
 
 class ServerOptions(TypedDict, total=False):
-    """What the server offers."""
+    """Options of what the server offers."""
 
     scope: Annotated[str | None, option("/A/B", "Everything happens within this scope, whatever a model says.")]
     read_only: Annotated[bool, flag("Offer only the tools that change nothing.", "--read-only")]
@@ -148,27 +148,27 @@ def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
     place = default_path() if context.obj is None else context.obj
     if place == ":memory:":
         raise InvalidInput("--db is ':memory:', which is gone when the host ends: give a file")
-    found = ["--db", str(check_path(place))]
+    arguments = ["--db", str(check_path(place))]
     settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
     if settings is not None:
-        found += ["--settings", str(check_path(settings))]
-    found.append("mcp")
+        arguments += ["--settings", str(check_path(settings))]
+    arguments.append("mcp")
     if (scope := options.get("scope")) is not None:
-        found += ["--scope", check_scope(scope)]
+        arguments += ["--scope", check_scope(scope)]
     if options.get("read_only"):
-        found.append("--read-only")
+        arguments.append("--read-only")
     if (named := options.get("tools")) is not None:
-        unknown = [each.strip() for each in named.split(",") if each.strip() not in (tool.name for tool in TOOLS)]
+        unknown = [name.strip() for name in named.split(",") if name.strip() not in (tool.name for tool in TOOLS)]
         if unknown:
             raise InvalidInput(f"{unknown[0]!r} is no tool: use {', '.join(tool.name for tool in TOOLS)}")
-        found += ["--tools", named]
+        arguments += ["--tools", named]
     for folder in options.get("document_folder") or ():
-        found += ["--document-folder", str(check_path(folder))]
+        arguments += ["--document-folder", str(check_path(folder))]
     if options.get("document_urls"):
-        found.append("--document-urls")
+        arguments.append("--document-urls")
     if (budget := options.get("token_budget")) is not None:
-        found += ["--token-budget", str(_budget(budget))]
-    return found
+        arguments += ["--token-budget", str(_budget(budget))]
+    return arguments
 
 
 def _budget(tokens: int | None) -> int:

@@ -65,7 +65,7 @@ def open_memory(
     from recallite.model.environment import default_path
     from recallite.store.opening import shown_path, store_exists
 
-    given = chosen_settings(context)
+    settings = chosen_settings(context)
     place = default_path() if context.obj is None else context.obj
     if not create and not store_exists(place):
         raise InvalidInput(
@@ -74,7 +74,7 @@ def open_memory(
         )
     if dry_run and not store_exists(place):
         place = ":memory:"
-    with Memory(place, settings=given) as memory:
+    with Memory(place, settings=settings) as memory:
         if not lasting:  # a command that ends at once starts no compiler
             memory._engine.tuning = structs.replace(memory._engine.tuning, compile_kernels=False)
         yield memory if scope is None else memory.scoped(scope)
@@ -144,14 +144,14 @@ def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) ->
 
     from recallite.system.messages import shown
 
-    chosen: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in allowed:
             raise InvalidInput(f"{option} is {shown(pair)}: give name=value with one of {', '.join(allowed)}")
         try:
-            chosen[name] = msgspec.json.decode(text)
+            values[name] = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            chosen[name] = text
-    return chosen
+            values[name] = text
+    return values

@@ -1,4 +1,4 @@
-"""What is printed: JSON, tables on a terminal, tab-separated lines elsewhere. Failures and hints go to stderr."""
+"""Output: JSON, tables on a terminal, tab-separated lines elsewhere. Failures and hints go to stderr."""
 
 from __future__ import annotations
 
@@ -210,9 +210,9 @@ def progress(
 
 def _plain(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_plain(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(_plain(each) for each in value)
+        return ", ".join(_plain(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else _stamp(value)

@@ -54,13 +54,13 @@ def run(arguments: list[str] | None = None) -> int:
     The streams may be any text streams, such as a StringIO, or None, as in a process without a console.
     """
     with open(os.devnull, encoding="utf-8") as nothing, open(os.devnull, "w", encoding="utf-8") as nowhere:
-        found = sys.stdin, sys.stdout, sys.stderr
+        streams = sys.stdin, sys.stdout, sys.stderr
         sys.stdin, sys.stdout, sys.stderr = sys.stdin or nothing, sys.stdout or nowhere, sys.stderr or nowhere
         try:
             with debug_log(), _warnings_of_plugins():
                 return _run(arguments)
         finally:
-            sys.stdin, sys.stdout, sys.stderr = found
+            sys.stdin, sys.stdout, sys.stderr = streams
 
 
 @contextlib.contextmanager
@@ -83,14 +83,14 @@ def _warnings_of_plugins() -> Iterator[None]:
 
 
 def _run(arguments: list[str] | None) -> int:
-    given = [_decoded(each) for each in (sys.argv[1:] if arguments is None else arguments)]
-    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
+    words = [_decoded(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         command = typer.main.get_command(app)
-        with command.make_context("recallite", list(given)) as context:
+        with command.make_context("recallite", list(words)) as context:
             command.invoke(context)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -104,7 +104,7 @@ def _run(arguments: list[str] | None) -> int:
     except Exception as fault:
         if isinstance(fault, OSError):
             _drop_stdout()
-        return _failed(fault, given, as_json=as_json)
+        return _failed(fault, words, as_json=as_json)
     return 0
 
 
@@ -115,7 +115,7 @@ def exit_code(fault: Exception) -> int:
     return next((code for kind, code in _CODES if isinstance(fault, kind)), _UNEXPECTED)
 
 
-def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
+def _failed(fault: Exception, words: list[str], *, as_json: bool) -> int:
     if os.environ.get("RECALLITE_DEBUG") == "1":
         traceback.print_exc()
     name, message, code = type(fault).__name__, str(fault), exit_code(fault)
@@ -123,7 +123,7 @@ def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
         if name == "NoArgsIsHelpError":
             typer.echo(message, err=True)
             return code
-        message = fault.format_message() + _value_given(fault, given)  # type: ignore[attr-defined]
+        message = fault.format_message() + _value_given(fault, words)  # type: ignore[attr-defined]
         if isinstance(fault, _UsageError) and (context := getattr(fault, "ctx", None)) is not None:
             message = f"{message} See: {context.command_path} --help"
     elif code == _UNEXPECTED:
@@ -132,12 +132,12 @@ def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
     return code
 
 
-def _value_given(fault: Exception, given: list[str]) -> str:
+def _value_given(fault: Exception, words: list[str]) -> str:
     """The value of the option that was refused; newer typer does not name it."""
     for name in getattr(getattr(fault, "param", None), "opts", ()):
-        for place, argument in enumerate(given):
-            if argument == name and place + 1 < len(given):
-                return f" (it is {shown(given[place + 1])})."
+        for place, argument in enumerate(words):
+            if argument == name and place + 1 < len(words):
+                return f" (it is {shown(words[place + 1])})."
             if argument.startswith(f"{name}="):
                 return f" (it is {shown(argument.removeprefix(f'{name}='))})."
     return ""

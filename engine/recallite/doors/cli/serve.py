@@ -63,11 +63,11 @@ def _run(context: typer.Context, *, create: bool, port: int, max_upload_mib: int
         from recallite.doors.http.request_checks import Limits
         from recallite.doors.http.running import serve as run
     limits = Limits(max_upload_bytes=check_count(max_upload_mib, "--max-upload-mib", maximum=2_048) * _MIB)
-    chosen = check_count(port, "--port", minimum=0, maximum=65_535)
+    number = check_count(port, "--port", minimum=0, maximum=65_535)
     server_log()
     with open_memory(context, create=create, lasting=True) as memory:
         run(
-            memory, port=chosen, limits=limits, **options,
+            memory, port=number, limits=limits, **options,
             started=lambda address: hint(f"listening at {address} (Ctrl-C ends it)"),
         )  # fmt: skip
 

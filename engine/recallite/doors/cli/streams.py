@@ -42,7 +42,7 @@ def stdin_lines(path: str | None) -> list[str]:
                 lines = stream.read()
         except (OSError, ValueError) as fault:
             raise InvalidInput(f"{path} cannot be read: {fault}") from fault
-    found = [line.strip() for line in lines.removeprefix("\ufeff").splitlines() if line.strip()]
-    if not found:
+    questions = [line.strip() for line in lines.removeprefix("\ufeff").splitlines() if line.strip()]
+    if not questions:
         raise InvalidInput("there is no query in the input: give one a line")
-    return found
+    return questions

@@ -37,10 +37,10 @@ def tool(
         return
     if name is None:
         raise InvalidInput("no tool is named: recallite tool memory '{\"action\": ...}', or recallite tool --schemas")
-    given = stdin_text(f"tool {name}") if arguments in (None, "-") else arguments
+    text = stdin_text(f"tool {name}") if arguments in (None, "-") else arguments
     with open_memory(context, create=True) as memory:
         answer = tools.call(
-            name, given, memory=memory, scope=scope, document_folders=document_folder or (),
+            name, text, memory=memory, scope=scope, document_folders=document_folder or (),
             document_urls=document_urls,
         )  # fmt: skip
     typer.echo(tools.as_text(answer)) if quoted else print_json(answer)

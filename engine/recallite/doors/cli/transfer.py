@@ -51,8 +51,8 @@ def print_restored(done: Restored) -> None:
 
 
 def _hint_troubles(troubles: Sequence[FileTrouble]) -> None:
-    for each in troubles:
-        hint(f"{each.path}{'' if each.line is None else f':{each.line}'}: {each.reason}")
+    for trouble in troubles:
+        hint(f"{trouble.path}{'' if trouble.line is None else f':{trouble.line}'}: {trouble.reason}")
 
 
 def _print_imported(done: Imported | Restored | ImportReport) -> None:
@@ -132,7 +132,7 @@ def import_(
 
 
 def _mapping(pairs: Sequence[str]) -> dict[str, str]:
-    """From FIELD=PATH of each --map."""
+    """Paths by field, of FIELD=PATH in each --map."""
     for pair in pairs:
         if "=" not in pair:
             raise InvalidInput(f"--map is {pair!r}: give FIELD=PATH, such as text=body")
@@ -143,10 +143,10 @@ def _mapping(pairs: Sequence[str]) -> dict[str, str]:
     return mapping
 
 
-def _refuse(given: str, others: dict[str, object]) -> None:
+def _refuse(option: str, others: dict[str, object]) -> None:
     """Refuse options that would not be read."""
     if idle := [name for name, value in others.items() if value]:
-        raise InvalidInput(f"{idle[0]} has no meaning with {given}: leave it out")
+        raise InvalidInput(f"{idle[0]} has no meaning with {option}: leave it out")
 
 
 def _import_from(
@@ -157,7 +157,7 @@ def _import_from(
     from recallite.transfer.importers.sources import source_named
 
     if system == "?":
-        print_rows(("from", "what"), [(name, each.path) for name, each in sorted(sources().items())])
+        print_rows(("from", "what"), [(name, source.path) for name, source in sorted(sources().items())])
         raise typer.Exit
     source_named(system).folder_or_file(path)  # before a store is made
     with (
@@ -198,7 +198,7 @@ def _export_to(
     from recallite.transfer.exporters import export_to, targets
 
     if system == "?":
-        print_rows(("to", "what"), [(name, each.path) for name, each in sorted(targets().items())])
+        print_rows(("to", "what"), [(name, target.path) for name, target in sorted(targets().items())])
         raise typer.Exit
     if path is None or path == "-":
         raise InvalidInput("--to writes a file or a folder: name it")

@@ -54,12 +54,12 @@ def open_workspace(folder: str | None, config: str | None, embedder: str | None,
     from recallite.notes.config import WorkspaceConfig
     from recallite.notes.workspace import Workspace
 
-    given = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
-    place = given.folder if folder is None else Path(folder).expanduser()
+    settings = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
+    place = settings.folder if folder is None else Path(folder).expanduser()
     if not make and not place.is_dir():
         raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")
-    quiet = structs.replace(given.sync, watch=False, interval_minutes=0)
-    return Workspace(folder, structs.replace(given, sync=quiet), embedder=embedder)
+    quiet = structs.replace(settings.sync, watch=False, interval_minutes=0)
+    return Workspace(folder, structs.replace(settings, sync=quiet), embedder=embedder)
 
 
 def _print_result(result: IndexResult) -> None:
@@ -109,7 +109,7 @@ def list_files(
 ) -> list[FileInfo]:
     """Show the indexed files."""
     with open_workspace(folder, config, None) as opened:
-        return [each for each in opened.files() if source is None or each.source == source]
+        return [entry for entry in opened.files() if source is None or entry.source == source]
 
 
 def _print_status(status: StoreStatus) -> None:
@@ -166,20 +166,20 @@ def _hint_problems(result: IndexResult) -> None:
 
 
 class Passages(NamedTuple):
-    """What a search found, with the question and the folder that it was asked in."""
+    """Results of a search, with the question and the folder that it was asked in."""
 
-    found: SearchResults
+    results: SearchResults
     query: str
     root: Path
 
 
 def _print_passages(passages: Passages) -> None:
-    for result in passages.found:
+    for result in passages.results:
         _print_passage(result, passages.query, passages.root)
 
 
 @workspace.command("search")
-@prints(_print_passages, json=lambda passages: passages.found, fails=lambda passages: not passages.found)
+@prints(_print_passages, json=lambda passages: passages.results, fails=lambda passages: not passages.results)
 def search_files(
     query: Annotated[str | None, argument("QUERY", "The question. Default: standard input.")] = None,
     folder: Folder = None,
@@ -204,17 +204,17 @@ def search_files(
 
     Prints file and line, and the passage with the matched words marked.
     """
-    asked = stdin_text("workspace search") if query is None else query
+    question = stdin_text("workspace search") if query is None else query
     with open_workspace(folder, config, embedder) as opened:
-        found = opened.search(
-            asked, max_results=max_results, min_score=min_score, min_confidence=min_confidence, strategy=strategy,
+        results = opened.search(
+            question, max_results=max_results, min_score=min_score, min_confidence=min_confidence, strategy=strategy,
             source_filter=source, vector_weight=vector_weight, text_weight=text_weight,
             candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=decay,
             decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
         )  # fmt: skip
-    for remark in (*found.problems, *found.evidence_gaps):
+    for remark in (*results.problems, *results.evidence_gaps):
         hint(remark)
-    return Passages(found, asked, opened.folder)
+    return Passages(results, question, opened.folder)
 
 
 def _print_flushed(written: str | None) -> None:
@@ -296,10 +296,10 @@ def _conversation(file: str) -> Any:
 
     text = stdin_text("workspace flush FILE") if file == "-" else _read(file)
     try:
-        said = msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
         raise InvalidInput(f"{file} is not JSON ({fault}): give a list of messages with role and content") from None
-    return said["messages"] if isinstance(said, dict) and "messages" in said else said
+    return value["messages"] if isinstance(value, dict) and "messages" in value else value
 
 
 def _read(file: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Who asks: the grant of a request, and the memory that it may see."""
+"""Access: the grant of a request, and the memory that it may see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recallite.errors import AccessDenied
 from recallite.memory import Memory
 
 GRANT = "recallite.grant"
-"""Where the scope of ASGI has the grant of a request that was admitted."""
+"""Key, in the scope of ASGI, of the grant of a request that was admitted."""
 _BEARER = "bearer "
 
 
@@ -24,7 +24,7 @@ class Access:
         self._memory, self._tokens, self._required = memory, tokens, tokens_required
 
     def grant(self, authorization: str | None) -> Grant:
-        """What a request with this header may do. Raises Refused (401) without a good token where one is needed."""
+        """The grant of a request with this header. Raises Refused (401) without a good token where one is needed."""
         if authorization is None:
             if self._required:
                 raise Refused(401, "this server asks for a token: send Authorization: Bearer ...", error="AccessDenied")

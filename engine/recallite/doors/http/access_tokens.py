@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from recallite.memory import Memory
 
 PREFIX = "rct_"
-"""What every token begins with, so that scanners for secrets can recognise one."""
+"""Beginning of every token, so that scanners for secrets can recognise one."""
 _RANDOM_BYTES = 32
 
 
 class Grant(Plain, frozen=True, kw_only=True):
-    """What a request may do: read, and unless `read_only` write, within `scope`."""
+    """Rights of a request: to read, and unless `read_only` to write, within `scope`."""
 
     scope: str = "/"
     read_only: bool = False
@@ -44,7 +44,7 @@ class Token(Grant, frozen=True, kw_only=True):
     secret: str | None = None
 
     def __repr__(self) -> str:
-        """Without the secret."""
+        """Represent it without the secret."""
         return f"Token(id={self.id!r}, scope={self.scope!r}, read_only={self.read_only})"
 
     @property
@@ -106,7 +106,7 @@ class Tokens:
                 raise NotFound(f"no token has the id {shown(id)}: `recallite token list` shows them")
 
     def grant(self, secret: str) -> Grant:
-        """What a token allows. Raises AccessDenied if it is unknown, revoked or expired."""
+        """The grant of a token. Raises AccessDenied if it is unknown, revoked or expired."""
         # The secret has 256 random bits: looking its hash up tells nothing by the time it takes.
         hashed = _hash(secret)
         if (temporary := self._temporary.get(hashed)) is not None:

@@ -226,5 +226,5 @@ class MemoryApi:
 
 
 def _fields(operation: Operation) -> list[str]:
-    """What an operation takes beside what is in its path."""
+    """The fields of an operation beside those in its path."""
     return [name for name in operation.fields if name != "id" or "{id}" not in operation.path]

@@ -66,17 +66,17 @@ class RecallBatcher:
     def _next(self) -> list[_Waiting]:
         """The first that waits, with others like it; those whose client has gone are dropped."""
         key, batch, others = self._waiting[0].key, list[_Waiting](), deque[_Waiting]()
-        for each in self._waiting:
-            if each.answered.done():
+        for recall in self._waiting:
+            if recall.answered.done():
                 continue
-            (batch if each.key == key and len(batch) < MAX_QUERIES else others).append(each)
+            (batch if recall.key == key and len(batch) < MAX_QUERIES else others).append(recall)
         self._waiting = others
         return batch
 
     async def _answer(self, batch: list[_Waiting]) -> None:
-        first, queries = batch[0], [each.query for each in batch]
+        first, queries = batch[0], [recall.query for recall in batch]
         try:
-            found = (
+            answers = (
                 [await self._run(partial(first.context.run, first.memory.recall, queries[0], **first.options))]
                 if len(batch) == 1
                 else await self._run(lambda: first.memory.recall_many(queries, **first.options))
@@ -85,17 +85,17 @@ class RecallBatcher:
             if len(batch) == 1:
                 _set(first.answered, fault=fault)
                 return
-            for each in batch:  # one query may be what is wrong: the others are answered
-                await self._answer([each])
+            for recall in batch:  # one query may be what is wrong: the others are answered
+                await self._answer([recall])
             return
         except BaseException as fault:
-            for each in batch:
-                _set(each.answered, fault=fault if isinstance(fault, Exception) else RuntimeError("stopped"))
+            for recall in batch:
+                _set(recall.answered, fault=fault if isinstance(fault, Exception) else RuntimeError("stopped"))
             if not isinstance(fault, Exception):
                 raise
             return
-        for each, hits in zip(batch, found, strict=True):
-            _set(each.answered, hits)
+        for recall, hits in zip(batch, answers, strict=True):
+            _set(recall.answered, hits)
 
 
 def _set(answered: asyncio.Future[Hits], hits: Hits | None = None, *, fault: Exception | None = None) -> None:

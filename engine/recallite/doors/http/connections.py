@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MAX_HEAD_BYTES = 65_536
 """The most bytes of the request line and the headers."""
 MAX_HEAD_SECONDS = 30.0
-"""How long a connection may take to send them."""
+"""Longest time that a connection may take to send them."""
 
 
 class LimitedProtocol(HttpToolsProtocol):

@@ -126,12 +126,12 @@ def install(app: FastAPI) -> None:
     async def of_http(request: Request, fault: Exception) -> Response:
         assert isinstance(fault, HTTPException)
         name = fault.error if isinstance(fault, Refused) else _NAMES.get(fault.status_code, "ServerError")
-        said = str(fault.detail)
+        message = str(fault.detail)
         if not isinstance(fault, Refused) and fault.status_code == 400:
-            said = "the body is not JSON in UTF-8, or is nested too deep: give an object"
+            message = "the body is not JSON in UTF-8, or is nested too deep: give an object"
         if not isinstance(fault, Refused) and fault.status_code in (404, 405):
-            said = f"{request.method} {shown(request.url.path)} is no operation: /openapi.json lists them"
-        return error_json(fault.status_code, name, said, headers=fault.headers)
+            message = f"{request.method} {shown(request.url.path)} is no operation: /openapi.json lists them"
+        return error_json(fault.status_code, name, message, headers=fault.headers)
 
     async def unexpected(_: Request, fault: Exception) -> Response:
         if isinstance(fault, UnicodeError):
@@ -146,7 +146,7 @@ def install(app: FastAPI) -> None:
 
 
 def _fields(request: Request) -> Collection[str]:
-    """What the operation of a request takes."""
+    """The fields of the operation of a request."""
     takes: Collection[str] = getattr(request.scope.get("route"), "fields", ())
     return takes
 
@@ -155,18 +155,18 @@ def _of_fields(faults: Sequence[Any], takes: Collection[str]) -> Response:
     """The first fault that pydantic found."""
     fault = faults[0]
     if fault["type"] == "json_invalid" and fault["loc"][0] == "body":
-        said = f"the body is not JSON ({fault['ctx']['error']} at byte {fault['loc'][-1]}): give an object"
-        return error_json(400, "InvalidInput", said)
+        message = f"the body is not JSON ({fault['ctx']['error']} at byte {fault['loc'][-1]}): give an object"
+        return error_json(400, "InvalidInput", message)
     path = [str(part) for part in fault["loc"][1:]]
     field = fault["ctx"]["field"] if fault["type"] == UNKNOWN else path[0] if path else None
     if field is None:
         return error_json(422, "InvalidInput", f"the body is {shown(fault['input'])}: give a JSON object")
     if fault["type"] in (UNKNOWN, "extra_forbidden"):
         known = takes if len(takes) <= _MOST_LISTED else difflib.get_close_matches(field, takes)
-        said = f"there is no field {shown(field)} here: use {', '.join(known) or 'those of /openapi.json'}"
-        return error_json(422, "InvalidInput", said, field=field)
+        message = f"there is no field {shown(field)} here: use {', '.join(known) or 'those of /openapi.json'}"
+        return error_json(422, "InvalidInput", message, field=field)
     if fault["type"] == "missing":
         return error_json(422, "InvalidInput", f"{field} is missing: give it", field=field)
     place = ".".join(part for part in path if part in takes or part.isdigit())
-    said = f"{place or field} is {shown(fault['input'])}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
-    return error_json(422, "InvalidInput", said, field=field)
+    message = f"{place or field} is {shown(fault['input'])}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+    return error_json(422, "InvalidInput", message, field=field)

@@ -23,7 +23,7 @@ class _GrantedServer(MemoryServer):
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(lambda: nullcontext(memory))
-        self._read_only = {each.name: each for each in offered(True, None, DocumentAccess())}
+        self._read_only = {tool.name: tool for tool in offered(True, None, DocumentAccess())}
 
     def memory_for(self, context: Context) -> Memory:
         return _granted(context)[0]
@@ -35,12 +35,12 @@ class _GrantedServer(MemoryServer):
 def _granted(context: Context) -> tuple[Memory, bool]:
     """The memory of a request, and whether it is only read."""
     assert context.request is not None
-    found: tuple[Memory, bool] = context.request.scope[GRANTED]
-    return found
+    granted: tuple[Memory, bool] = context.request.scope[GRANTED]
+    return granted
 
 
 def session_manager(memory: Memory) -> StreamableHTTPSessionManager:
-    """What answers requests of the protocol. No request has a session: any may be the last."""
+    """The manager that answers requests of the protocol. No request has a session: any may be the last."""
     return StreamableHTTPSessionManager(
         app=_GrantedServer(memory).server(), json_response=True, stateless=True, max_request_body_size=_MOST_BODY_BYTES
     )

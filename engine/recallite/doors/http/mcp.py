@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logger(__name__)
 GRANTED = "recallite.granted"
-"""Where the scope of ASGI has the memory of a request, and whether it is only read."""
+"""Key, in the scope of ASGI, of the memory of a request, and whether it is only read."""
 
 
 class MemoryProtocol:

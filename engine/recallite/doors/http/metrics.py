@@ -1,4 +1,4 @@
-"""What the server counts, as Prometheus reads it."""
+"""Counts of the server, as Prometheus reads it."""
 
 from __future__ import annotations
 

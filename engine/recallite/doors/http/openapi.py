@@ -76,11 +76,12 @@ def describe(app: FastAPI) -> None:
         if app.openapi_schema is not None:
             return app.openapi_schema
         schema = made()
-        returned = [each.returns for each in SERVED if each.returns not in (Hits, list[Hits])]
+        returned = [served.returns for served in SERVED if served.returns not in (Hits, list[Hits])]
         _, structs = msgspec.json.schema_components([*returned, Hit, Imported, IngestedDocument], ref_template=_REF)
         components = schema.setdefault("components", {})
-        own = {name: each for name, each in components.get("schemas", {}).items() if "ValidationError" not in name}
-        components["schemas"] = {**own, **structs, "Hits": _HITS, "Error": _ERROR}
+        schemas = components.get("schemas", {})
+        schemas = {name: schemas[name] for name in schemas if "ValidationError" not in name}
+        components["schemas"] = {**schemas, **structs, "Hits": _HITS, "Error": _ERROR}
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}, {}]
         error = {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}

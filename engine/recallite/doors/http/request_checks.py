@@ -40,7 +40,7 @@ _HEADERS = (
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a client may ask of the server.
+    """Limits of what a client may ask of the server.
 
     - max_body_bytes, max_upload_bytes: of a JSON body, and of a document or an import
     - max_wait_seconds: how long a client may take for the next piece of a body, or to take the next of an answer
@@ -169,8 +169,8 @@ class _Answering:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = {name.lower() for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(each for each in _HEADERS if each[0] not in given)]
+            present = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(header for header in _HEADERS if header[0] not in present)]
         body = message.get("body", b"")
         # In pieces: what is sent at once is kept for as long as the client does not take it.
         while len(body) > _PIECE_BYTES:
@@ -185,14 +185,14 @@ class _Answering:
 
 
 def _operation(scope: Message) -> str:
-    """What the metrics call a request: few names, whatever was asked for."""
-    found: str | None = getattr(scope.get("route"), "operation_id", None)
-    if found is not None:
-        return found
+    """The name of a request in the metrics: few names, whatever was asked for."""
+    name: str | None = getattr(scope.get("route"), "operation_id", None)
+    if name is not None:
+        return name
     return "mcp" if scope["path"] == "/mcp" else "other"
 
 
 def hostname(host: str) -> str:
     """The name in a Host header, without the port; "" if it is none."""
-    found = _HOST.fullmatch(host)
-    return "" if found is None else (found[1] or found[2]).lower()
+    match = _HOST.fullmatch(host)
+    return "" if match is None else (match[1] or match[2]).lower()

@@ -52,14 +52,14 @@ def serve(
 
     Raises InvalidInput if tokens are needed and there are none, and if the address cannot be bound.
     """
-    own, others = is_loopback(host), {_checked(name) for name in names}
+    local, others = is_loopback(host), {_checked(name) for name in names}
     secret = PREFIX + secrets.token_urlsafe(32) if own_token else None
     tokens = Tokens(memory, temporary={} if secret is None else {secret: Grant()})
-    needed = tokens_required or own_token or not own or bool(others)
-    if needed and secret is None and not any(not each.expired for each in tokens.list()):
-        why = "tokens are required" if own and not others else "others can reach this server"
+    needed = tokens_required or own_token or not local or bool(others)
+    if needed and secret is None and not any(not token.expired for token in tokens.list()):
+        why = "tokens are required" if local and not others else "others can reach this server"
         raise InvalidInput(f"{why}, and the store has none: make one with `recallite token create`")
-    hosts = {*LOOPBACK_NAMES, host.lower(), *others} if own or others else None
+    hosts = {*LOOPBACK_NAMES, host.lower(), *others} if local or others else None
     api = MemoryApi(memory, tokens=tokens, tokens_required=needed, hosts=hosts, limits=limits)
     with listen(host, port) as listener:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
@@ -71,7 +71,7 @@ def serve(
 
 
 def server_of(api: MemoryApi) -> uvicorn.Server:
-    """What runs the application."""
+    """The server that runs the application."""
     config = uvicorn.Config(
         api.application, log_level="warning", access_log=False, server_header=False, date_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, http=LimitedProtocol,
@@ -81,10 +81,10 @@ def server_of(api: MemoryApi) -> uvicorn.Server:
 
 def _checked(name: str) -> str:
     """A name as the Host of requests has it, without its port."""
-    found = hostname(name)
-    if not found or "/" in name:
+    hostname_ = hostname(name)
+    if not hostname_ or "/" in name:
         raise InvalidInput(f"--allowed-host is {shown(name)}: give a host name, such as memory.example.org")
-    return found
+    return hostname_
 
 
 @contextmanager

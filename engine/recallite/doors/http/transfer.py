@@ -28,7 +28,7 @@ MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/pl
 _PIECE_CHARS = 65_536
 _PIECES = 4
 MAX_EXPORTS = 4
-"""How many exports are written at a time: slow clients hold up other exports alone."""
+"""Most exports that are written at a time: slow clients hold up other exports alone."""
 
 
 def ingest(
@@ -38,12 +38,12 @@ def ingest(
 
     Raises InvalidInput for a path, and DocumentError for what cannot be read.
     """
-    if not name or name in (".", "..") or any(each in name for each in "/\\\0"):
+    if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
         raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
     if not body:
         raise DocumentUnreadable("the body is empty: send the bytes of the document")
-    given = None if metadata is None else _object(metadata)
-    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=given).documents[0]
+    fields = None if metadata is None else _object(metadata)
+    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=fields).documents[0]
 
 
 def _object(text: str) -> dict[str, Any]:

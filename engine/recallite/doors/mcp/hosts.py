@@ -20,7 +20,7 @@ from recallite.system.atomic_file import unfinished
 from recallite.system.extras import install_command
 
 NAME = "recallite"
-"""What the server is called in a configuration."""
+"""The name of the server in a configuration."""
 
 
 class Host(NamedTuple):
@@ -85,9 +85,9 @@ class Change(NamedTuple):
 
 
 def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
-    """What starts the server with these arguments, in this Python's environment."""
-    own = {"type": "stdio"} if host.typed else {}
-    return {**own, "command": sys.executable, "args": ["-m", "recallite", *arguments]}
+    """The entry that starts the server with these arguments, in this Python's environment."""
+    transport = {"type": "stdio"} if host.typed else {}
+    return {**transport, "command": sys.executable, "args": ["-m", "recallite", *arguments]}
 
 
 def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> Change:
@@ -126,18 +126,18 @@ def write(change: Change) -> None:
 
 def _json(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> str:
     try:
-        found = json.loads(text.removeprefix("\ufeff")) if text.strip() else {}
+        configuration = json.loads(text.removeprefix("\ufeff")) if text.strip() else {}
     except ValueError as fault:
         shown = json.dumps({key: {NAME: wanted}}, indent=2)
         raise InvalidInput(
             f"{path} is not plain JSON ({fault}); comments would be lost. Change it by hand: {shown}"
         ) from None
-    servers = found.setdefault(key, {}) if isinstance(found, dict) else None
+    servers = configuration.setdefault(key, {}) if isinstance(configuration, dict) else None
     if not isinstance(servers, dict):
         raise InvalidInput(f"{path} holds something else under {key!r}: change it by hand")
     _put(servers, wanted)
     indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    return json.dumps(found, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    return json.dumps(configuration, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
 def _toml(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> str:
@@ -147,18 +147,18 @@ def _toml(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> 
     except ImportError:
         raise InvalidInput(f"changing {path} needs tomlkit: {install_command('mcp')}") from None
     try:
-        found = tomlkit.parse(text)
+        configuration = tomlkit.parse(text)
     except TOMLKitError as fault:
         raise InvalidInput(f"{path} is not TOML ({fault}): change it by hand") from None
-    if key not in found:
-        found[key] = tomlkit.table(is_super_table=True)
-    servers = found[key]
+    if key not in configuration:
+        configuration[key] = tomlkit.table(is_super_table=True)
+    servers = configuration[key]
     if not isinstance(servers, dict):
         raise InvalidInput(f"{path} holds something else under {key!r}: change it by hand")
     _put(servers, wanted)
     if not servers:
-        del found[key]
-    return tomlkit.dumps(found)
+        del configuration[key]
+    return tomlkit.dumps(configuration)
 
 
 def _put(servers: dict[str, Any], wanted: Mapping[str, Any] | None) -> None:

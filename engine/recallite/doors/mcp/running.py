@@ -46,15 +46,15 @@ def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> N
 
 def http_application(memory: MemoryServer, host: str, token: str | None) -> Application:
     """The ASGI application: the server behind the check of Host, Origin and the token."""
-    own = is_loopback(host)
-    if not own and token is None:
+    local = is_loopback(host)
+    if not local and token is None:
         raise InvalidInput(f"{host} can be reached by others: give a token (RECALLITE_MCP_TOKEN or --token-file)")
     # A page in a browser may send requests to this machine's own address, and cannot know a token.
     names = ["127.0.0.1", "localhost", "[::1]"]
     guard = TransportSecuritySettings(
-        enable_dns_rebinding_protection=own,
-        allowed_hosts=[each for name in names for each in (name, f"{name}:*")],
-        allowed_origins=[each for name in names for each in (f"http://{name}", f"http://{name}:*")],
+        enable_dns_rebinding_protection=local,
+        allowed_hosts=[address for name in names for address in (name, f"{name}:*")],
+        allowed_origins=[address for name in names for address in (f"http://{name}", f"http://{name}:*")],
     )
     application: Application = memory.server().streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, json_response=True, max_request_body_size=_MOST_BODY_BYTES,
@@ -73,8 +73,8 @@ def _with_token(application: Application, token: str) -> Application:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        if hmac.compare_digest(given, expected):
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        if hmac.compare_digest(header, expected):
             await application(scope, receive, send)
             return
         headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]

@@ -87,7 +87,7 @@ class MemoryServer:
         """
         scope = check_scope(scope)
         self._memory, self._documents, self._token_budget = Opened(open, scope), documents, token_budget
-        self._tools = {each.name: each for each in offered(read_only, tools, documents)}
+        self._tools = {tool.name: tool for tool in offered(read_only, tools, documents)}
 
     def server(self) -> Server[None]:
         """The server of the SDK."""
@@ -125,24 +125,24 @@ class MemoryServer:
     # ── tools ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(each) for each in self.tools_for(context).values()])
+        return types.ListToolsResult(tools=[_described(tool) for tool in self.tools_for(context).values()])
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tools = self.tools_for(context)
-        chosen = tools.get(params.name)
-        if chosen is None:
+        tool = tools.get(params.name)
+        if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: use {', '.join(tools)}")
         arguments = dict(params.arguments or {})
         if "action" in arguments:
-            takes = ", ".join(properties(chosen.action))
-            return _failed(f"{chosen.name} has no field 'action': it takes {takes}")
+            takes = ", ".join(properties(tool.action))
+            return _failed(f"{tool.name} has no field 'action': it takes {takes}")
 
         def report(done: int, total: int | None) -> None:
             anyio.from_thread.run(context.session.report_progress, done, total)
 
         def answer() -> dict[str, Any]:
             call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report)
-            return execute(chosen.tool, {**arguments, "action": chosen.name}, call, fixed=False)
+            return execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
 
         try:
             result = await self._in_thread(context, answer)
@@ -150,7 +150,7 @@ class MemoryServer:
             return _failed(_told(fault))
         if "error" in result:
             return _failed(as_text(result) if "candidates" in result["error"] else result["error"]["message"])
-        text = msgspec.json.encode(result).decode() if chosen.plain else as_text(result)
+        text = msgspec.json.encode(result).decode() if tool.plain else as_text(result)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=result, is_error=False
         )
@@ -181,20 +181,20 @@ class MemoryServer:
         def text() -> str:
             if uri == RECENT:
                 latest = self.memory_for(context).list(limit=_MOST_RECENT)
-                listed = [{"id": each.id, "text": each.text} for each in latest]
+                listed = [{"id": record.id, "text": record.text} for record in latest]
                 return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
             if not uri.startswith(URI):
                 raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")
             return self.memory_for(context).get(unquote(uri.removeprefix(URI))).text
 
         try:
-            found = await self._in_thread(context, text)
+            content = await self._in_thread(context, text)
         except NotFound as fault:
             raise MCPError(types.INVALID_PARAMS, str(fault)) from None
         except RecalliteError as fault:
             raise MCPError(types.INTERNAL_ERROR, _told(fault)) from None
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=found)]
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content)]
         )
 
     async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -209,9 +209,9 @@ class MemoryServer:
         return types.ListPromptsResult(prompts=[bootstrap])
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        given = dict(params.arguments or {})
-        task, agent = given.pop("task", None), given.pop("agent", None)
-        if params.name != "bootstrap" or task is None or given:
+        arguments = dict(params.arguments or {})
+        task, agent = arguments.pop("task", None), arguments.pop("agent", None)
+        if params.name != "bootstrap" or task is None or arguments:
             raise MCPError(types.INVALID_PARAMS, "the one prompt is bootstrap: it takes task, and agent if you like")
 
         def markdown() -> str:
@@ -227,7 +227,7 @@ class MemoryServer:
         return types.GetPromptResult(messages=[message])
 
     async def _in_thread(self, context: Context, work: Callable[[], Answer]) -> Answer:
-        """What `work` returns, done in a thread; who waits for the memory to open is told."""
+        """Do `work` in a thread and return its result; who waits for the memory to open is told."""
         if self._memory.waiting:
             _log.info(_WARMING)
             await context.session.report_progress(0, None, _WARMING)
@@ -237,16 +237,16 @@ class MemoryServer:
 def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAccess) -> list[ServerTool]:
     """The tools that a server offers. Raises InvalidInput for an unknown one, and one that is not allowed."""
     allowed = [
-        each
-        for each in TOOLS
-        if not (read_only and each.writes) and (not each.reaches_out or documents.folders or documents.urls)
+        tool
+        for tool in TOOLS
+        if not (read_only and tool.writes) and (not tool.reaches_out or documents.folders or documents.urls)
     ]
     if names is None:
         return allowed
-    by_name = {each.name: each for each in allowed}
+    by_name = {tool.name: tool for tool in allowed}
     for name in names:
         if name not in by_name:
-            known = name in (each.name for each in TOOLS)
+            known = name in (tool.name for tool in TOOLS)
             why = "is not allowed by --read-only, or needs --document-folder" if known else "is no tool"
             raise InvalidInput(f"{name!r} {why}: use {', '.join(by_name)}")
     return [by_name[name] for name in dict.fromkeys(names)]
@@ -277,7 +277,7 @@ def _failed(message: str) -> types.CallToolResult:
 
 
 def _told(fault: RecalliteError) -> str:
-    """What a model is told of an error. Its message may name files of this machine: that goes to the log alone."""
+    """The text of an error for a model. Its message may name files of this machine: that goes to the log alone."""
     if isinstance(fault, InvalidInput | NotFound):
         return str(fault)
     _log.error("%s: %s", type(fault).__name__, fault)

@@ -36,9 +36,9 @@ class DocumentAccess(Struct, frozen=True):
         """The arguments of `tools.call`, checked."""
         if isinstance(folders, str | os.PathLike):
             folders = (folders,)
-        if not isinstance(folders, Sequence) or not all(isinstance(each, str | os.PathLike) for each in folders):
+        if not isinstance(folders, Sequence) or not all(isinstance(folder, str | os.PathLike) for folder in folders):
             raise InvalidInput(f"document_folders is {shown(folders)}: give a list of folders")
-        return cls(tuple(check_path(each, "document_folders") for each in folders), check_flag(urls, "document_urls"))
+        return cls(tuple(check_path(path, "document_folders") for path in folders), check_flag(urls, "document_urls"))
 
 
 class Call(NamedTuple):
@@ -82,11 +82,11 @@ class Shown(Struct, frozen=True, kw_only=True):
     """A struct of the engine as a model sees it."""
 
     @classmethod
-    def of(cls, found: object, /, **fields: Any) -> Self:
-        """What is not in `fields` has the value that `found` has under the same name."""
+    def of(cls, source: object, /, **fields: Any) -> Self:
+        """Make it of `fields`, and of the attributes of `source` for the others."""
         for name in cls.__struct_fields__:
             if name not in fields:
-                value = getattr(found, name)
+                value = getattr(source, name)
                 fields[name] = list(value) if isinstance(value, tuple) else value  # as JSON has lists
         return cls(**fields)
 
@@ -99,14 +99,14 @@ class Quotes(Struct, frozen=True, kw_only=True):
 
 
 class Changed(Struct, frozen=True, kw_only=True):
-    """What was done to a memory or document."""
+    """The outcome of a change of a memory or document."""
 
     outcome: str
     id: str
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """What was done to a session, or that experience was recorded."""
+    """The outcome of a change of a session or of recorded experience."""
 
     outcome: str
     id: str | None = None
@@ -148,7 +148,7 @@ class ToolFault(Exception):
         super().__init__(message)
         self.failure = ToolFailure(
             type=type, field=None if field is None else _encodable(field), message=_encodable(message),
-            allowed=[_encodable(each) for each in allowed], candidates=candidates,
+            allowed=[_encodable(value) for value in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
 

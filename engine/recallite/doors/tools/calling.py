@@ -116,9 +116,9 @@ def _tool_named(name: object) -> Tool:
 
 def _parse(tool: Tool, arguments: object) -> Action:
     """The action that the arguments, an object or its JSON text, describe. Null is as if not given."""
-    given = _object(tool, arguments)
+    values = _object(tool, arguments)
     actions = {tag(action): action for action in tool.actions}
-    named = given.pop("action", None)
+    named = values.pop("action", None)
     if named is None:
         raise ToolFault("missing_field", "action", f"action is missing: use one of {', '.join(actions)}", actions)
     if not isinstance(named, str) or named not in actions:
@@ -127,9 +127,9 @@ def _parse(tool: Tool, arguments: object) -> Action:
         )
     action = actions[named]
     takes = properties(action)
-    for name, value in list(given.items()):
+    for name, value in list(values.items()):
         if value is None and any(name in properties(other) for other in tool.actions):
-            del given[name]
+            del values[name]
         elif name not in takes:
             raise ToolFault(
                 "unknown_field",
@@ -138,19 +138,21 @@ def _parse(tool: Tool, arguments: object) -> Action:
                 takes,
             )
     for name in required(action):
-        if name not in given:
+        if name not in values:
             allowed = allowed_values(takes[name])
             raise ToolFault("missing_field", name, f"{named} needs {name}: give {' or '.join(allowed)}", allowed)
     try:
-        return msgspec.convert({**given, "action": named}, action)
+        return msgspec.convert({**values, "action": named}, action)
     except msgspec.ValidationError as fault:
-        raise _refused(str(fault), given, takes) from None
+        raise _refused(str(fault), values, takes) from None
     except UnicodeError:
         # A lone surrogate in a field that is not text: msgspec fails to encode it in its own error.
-        name = next(name for name, value in given.items() if isinstance(value, str) and takes[name]["type"] != "string")
+        name = next(
+            name for name, value in values.items() if isinstance(value, str) and takes[name]["type"] != "string"
+        )
         allowed = allowed_values(takes[name])
         raise ToolFault(
-            "wrong_type", name, f"{name} is {shown(given[name])}: give {' or '.join(allowed)}", allowed
+            "wrong_type", name, f"{name} is {shown(values[name])}: give {' or '.join(allowed)}", allowed
         ) from None
 
 
@@ -194,12 +196,12 @@ def _plain(value: Any, depth: int) -> Any:
     return value
 
 
-def _refused(message: str, given: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
+def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
     """An error of msgspec as a fault of the field, whose path is at the end of its message."""
-    found = _PATH.search(message)
-    path = found[1] if found else ""
+    match = _PATH.search(message)
+    path = match[1] if match else ""
     name = re.split(r"[.\[]", path)[0]
     allowed = allowed_values(takes[name]) if name in takes else []
     wrong_type = not re.search(r"(<=|>=|length)", message)
-    said = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(given.get(name))}"
-    return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, said, allowed)
+    problem = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(values.get(name))}"
+    return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, problem, allowed)

@@ -16,7 +16,7 @@ class Tip(Struct, frozen=True, kw_only=True):
 
 
 class Tips(Action, frozen=True, kw_only=True, tag="tips"):
-    """what worked before on tasks of this type; with tool and error, what helped against it"""
+    """find what worked before on tasks of this type; with tool and error, what helped against it"""
 
     task_type: TaskType | None = None
     tool: ToolName | None = None

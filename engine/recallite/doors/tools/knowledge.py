@@ -90,11 +90,14 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
             raise ToolFault("unreadable", "source", str(fault), allowed) from None
         return IngestedDocuments(
             results=[
-                IngestedFile.of(each, document_id=each.id, source=_name(each.source))
-                for each in ingested.documents[:_MOST_SHOWN]
+                IngestedFile.of(document, document_id=document.id, source=_name(document.source))
+                for document in ingested.documents[:_MOST_SHOWN]
             ],
             counts=ingested.counts,
-            skipped=[{"source": _name(each.source), "reason": each.reason} for each in ingested.skipped[:_MOST_SHOWN]],
+            skipped=[
+                {"source": _name(document.source), "reason": document.reason}
+                for document in ingested.skipped[:_MOST_SHOWN]
+            ],
         )
 
     def _ingest(self, call: Call) -> Ingested:
@@ -137,8 +140,10 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         results = [
-            ListedDocument.of(each, document_id=each.id, source=_name(each.source), scope=call.scope_of(each.scope))
-            for each in call.memory.knowledge.list(limit=self.limit)
+            ListedDocument.of(
+                document, document_id=document.id, source=_name(document.source), scope=call.scope_of(document.scope)
+            )
+            for document in call.memory.knowledge.list(limit=self.limit)
         ]
         return Quotes(results=results)
 

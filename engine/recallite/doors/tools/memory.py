@@ -111,8 +111,8 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
     id: MemoryId | None = None
 
     def __call__(self, call: Call) -> Changed:
-        found = _the_one(call.memory, self.id, self.old_text)
-        return Changed(outcome="replaced", id=call.memory.update(found.id, text=self.text).id)
+        record = _the_one(call.memory, self.id, self.old_text)
+        return Changed(outcome="replaced", id=call.memory.update(record.id, text=self.text).id)
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
@@ -145,7 +145,10 @@ class History(Action, frozen=True, kw_only=True, tag="history"):
     def __call__(self, call: Call) -> Quotes:
         versions = call.memory.history(_the_one(call.memory, self.id, None).id)
         return Quotes(
-            results=[Version(text=each.text, since=each.held[0], until=each.held[1], id=each.id) for each in versions]
+            results=[
+                Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
+                for version in versions
+            ]
         )
 
 
@@ -179,28 +182,28 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
         if record.kind not in _KINDS:
             raise NotFound(f"no memory has the id {shown(id)}")
         return record
-    found = memory.list(where={"text": {"contains": old_text}}, kinds=_KINDS, limit=_MOST_CANDIDATES + 1)
-    if not found:
+    records = memory.list(where={"text": {"contains": old_text}}, kinds=_KINDS, limit=_MOST_CANDIDATES + 1)
+    if not records:
         raise ToolFault(
             "not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them",
             allowed_in(Remove, "old_text"),
         )  # fmt: skip
-    if len(found) > 1:
-        many = f"more than {_MOST_CANDIDATES}" if len(found) > _MOST_CANDIDATES else str(len(found))
+    if len(records) > 1:
+        many = f"more than {_MOST_CANDIDATES}" if len(records) > _MOST_CANDIDATES else str(len(records))
         raise ToolFault(
             "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
             allowed_in(Remove, "old_text"),
             candidates=[
-                Candidate(id=record.id, text=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
+                Candidate(id=record.id, text=record.text[:_CANDIDATE_CHARS]) for record in records[:_MOST_CANDIDATES]
             ],
         )  # fmt: skip
-    return found[0]
+    return records[0]
 
 
 def _profile(memory: Memory, name: str) -> str | Profile:
     """The profile of this name, with the values of the settings where these use the same profile."""
-    own = resolve_profile(memory.settings.profile)
-    return own if own.name == name else name
+    profile = resolve_profile(memory.settings.profile)
+    return profile if profile.name == name else name
 
 
 TOOL = Tool(

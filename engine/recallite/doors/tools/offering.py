@@ -34,7 +34,7 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
         }
     key = "parameters" if shape == "openai" else "input_schema"
     functions = [{"name": name, "description": _description(tool), key: _schema(tool)} for name, tool in TOOLS.items()]
-    return [{"type": "function", "function": each} for each in functions] if shape == "openai" else functions
+    return [{"type": "function", "function": function} for function in functions] if shape == "openai" else functions
 
 
 def _schema(tool: Tool) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _description(tool: Tool) -> str:
     for action in tool.actions:
         needs = required(action)
         takes = [name for name in properties(action) if name not in needs]
-        said = f"- {tag(action)}: {action.__doc__}."
-        said += f" Needs {', '.join(needs)}." if needs else ""
-        lines.append(said + (f" Takes {', '.join(takes)}." if takes else ""))
+        line = f"- {tag(action)}: {action.__doc__}."
+        line += f" Needs {', '.join(needs)}." if needs else ""
+        lines.append(line + (f" Takes {', '.join(takes)}." if takes else ""))
     return "\n".join(lines)

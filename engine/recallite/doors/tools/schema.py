@@ -20,10 +20,10 @@ def properties(action: type[Action]) -> dict[str, Any]:
     Cached, as it takes 3 ms: do not change the result.
     """
     (_, components) = msgspec.json.schema_components([action])
-    found: dict[str, Any] = dict(components[action.__name__]["properties"])
-    del found["action"]
-    found["scope"] = found.pop("scope")  # which every action has, after its own fields
-    return {name: _without_null(schema) for name, schema in found.items()}
+    schemas: dict[str, Any] = dict(components[action.__name__]["properties"])
+    del schemas["action"]
+    schemas["scope"] = schemas.pop("scope")  # which every action has, after its own fields
+    return {name: _without_null(schema) for name, schema in schemas.items()}
 
 
 def required(action: type[Action]) -> list[str]:
@@ -41,10 +41,10 @@ def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
     """The check of each field that has one, and a description of accepted values."""
     fields = msgspec.inspect.type_info(action).fields  # type: ignore[attr-defined]
     return {
-        field.name: (each.extra["check"], each.extra["allowed"])
+        field.name: (metadata.extra["check"], metadata.extra["allowed"])
         for field in fields
-        for each in getattr(field.type, "types", (field.type,))
-        if isinstance(each, msgspec.inspect.Metadata) and each.extra
+        for metadata in getattr(field.type, "types", (field.type,))
+        if isinstance(metadata, msgspec.inspect.Metadata) and metadata.extra
     }
 
 
@@ -62,16 +62,16 @@ def allowed_values(schema: dict[str, Any]) -> list[str]:
         least = " of at least 1" if schema.get("minItems") else ""
         return [f"array of {schema['items']['type']}{least}"]
     low, high = schema.get("minimum"), schema.get("maximum")
-    said = str(schema["type"])
+    description = str(schema["type"])
     if low is not None and high is not None:
-        said += f" from {low:g} to {high:g}"
+        description += f" from {low:g} to {high:g}"
     elif low is not None:
-        said += f" of at least {low:g}"
+        description += f" of at least {low:g}"
     if schema.get("minLength"):
-        said += " that is not empty"
-    return [said]
+        description += " that is not empty"
+    return [description]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    alternatives = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    alternatives = [alternative for alternative in schema.get("anyOf", ()) if alternative != {"type": "null"}]
     return dict(alternatives[0]) if len(alternatives) == 1 else schema
