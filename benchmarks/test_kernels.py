@@ -24,7 +24,7 @@ SHORTLIST = 400
 @pytest.fixture(scope="module", params=["python", "numba"])
 def backend(request):
     if request.param == "numba":
-        if kernels.status().chosen != "numba":
+        if kernels.status().selected != "numba":
             pytest.skip(kernels.status().reason)
         kernels.warmup(every=True)
         module = importlib.import_module("recallite_kernels.numba_backend")
@@ -167,7 +167,7 @@ def test_maximal_marginal_relevance(benchmark, backend, generator, items):
 @pytest.mark.parametrize("cache", ["empty", "warm"])
 def test_warmup_in_a_new_process(benchmark, tmp_path, cache):
     """`empty` is the time to import numba and compile every kernel, `warm` to load them all."""
-    if kernels.status().chosen != "numba":
+    if kernels.status().selected != "numba":
         pytest.skip(kernels.status().reason)
     places = iter(range(100))
 

@@ -104,8 +104,8 @@ def settings() -> str:
     from recallite.model.configuration import list_settings
     from recallite.model.settings import Settings
 
-    own = {setting.name for setting in list_settings(Settings)}
-    further = [setting for setting in list_settings(DialectProfile, "profile") if setting.name not in own]
+    general = {setting.name for setting in list_settings(Settings)}
+    further = [setting for setting in list_settings(DialectProfile, "profile") if setting.name not in general]
     title = "### `profile` named `reeve`, `hermes` or `memweave`"
     return _settings_table(list_settings(Settings)) + "\n\n" + _settings_table(further).replace("### `profile`", title)
 

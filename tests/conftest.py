@@ -72,7 +72,7 @@ def compiled_kernels():
 @pytest.fixture(scope="session")
 def ready_kernels(request):
     """What `warmup` loads, if it loads any, is compiled."""
-    if status().chosen == "numba":
+    if status().selected == "numba":
         request.getfixturevalue("compiled_kernels")
 
 

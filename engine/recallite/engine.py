@@ -145,13 +145,13 @@ class Engine:
         if scope == "/" or not self.store.reads_scopes or self.index.commit is not None:
             return self.index
         with self._choosing:
-            around = [each for each in self._of_scopes if scope == each or scope.startswith(f"{each}/")]
+            around = [indexed for indexed in self._of_scopes if scope == indexed or scope.startswith(f"{indexed}/")]
             name = max(around, key=len, default=scope)
-            found = self._of_scopes.pop(name, None) or MemoryIndex(self._snapshots, name)
+            index = self._of_scopes.pop(name, None) or MemoryIndex(self._snapshots, name)
             while len(self._of_scopes) >= _SCOPES_KEPT:
                 del self._of_scopes[next(iter(self._of_scopes))]
-            self._of_scopes[name] = found
-        return found
+            self._of_scopes[name] = index
+        return index
 
     def describe_index(self, reader: Reader) -> dict[str, Any]:
         """Figures for `stats` of what finds the candidates: the index in memory, or the server's with their bytes."""
@@ -179,7 +179,7 @@ class Engine:
 
     @staticmethod
     def _or_keep(active: EmbedderRow) -> str:
-        """How to open a store as it is, where its embedder is a bundled one."""
+        """Suggest how to open a store as it is, if its embedder is a bundled one."""
         bundled = bundled_name(active.fingerprint)
         return f"; or open it with Settings(embedder={bundled!r})" if bundled else ""
 
@@ -258,9 +258,9 @@ class Engine:
         seconds["embedder"] = perf_counter() - began
         # Before the index: the Python backend takes many seconds to invert the words of a million records.
         began = perf_counter()
-        each = None if on_progress is None else (lambda _, done, total: on_progress(done, total))
+        of_kernel = None if on_progress is None else (lambda _, done, total: on_progress(done, total))
         with kernel_errors():
-            kernels.warmup(each)
+            kernels.warmup(of_kernel)
         seconds["kernels"] = perf_counter() - began
         began = perf_counter()
         place = self.store.candidates
@@ -287,17 +287,17 @@ class Engine:
         self.store.close()
 
 
-def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
+def _language_model(model: LanguageModel | str | None) -> LanguageModel | None:
     """The given language model, or the one that the name or the environment names; imports nothing without one."""
-    if given is not None and not isinstance(given, str):
-        if isinstance(given, type) or not callable(getattr(given, "complete", None)):
+    if model is not None and not isinstance(model, str):
+        if isinstance(model, type) or not callable(getattr(model, "complete", None)):
             raise InvalidInput(
-                f"language_model {shown(given)} has no method complete(messages, *, schema=None, max_tokens=None): "
+                f"language_model {shown(model)} has no method complete(messages, *, schema=None, max_tokens=None): "
                 "give an object that has, such as recallite.remote.OpenAICompatible(base_url, model), or the name of a "
                 "model with its provider, as 'ollama/llama3.2'"
             )
-        return given
-    address = language_model_address() if given is None else named_language_model(given)
+        return model
+    address = language_model_address() if model is None else named_language_model(model)
     if address is None:
         return None
     from recallite.remote.language_model import OpenAICompatible

@@ -111,7 +111,7 @@ class Memory:
     sessions: Sessions
     """Conversations, stored message by message."""
     experience: Experience
-    """Which tools worked for which tasks, and what fixed which errors."""
+    """Tools that worked for a task, and fixes of errors."""
     consolidator: Consolidator
     """Prunes episodes and extracts facts from them."""
     knowledge: Knowledge
@@ -373,13 +373,13 @@ class Memory:
             )  # fmt: skip
         if filter is None:
             filter = Filter(**fields)
-        chosen = bound_filter(self._scope, filter, {}, takes_as_of=False)
-        if chosen.blanks:
-            raise InvalidInput(f"{chosen.blanks[0]} is empty: leave it out, or forget would take all the rest")
+        selected = bound_filter(self._scope, filter, {}, takes_as_of=False)
+        if selected.blanks:
+            raise InvalidInput(f"{selected.blanks[0]} is empty: leave it out, or forget would take all the rest")
         if filter.replaced(include_superseded=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chained = checks.check_flag(chain, "chain")
-        return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt, chain=chained)
+        return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
 
     def transaction(self) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.
@@ -540,10 +540,10 @@ class Memory:
         with self._engine.store.read() as reader:
             counts = reader.records.count_by_scope(Filter(kinds=kinds).within(path), checks.now_us())
         totals: dict[str, int] = {}
-        for each, count in counts:
-            shown = _cut(each, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"
+        for path_of_scope, count in counts:
+            shown = _cut(path_of_scope, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"
             totals[shown] = totals.get(shown, 0) + count
-        return [ScopeCount(scope=each, memories=count) for each, count in sorted(totals.items())]
+        return [ScopeCount(scope=path_of_scope, memories=count) for path_of_scope, count in sorted(totals.items())]
 
     def tags(self, scope: str = "/") -> builtins.list[TagCount]:
         """The tags of the memories in `scope` and below it, by name, each with how many memories have it."""
@@ -602,7 +602,7 @@ class Memory:
         if depth is None:
             return linking.neighbors(self._engine, id, names, direction, base=self._scope)[:most]
         reached = linking.traverse(self._engine, id, depth, names, direction, most, base=self._scope)
-        return [structs.replace(each, record=self._seen(each.record)) for each in reached]
+        return [structs.replace(neighbor, record=self._seen(neighbor.record)) for neighbor in reached]
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of memories by id, float32 (parts, dimension): one unit vector for each part of a long text.
@@ -631,7 +631,11 @@ class Memory:
 
         queries = [checks.check_query(text) for text in checks.listed(texts, "texts", single=False)]
         embeddings = self._engine.embedder.queries(queries)
-        return np.stack([each.vector for each in embeddings]) if embeddings else np.empty((0, 0), dtype=np.float32)
+        return (
+            np.stack([embedding.vector for embedding in embeddings])
+            if embeddings
+            else np.empty((0, 0), dtype=np.float32)
+        )
 
     def _seen(self, shown: Shown) -> Shown:
         """A record or hit as this handle shows it."""

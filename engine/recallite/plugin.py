@@ -1,4 +1,4 @@
-"""What packages that extend Recallite are written against.
+"""Interface for packages that extend Recallite.
 
 A package registers what it adds as entry points, as Recallite does in its own pyproject.toml:
 
@@ -87,7 +87,9 @@ class EngineHandle:
         import numpy as np
 
         embedded = self.core.embedder.queries(list(texts))
-        return np.stack([each.vector for each in embedded]) if embedded else np.empty((0, 0), dtype=np.float32)
+        return (
+            np.stack([embedding.vector for embedding in embedded]) if embedded else np.empty((0, 0), dtype=np.float32)
+        )
 
     def prepare(self, items: Iterable[NewRecord]) -> tuple[list[Row], Identity | None]:
         """Rows of the scope with their vectors, for `insert`, and the embedder of these; None without rows.

@@ -46,13 +46,13 @@ active = cast(Backend, _answering)
 
 @dataclass(frozen=True, slots=True)
 class KernelStatus:
-    """The `active` backend, the `chosen` one, and why they differ or where compiled code is kept (`reason`).
+    """The `active` backend, the `selected` one, and why they differ or where compiled code is kept (`reason`).
 
     The JIT is active when every kernel of a recall is loaded.
     """
 
     active: str
-    chosen: str
+    selected: str
     compiled: bool
     reason: str
 
@@ -71,7 +71,7 @@ def _choose() -> tuple[str, str]:
     return "python", "numba is not installed"
 
 
-_chosen, _reason = _choose()
+_selected, _reason = _choose()
 _compiled = _may_compile = False
 _seconds: dict[str, float] = {}
 _loaded: set[str] = set()
@@ -85,12 +85,12 @@ _step = threading.RLock()  # held while LLVM or numba works; fork waits for it
 def status() -> KernelStatus:
     """The active backend and why it is."""
     reason = "compiled and cached, but not loaded by this process" if _reason == _NOT_LOADED and cached() else _reason
-    return KernelStatus("numba" if _compiled else "python", _chosen, _compiled, reason)
+    return KernelStatus("numba" if _compiled else "python", _selected, _compiled, reason)
 
 
 def cached() -> bool:
     """Whether the kernels of a recall are in the cache for this source, numba and machine; does not import numba."""
-    if _chosen != "numba":
+    if _selected != "numba":
         return False
     stored = cache.existing()
     return stored is not None and stored.complete()
@@ -102,7 +102,7 @@ def warmup(on_progress: Callable[[str, int, int], None] | None = None, *, every:
     on_progress(kernel, done, total) is called after each. Returns the seconds each took, "import" being LLVM's
     own; empty where the python backend is chosen. Raises KernelError if numba cannot be used.
     """
-    if _chosen == "numba":
+    if _selected == "numba":
         _load(NAMES if every else _OF_ENGINE, on_progress)
         if not _compiled:
             raise KernelError(f"warmup: {_reason}")
@@ -118,7 +118,7 @@ def start_background(compile: bool = False) -> threading.Thread | None:
     or None if there is nothing to do.
     """
     global _reason, _may_compile
-    if _chosen != "numba" or _compiled or not (compile or cached()):
+    if _selected != "numba" or _compiled or not (compile or cached()):
         return None
     running = next((thread for thread in _threads if thread.is_alive()), None)
     if running is not None:

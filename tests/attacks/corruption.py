@@ -109,7 +109,7 @@ def _expect(ended: Ended) -> Any:
 
 def _prepare(folder: Path) -> dict[str, Any]:
     """Files of every kind, and what is right about them."""
-    with_numba = kernels.status().chosen == "numba"
+    with_numba = kernels.status().selected == "numba"
     _ready()
     for name in ("store", "snapshot", "journal", "backup", "export", "settings"):
         (folder / name).mkdir(parents=True)
@@ -161,7 +161,7 @@ def _use(kind: _Kind, folder: Path, path: Path, right: dict[str, Any], chance: r
 def _ready() -> None:
     """Small snapshots, and no compiler that starts by itself."""
     small_snapshots()
-    dispatch._chosen, dispatch._compiled, dispatch.active = "python", False, python_backend  # type: ignore[assignment]
+    dispatch._selected, dispatch._compiled, dispatch.active = "python", False, python_backend  # type: ignore[assignment]
 
 
 class _Typed:
@@ -310,7 +310,7 @@ def _load_kernels(folder: Path) -> None:
     for kernel in _jit.KERNELS:
         kernel._result = None  # the process that this was forked from may have loaded it
     os.environ["RECALLITE_CACHE_DIR"] = str(folder)
-    dispatch._chosen, dispatch.active = "numba", dispatch._answering
+    dispatch._selected, dispatch.active = "numba", dispatch._answering
     kernels.warmup()
 
 

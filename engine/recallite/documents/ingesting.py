@@ -207,7 +207,7 @@ class Ingest:
         document = NewDocument(
             scope=self._options.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
-            inode=content.inode, metadata=metadata, given=by_caller, chunks=chunks, created_at=now_us(),
+            inode=content.inode, metadata=metadata, caller_metadata=by_caller, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
         self._hashes[digest] = item.source
         self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings)
@@ -235,7 +235,7 @@ class Ingest:
             content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
             mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
             inode=row.inode if item is None else content.inode, metadata=metadata,
-            given={**_caller_metadata(row), **(self._options.metadata or {})}, chunks=chunks,
+            caller_metadata={**_caller_metadata(row), **(self._options.metadata or {})}, chunks=chunks,
             created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip

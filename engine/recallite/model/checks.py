@@ -43,9 +43,9 @@ def encodable(text: str, name: str) -> str:
     """`text`, if it can be stored as UTF-8: no NUL, no lone surrogates."""
     if "\x00" in text:
         raise InvalidText(f"{name} holds a NUL character at {text.index(chr(0))}: remove it")
-    if not text.isascii() and (found := _SURROGATE.search(text)):
+    if not text.isascii() and (surrogate := _SURROGATE.search(text)):
         raise InvalidText(
-            f"{name} holds a lone surrogate at {found.start()}, which is no character: "
+            f"{name} holds a lone surrogate at {surrogate.start()}, which is no character: "
             "decode the bytes with errors='replace'"
         )
     return text
@@ -109,10 +109,10 @@ def check_list(values: object, name: str) -> list[Any]:
         except TypeError:  # a NumPy array without a dimension
             pass
         else:
-            found = list(islice(walk, MAX_ITEMS + 1))
-            if len(found) > MAX_ITEMS:
+            items = list(islice(walk, MAX_ITEMS + 1))
+            if len(items) > MAX_ITEMS:
                 raise InvalidInput(f"{name} has more than {MAX_ITEMS:,} items: give them in parts")
-            return found
+            return items
     raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
 
 
@@ -328,8 +328,8 @@ def is_loopback(host: str) -> bool:
 
 def is_address(path: object) -> bool:
     """Whether a path is the address of a store: scheme://... with a scheme that a package registers."""
-    found = _ADDRESS.match(path) if isinstance(path, str) else None
-    return found is not None and plugins.registered_name("stores", found[1]) is not None
+    match = _ADDRESS.match(path) if isinstance(path, str) else None
+    return match is not None and plugins.registered_name("stores", match[1]) is not None
 
 
 def check_path(path: object, name: str = "path") -> Path:

@@ -34,7 +34,7 @@ Check = Callable[[object, str], Any]
 
 
 class Setting(NamedTuple):
-    """What the annotation of a field says beside its type.
+    """Constraints that the annotation of a field adds to its type.
 
     `minimum` (0 for an int) and `maximum` are inclusive, `above` is exclusive. `environment` names the variable that is
     used where the field is None. `check(value, name)` replaces the check by type: it returns the value to keep, or
@@ -71,9 +71,9 @@ class Section(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name, check, label in _checks(type(self)):
-            given = getattr(self, name)
-            checked = check(given, label)
-            if checked is not given:
+            value = getattr(self, name)
+            checked = check(value, label)
+            if checked is not value:
                 structs.force_setattr(self, name, checked)
 
     def __repr__(self) -> str:
@@ -143,28 +143,34 @@ def from_table(
     Raises InvalidInput, which begins with the key that is wrong.
     """
     fields = declared(section)
-    given = {}
+    arguments = {}
     for key, value in check_keys(table, path, tuple(fields)).items():
         at, field = f"{path}.{key}".lstrip("."), fields[key]
         is_table = field.kind is field.section or isinstance(value, Mapping)
         if field.section is None or not is_table or isinstance(value, Section) or (value is None and field.optional):
-            given[key] = field.check(value, at)
+            arguments[key] = field.check(value, at)
         else:
-            given[key] = from_table(field.section, value, at)
+            arguments[key] = from_table(field.section, value, at)
     try:
-        return (make or section)(**given)
+        return (make or section)(**arguments)
     except InvalidInput as fault:
-        said, own = str(fault), f"{section.__name__}."
-        joined = "." if said.startswith(own) or said.split(" ")[0] in fields else ": "
-        raise InvalidInput(f"{path}{joined if path else ''}{said.removeprefix(own)}") from None
+        message, prefix = str(fault), f"{section.__name__}."
+        joined = "." if message.startswith(prefix) or message.split(" ")[0] in fields else ": "
+        raise InvalidInput(f"{path}{joined if path else ''}{message.removeprefix(prefix)}") from None
 
 
 def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
     """The fields of a section as a file takes them; with `base`, those that differ from it."""
     table = {}
-    for name, held in structs.asdict(value).items():
-        if base is None or held != getattr(base, name):
-            table[name] = to_table(held) if isinstance(held, Section) else list(held) if type(held) is tuple else held
+    for name, setting in structs.asdict(value).items():
+        if base is None or setting != getattr(base, name):
+            table[name] = (
+                to_table(setting)
+                if isinstance(setting, Section)
+                else list(setting)
+                if type(setting) is tuple
+                else setting
+            )
     return table
 
 
@@ -183,14 +189,14 @@ def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[st
 
 def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
     """Every setting of a section and of those in it, in order of declaration."""
-    found = []
+    settings = []
     for name, field in declared(section).items():
         at = f"{path}.{name}".lstrip(".")
         if field.section is None or field.optional or not isinstance(field.default, Section):
-            found.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.doc))
+            settings.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.doc))
         if field.section is not None:
-            found += list_settings(field.section, at)
-    return found
+            settings += list_settings(field.section, at)
+    return settings
 
 
 def _field(annotation: Any, default: Any, doc: str) -> Field:
@@ -272,10 +278,10 @@ def _check_names(value: object, name: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
     texts = []
-    for place, each in enumerate(value):
-        text = os.fspath(each) if isinstance(each, str | os.PathLike) else each
+    for place, item in enumerate(value):
+        text = os.fspath(item) if isinstance(item, str | os.PathLike) else item
         if not isinstance(text, str) or not text or "\x00" in text:
-            raise InvalidInput(f"{name}[{place}] is {shown(each)}: give a non-empty str")
+            raise InvalidInput(f"{name}[{place}] is {shown(item)}: give a non-empty str")
         texts.append(text)
     return tuple(texts)
 
@@ -287,7 +293,7 @@ def _check_section(kind: type[Section], value: object, name: str) -> Section:
 
 
 def _allowed(field: Field) -> str:
-    """What a setting may be, in words."""
+    """Describe the values that a setting allows."""
     kind, setting = field.kind, field.setting
     if get_origin(kind) is Literal:
         words = " | ".join(map(repr, get_args(kind)))

@@ -61,7 +61,7 @@ _TUNING = {
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True, rename=_TUNING):
-    """How a process spends memory and time: each field by its variable."""
+    """Memory and time that a process may spend: each field by its variable."""
 
     low_memory: bool = False
     compile_kernels: bool = True

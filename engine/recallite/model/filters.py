@@ -35,7 +35,7 @@ FIELDS = (
     "id", "kind", "scope", "text", "context", "importance", "pinned", "authority", "topic", "source", "position",
     "embedding_state", "standing", *_TIMES,
 )  # fmt: skip
-"""What `where` compares, besides "tags" and "metadata.<key>"."""
+"""Fields that `where` compares, besides "tags" and "metadata.<key>"."""
 
 Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
 """Versions that a filter is applied to: those of now (or of `as_of`) that have not expired, open ones expired or not,
@@ -171,8 +171,8 @@ class Filter:
     @property
     def blanks(self) -> list[str]:
         """The fields that were given empty and restrict nothing."""
-        given = {"where": _restricts(self.where), "kinds": self.kinds != (), "tags": self.tags != ()}
-        return [name for name, restricts in given.items() if not restricts and getattr(self, name) is not None]
+        restricting = {"where": _restricts(self.where), "kinds": self.kinds != (), "tags": self.tags != ()}
+        return [name for name, restricts in restricting.items() if not restricts and getattr(self, name) is not None]
 
     @property
     def unindexed(self) -> Filter | None:
@@ -188,17 +188,17 @@ class Filter:
             object.__setattr__(self, name, value)
 
 
-def bound_filter(base: str, given: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
+def bound_filter(base: str, filter_: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
     """The filter given to a handle bound to `base`, as a value or by its fields."""
-    if given is None:
-        given = Filter(**fields)
-    elif not isinstance(given, Filter):
-        raise InvalidInput(f"filter is {shown(given)}: give Filter(...), or its fields as arguments")
+    if filter_ is None:
+        filter_ = Filter(**fields)
+    elif not isinstance(filter_, Filter):
+        raise InvalidInput(f"filter is {shown(filter_)}: give Filter(...), or its fields as arguments")
     elif named := [name for name, value in fields.items() if value is not None]:
         raise InvalidInput(f"filter and {named[0]} are both given: put {named[0]} into the Filter")
-    if given.as_of is not None and not takes_as_of:
+    if filter_.as_of is not None and not takes_as_of:
         raise InvalidInput("as_of is for recall, explain, list and count: this works on the current records")
-    return given.within(base)
+    return filter_.within(base)
 
 
 def _restricts(where: Expression | None) -> bool:
@@ -216,16 +216,16 @@ def _scopes(scope: object) -> tuple[str, ...]:
     if scope is None:
         return ()
     try:
-        asked = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
+        paths = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
     except InvalidInput:
         raise InvalidFilter(
             f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them"
         ) from None
-    if not asked:
+    if not paths:
         raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
-    if len(asked) > _MOST_SCOPES:
-        raise InvalidFilter(f"scope lists {len(asked):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
-    return tuple(dict.fromkeys(map(checks.check_scope, asked)))
+    if len(paths) > _MOST_SCOPES:
+        raise InvalidFilter(f"scope lists {len(paths):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
+    return tuple(dict.fromkeys(map(checks.check_scope, paths)))
 
 
 def _kinds(kinds: object) -> tuple[str, ...] | None:
@@ -251,12 +251,12 @@ def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | N
 def _parse_where(where: object) -> Expression | None:
     if where is None:
         return None
-    found = _parse(where, "where", 0)
-    if (number := _comparisons(found)) > _MOST_COMPARISONS:
+    expression = _parse(where, "where", 0)
+    if (number := _comparisons(expression)) > _MOST_COMPARISONS:
         raise InvalidFilter(
             f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)"
         )
-    return found
+    return expression
 
 
 def _comparisons(expression: Expression) -> int:
@@ -270,19 +270,19 @@ def _parse(where: object, path: str, depth: int) -> Expression:
         raise InvalidFilter(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
     if depth > _MAX_DEPTH:
         raise InvalidFilter(f"{path} is nested more than {_MAX_DEPTH} deep")
-    found: list[Expression] = []
+    expressions: list[Expression] = []
     for key, value in where.items():
         here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
         if key in ("and", "or"):
             if not isinstance(value, list | tuple) or not value:
                 raise InvalidFilter(f"{here} is {shown(value)}: give a non-empty list of filters")
             parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
-            found.append(And(parts) if key == "and" else Or(parts))
+            expressions.append(And(parts) if key == "and" else Or(parts))
         elif key == "not":
-            found.append(Not(_parse(value, here, depth + 1)))
+            expressions.append(Not(_parse(value, here, depth + 1)))
         else:
-            found += _parse_field(key, value, here)
-    return _all(found)
+            expressions += _parse_field(key, value, here)
+    return _all(expressions)
 
 
 def _all(parts: Sequence[Expression]) -> Expression:
@@ -294,12 +294,12 @@ def _parse_field(field: object, comparison: object, path: str) -> list[Expressio
         comparison = {"eq": comparison}
     name = _field(field, path)
     table = _OF_TAGS if name == "tags" else OPERATORS
-    found = []
+    expressions = []
     for operator, value in comparison.items():
         if operator not in table:
             raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}")
-        found.append(table[operator](name, value, f"{path}.{operator}"))
-    return found
+        expressions.append(table[operator](name, value, f"{path}.{operator}"))
+    return expressions
 
 
 def _field(name: object, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Why a hit is among the hits, in one word for each signal that matters.
+"""Match reasons of a hit: one word for each signal that matters.
 
 Those that a score is made of are found by `recallite_kernels.reason_bits`: a new signal that is to be named gets its
 share of the score, or a condition of its own, there.

@@ -1,4 +1,4 @@
-"""Where a model is served, and the providers that are known by name."""
+"""Addresses of models, and the providers that are known by name."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ MergeStrategy = Literal["append", "latest", "replace"]
 
 
 class WritePolicy(Section, frozen=True, kw_only=True):
-    """What a write does to similar records of its own scope and kind.
+    """Effects of a write on similar records of its own scope and kind.
 
     By default a text that replaces what an older one says supersedes it, contradictions are linked, and repeated
     statements are counted. Nothing is deleted or changed by that, and `restore` undoes it. Episodes, chunks, procedures
@@ -97,7 +97,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
 
 
 class Consolidation(Section, frozen=True, kw_only=True):
-    """How episodes are consolidated.
+    """Settings of consolidation.
 
     - threshold: New episodes of an agent after which a cycle runs by itself.
     - decay_factor: Factor by which each cycle multiplies the importance of episodes.

@@ -51,7 +51,7 @@ class TagCount(Plain, frozen=True, kw_only=True):
 
 
 class ErasureReceipt(Struct, frozen=True, kw_only=True):
-    """What `forget(..., receipt=True)` removed and how it was checked.
+    """Report of what `forget(..., receipt=True)` removed and how it was checked.
 
     - complete: nothing that was removed is left in the files, except for what `elsewhere` lists
     - erased_at: when the check ended, UTC; path: the store
@@ -79,7 +79,7 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Plain, frozen=True, kw_only=True):
-    """What `forget` removed: records, their versions, and rows of services (sessions, snapshots, experience and others)
+    """Counts of what `forget` removed: records, versions, and rows of services (sessions, snapshots, experience)
     if a whole scope was forgotten; and the receipt, if one was requested. `holds_again` are the ids of memories that
     what was forgotten had superseded, and that hold again.
     """
@@ -145,7 +145,7 @@ class Remembered(Plain, frozen=True, kw_only=True):
 
 
 class Judged(Plain, frozen=True, kw_only=True):
-    """What a language model said of pairs of statements, and how many pairs still wait for it."""
+    """Verdicts of a language model on pairs of statements, and the number of pairs that still wait."""
 
     superseded: int
     contradicting: int
@@ -199,7 +199,7 @@ class Problem(Plain, frozen=True, kw_only=True):
 
 
 class Verification(Plain, frozen=True, kw_only=True):
-    """What `verify` checked and found."""
+    """Report of `verify`."""
 
     records: int
     vectors: int
@@ -251,7 +251,7 @@ class Stats(Plain, frozen=True, kw_only=True):
 
 
 class Figures(Plain, frozen=True, kw_only=True):
-    """What the first k hits find, as means over the questions with expected memories.
+    """Quality of the first k hits, as means over the questions with expected memories.
 
     - recall: the share of the expected memories that is found
     - hit: 1 if any expected memory is found, else 0
@@ -323,7 +323,7 @@ class AnsweredQuestion(Plain, frozen=True, kw_only=True):
 
 
 class ThresholdCount(Plain, frozen=True, kw_only=True):
-    """What a `min_confidence` would have left: right hits kept, and questions without an answer that still get hits."""
+    """Effect of a `min_confidence`: right hits that stay, and questions without an answer that still get hits."""
 
     min_confidence: float
     right: int
@@ -394,4 +394,4 @@ class Evaluation(Plain, frozen=True, kw_only=True):
     @property
     def missed(self) -> tuple[AnsweredQuestion, ...]:
         """The questions that lost an expected memory."""
-        return tuple(each for each in self.results if any(one.rank is None for one in each.expected))
+        return tuple(result for result in self.results if any(one.rank is None for one in result.expected))

@@ -26,7 +26,7 @@ def _check_profile(value: object, name: str) -> object:
 
 
 class Settings(Section, frozen=True, kw_only=True):
-    """How an engine runs. Every field has a measured or safe default.
+    """Settings of an engine. Every field has a measured or safe default.
 
     - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
       gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
@@ -64,7 +64,7 @@ class Settings(Section, frozen=True, kw_only=True):
 
     @property
     def write_policy(self) -> WritePolicy:
-        """What `remember` does besides storing: the setting, else what the profile implies."""
+        """The write policy: the setting, else what the profile implies."""
         return self.write or _implied(self.profile)
 
     @property
@@ -79,18 +79,18 @@ class Settings(Section, frozen=True, kw_only=True):
         `profile` is a name, or a table of changes with a `name`. `write` is a table; what it leaves out is as the
         profile implies. Raises InvalidInput, which begins with the key that is wrong.
         """
-        given = dict(check_keys(table, "", cls.__struct_fields__))
-        profile: Any = given.get("profile", "default")
+        settings = dict(check_keys(table, "", cls.__struct_fields__))
+        profile: Any = settings.get("profile", "default")
         if isinstance(profile, Mapping):
             named = resolve_profile(profile.get("name", "default"), "profile.name")
             changes = dict(check_keys(profile, "profile", type(named).__struct_fields__))
             changes.pop("name", None)
-            profile = from_table(type(named), changes, "profile", make=lambda **own: named.override(own))
-            given["profile"] = profile
-        if given.get("write") is not None:
+            profile = from_table(type(named), changes, "profile", make=lambda **values: named.override(values))
+            settings["profile"] = profile
+        if settings.get("write") is not None:
             implied = partial(structs.replace, _implied(profile))
-            given["write"] = from_table(WritePolicy, given["write"], "write", make=implied)
-        return from_table(cls, given)
+            settings["write"] = from_table(WritePolicy, settings["write"], "write", make=implied)
+        return from_table(cls, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting that is not its default, as `from_dict` and a file take it."""

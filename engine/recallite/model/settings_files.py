@@ -53,10 +53,10 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def with_path(path: object, fault: InvalidInput) -> InvalidInput:
     """The error with the path of the file before it, unless it is there already."""
-    said, at = str(fault), str(path) if isinstance(path, str | PurePath) else ""
-    if at in said or shown(at) in said:
-        return InvalidInput(said)
-    return InvalidInput(f"{at if at.isprintable() and len(at) <= 1_000 else shown(at)}: {said}")
+    message, at = str(fault), str(path) if isinstance(path, str | PurePath) else ""
+    if at in message or shown(at) in message:
+        return InvalidInput(message)
+    return InvalidInput(f"{at if at.isprintable() and len(at) <= 1_000 else shown(at)}: {message}")
 
 
 def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:

@@ -23,10 +23,10 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     import numpy as np
 
     try:
-        given = np.asarray(vector)
-        if given.dtype.kind not in "biuf":
+        values = np.asarray(vector)
+        if values.dtype.kind not in "biuf":
             raise TypeError
-        array = given.astype(np.float64)  # the squares of large float32 components overflow
+        array = values.astype(np.float64)  # the squares of large float32 components overflow
     except (TypeError, ValueError, OverflowError):
         raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
     if not array.size:
@@ -34,7 +34,7 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
-    if given.dtype == np.float32 and 0.0 < (square := float(array @ array)) < math.inf:
+    if values.dtype == np.float32 and 0.0 < (square := float(array @ array)) < math.inf:
         plain: NDArray[np.float32] = (array / math.sqrt(square)).astype(np.float32)
         return plain
     peak = float(np.abs(array).max())

@@ -52,8 +52,8 @@ class MemoryReview(Namespace):
         """
         if isinstance(checks, str):
             checks = [checks]
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
+        selected = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        return audit(self._engine, checks, selected, mend=check_flag(mend, "mend"), on_progress=on_progress)
 
     def evaluate(
         self,
@@ -84,7 +84,7 @@ class MemoryReview(Namespace):
         )
 
     def judge(self, *, limit: int | None = None) -> Judged:
-        """Ask the language model about pairs of statements of which the rules leave open how one stands to the other.
+        """Ask the language model about pairs of statements whose relation the rules leave open.
 
         With a language model, each write does so in the background; this waits for it. At most `limit` pairs, all by
         default. The model says whether the newer statement supersedes the older one, contradicts it, or neither; marks
@@ -106,7 +106,7 @@ class MemoryReview(Namespace):
         vector: object = None,
         **options: Unpack[RecallOptions],
     ) -> Explanation:
-        """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
+        """Explain why a memory is or is not among the hits of a query: the stage that dropped it, signals and ranks.
 
         If a language model finds sub-queries, it is asked again.
         """

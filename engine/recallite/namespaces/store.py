@@ -24,7 +24,7 @@ _REFUSED_SHOWN = 5
 
 
 class MemoryStore(Namespace):
-    """What keeps a store in good order. A scoped handle has `stats`, `purge_expired`, `catch_up` and `warmup` alone."""
+    """Upkeep of a store. A scoped handle has only `stats`, `purge_expired`, `catch_up` and `warmup`."""
 
     def stats(self) -> Stats:
         """Counts and versions, and the state of embedder, kernels and index; a scoped handle counts its own scope."""
@@ -36,7 +36,7 @@ class MemoryStore(Namespace):
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
-        if kernels.active != kernels.chosen or kernels.chosen == "python":
+        if kernels.active != kernels.selected or kernels.selected == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:
             notes.append(f"changes are not judged by the language model: {engine.background.failure}")
@@ -57,13 +57,13 @@ class MemoryStore(Namespace):
             notes=tuple(notes),
         )
 
-    @traced("verify", lambda found: {"problems": len(found.problems)})
+    @traced("verify", lambda verification: {"problems": len(verification.problems)})
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
         """Check the file, and compare everything derived with the records. Nothing is changed."""
         self._require_whole("store.verify")
         return self._engine.store.verify(on_progress)
 
-    @traced("rebuild", lambda found: {"problems": len(found.problems)})
+    @traced("rebuild", lambda verification: {"problems": len(verification.problems)})
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
         """Derive everything from the records again, embed records without vectors, and verify."""
         self._require_whole("store.rebuild")

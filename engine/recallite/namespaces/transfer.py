@@ -36,8 +36,8 @@ class MemoryTransfer(Namespace):
         per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
         after the export has been written completely.
         """
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return transfer.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
+        selected = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        return transfer.export(self._engine, target, selected, format=format, vectors=vectors, on_progress=on_progress)
 
     def import_(
         self,
@@ -81,9 +81,9 @@ class MemoryTransfer(Namespace):
         counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
         files of another origin are always kept. Files whose memories are all gone are removed.
         """
-        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
+        selected = bound_filter(self._scope, filter, fields, takes_as_of=False)
         place = editable.Folder(folder, create=True)
-        return editable.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
+        return editable.export_folder(self._engine, place, selected, overwrite=overwrite, on_progress=on_progress)
 
     def import_folder(
         self,

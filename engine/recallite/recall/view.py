@@ -162,7 +162,7 @@ def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | Non
 
 
 def _lapses(index: MemoryIndex, reader: Reader) -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
-    """When rows are current again, and until when those hold whose successors were announced: times and rows."""
+    """Find when rows are current again, or cease to be because of an announced successor: times and rows."""
     lapses = reader.supersessions.lapses()
     ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
     begins, announced = index.table.announced_rows()

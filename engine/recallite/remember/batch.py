@@ -39,7 +39,7 @@ _FEW = 8
 
 
 class _Written(NamedTuple):
-    """What was done with a row, and the id of the record that it became, repeats or was merged into."""
+    """The outcome of a row, and the id of the record that it became, repeats or was merged into."""
 
     outcome: Outcome
     public_id: str
@@ -102,8 +102,8 @@ def _transaction(
         if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
             # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.
-            own = writer.sees_one_commit or not indexed
-            with nullcontext(writer) if own else engine.store.read() as reader:
+            writes_alone = writer.sees_one_commit or not indexed
+            with nullcontext(writer) if writes_alone else engine.store.read() as reader:
                 near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
         yield _Batch(
@@ -113,7 +113,7 @@ def _transaction(
 
 
 def _locks(rows: RowColumns, on_existing: OnExisting) -> list[str] | None:
-    """What rows read and write: their scopes, and the ids that they name; None where they may change other scopes."""
+    """Return the locks that rows need: scopes and ids that they name; None if they may change other scopes."""
     if any(rows.supersedes) or (on_existing != "error" and any(rows.named)):
         return None
     return [*{*rows.scope}, *(f"id {public_id}" for public_id in compress(rows.public_id, rows.named))]
@@ -301,13 +301,13 @@ class _Batch:
         return candidate
 
     def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
-        """What was written, linked to those of the matches that are near enough."""
+        """Link the written record to the matches that are near enough."""
         policy, least = self._policy, self._policy.link_cosine
         if least is None:
             return _Written(outcome, candidate.public_id)
-        others = [each for each in matches if each.record is not candidate]
-        linked = [each for each in others if each.cosine >= least][: policy.most_links]
-        self._links += [(candidate, each) for each in linked]
+        others = [match for match in matches if match.record is not candidate]
+        linked = [match for match in others if match.cosine >= least][: policy.most_links]
+        self._links += [(candidate, match) for match in linked]
         return _Written(outcome, candidate.public_id, linked=linked)
 
     def _merge(self, candidate: CandidateRecord, place: int, row: Row) -> Outcome:

@@ -106,7 +106,7 @@ def check_owned(record: Record, changed: Collection[str]) -> None:
 def forget(
     engine: Engine,
     ids: Sequence[str],
-    chosen: Filter | None,
+    selected: Filter | None,
     *,
     base: str,
     missing_ok: bool = False,
@@ -120,30 +120,30 @@ def forget(
     searched for the removed contents.
     """
     with engine.atomic() as writer:
-        if chosen is None:
+        if selected is None:
             known = row_ids(writer, ids, base)
             if not missing_ok:
                 for public_id in ids:
                     if not isinstance(public_id, str) or public_id not in known:
                         row_id(writer, public_id, base)  # says which
-            found = [*known.values()]
+            record_ids = [*known.values()]
         else:
-            found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
+            record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
         if chain:
-            found = _with_former(writer, found)
-        former = {row.old_id for row in writer.supersessions.of_new(found)}.difference(found)
-        whole = chosen is not None and chosen.scopes_only
-        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
-        erased = writer.erasure.begin(found, scopes) if receipt else None
-        versions = _delete(writer, found, settle=not whole)
-        kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
+            record_ids = _with_former(writer, record_ids)
+        former = {row.old_id for row in writer.supersessions.of_new(record_ids)}.difference(record_ids)
+        whole = selected is not None and selected.scopes_only
+        scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
+        erased = writer.erasure.begin(record_ids, scopes) if receipt else None
+        versions = _delete(writer, record_ids, settle=not whole)
+        service_rows = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
         again = writer.records.rows(sorted(former), None) if former else {}
     return Forgotten(
-        records=len(found),
+        records=len(record_ids),
         versions=versions,
-        services=kept,
+        services=service_rows,
         holds_again=tuple(row.public_id for row in again.values()),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
@@ -151,11 +151,11 @@ def forget(
 
 def _with_former(writer: Writer, record_ids: Sequence[int]) -> list[int]:
     """Records with those that they supersede, directly or through others."""
-    found, newest = dict.fromkeys(record_ids), list(record_ids)
+    with_former, newest = dict.fromkeys(record_ids), list(record_ids)
     while newest:
-        newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in found]
-        found.update(dict.fromkeys(newest))
-    return [*found]
+        newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in with_former]
+        with_former.update(dict.fromkeys(newest))
+    return [*with_former]
 
 
 def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:
@@ -179,10 +179,10 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
         with engine.store.read() as reader:
             row_id(reader, public_id, base)
             ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
-            chosen = _chosen_version(ids, versions, version)
-            old = reader.records.get(chosen)
+            version_id = _chosen_version(ids, versions, version)
+            old = reader.records.get(version_id)
             check_owned(old, ("text",))
-            parts = reader.vectors.of_record(chosen)
+            parts = reader.vectors.of_record(version_id)
             active = reader.vectors.active_embedder()
         row = version_row(old.text, old.context, indexed=old.indexed)
         identity = None
@@ -194,7 +194,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             embed_rows(engine.embedder, [row], [None], identity)
         with engine.atomic() as writer:
             record_id = row_id(writer, public_id, base)
-            if chosen not in writer.records.version_ids(public_id):
+            if version_id not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
             # Inside the transaction: after the commit the record could be gone already.
@@ -212,8 +212,8 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
         stood = [
             place
-            for place, each in enumerate(versions)
-            if each.recorded_from <= moment and (each.recorded_until is None or each.recorded_until > moment)
+            for place, record in enumerate(versions)
+            if record.recorded_from <= moment and (record.recorded_until is None or record.recorded_until > moment)
         ]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
@@ -264,9 +264,9 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
     with engine.atomic() as writer:
         expired = Filter().within(scope or "/")
-        found = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
-        versions = _delete(writer, found)
-    return Forgotten(records=len(found), versions=versions)
+        record_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
+        versions = _delete(writer, record_ids)
+    return Forgotten(records=len(record_ids), versions=versions)
 
 
 def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
@@ -317,8 +317,8 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
 
     What is part of a supersession keeps its time: another could contradict it.
     """
-    given = not now.valid_resolved and (now.valid_from is not None or now.valid_until is not None)
-    if given or now.supersedes or now.superseded_by:
+    stated = not now.valid_resolved and (now.valid_from is not None or now.valid_until is not None)
+    if stated or now.supersedes or now.superseded_by:
         return {}
     created = checks.check_time(now.created_at, "created_at")
     assert created is not None

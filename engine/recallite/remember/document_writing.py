@@ -40,7 +40,7 @@ class NewDocument(Struct, kw_only=True):
     """A document to store, replacing the stored document of the same source.
 
     `content_hash` is the SHA-256 of its bytes, and `chunking` names the way they were cut. `created_at` is the time of
-    its chunks in microseconds since 1970 UTC. `given` is the metadata that a caller gave. Where `renamed_from` is
+    its chunks in microseconds since 1970 UTC. `caller_metadata` is what a caller gave. If `renamed_from` is
     stored as a source and `source` is not, that document is renamed and keeps its id and chunks.
     """
 
@@ -55,7 +55,7 @@ class NewDocument(Struct, kw_only=True):
     inode: int | None = None
     read_at: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)
+    caller_metadata: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
     chunks: list[NewChunk]
     created_at: int
@@ -128,7 +128,7 @@ class _Item:
 class _Difference(Struct):
     """Stored chunks by the place of their equal new chunk, places of other new chunks, and other stored chunks."""
 
-    kept: dict[int, Chunk]
+    unchanged: dict[int, Chunk]
     new: list[int]
     gone: list[Chunk]
 
@@ -144,14 +144,14 @@ def write_documents(
     """Store a stream of documents; yields the outcome of each, in order, once it is committed.
 
     New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
-    document keeps its record, id and vectors. Where the embedder fails, or is not used (`embed`), chunks are pending
+    document keeps its record, id and vectors. If the embedder fails, or is not used (`embed`), chunks are pending
     and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
     """
     batch: list[_Item] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
-    for given in stream:
-        document = _redacted(engine, given)
+    for incoming in stream:
+        document = _redacted(engine, incoming)
         item = _Item(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as reader:
             stored = _stored(reader, item)
@@ -170,8 +170,8 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
     Unknown sources are ignored.
     """
     with engine.atomic() as writer:
-        found = [writer.documents.find(scope, source) for source in dict.fromkeys(sources)]
-        return writer.documents.delete([row for row in found if row is not None])
+        documents = [writer.documents.find(scope, source) for source in dict.fromkeys(sources)]
+        return writer.documents.delete([row for row in documents if row is not None])
 
 
 def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
@@ -185,7 +185,7 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
                            if place not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
             more = [(item, place) for place in lacking if place in item.rows]
-            # Where nothing was left to embed, the identity of the vectors made before still holds.
+            # If nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
             yield Written(source=item.document.source, outcome="failed", problem=item.problem)
@@ -208,7 +208,8 @@ def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
         for chunk in document.chunks
     ]  # fmt: skip
     return structs.replace(document, chunks=chunks, metadata=policy.clean_json(document.metadata),
-        given=policy.clean_json(document.given), title=None if document.title is None else policy.clean(document.title),
+        caller_metadata=policy.clean_json(document.caller_metadata),
+        title=None if document.title is None else policy.clean(document.title),
     )  # fmt: skip
 
 
@@ -295,7 +296,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         writer.documents.move_chunks(
             [
                 (chunk, place, _json(document.chunks[place].metadata), document.created_at, document.tags)
-                for place, chunk in difference.kept.items()
+                for place, chunk in difference.unchanged.items()
             ],
         )
         rows = [item.rows[place] for place in difference.new]
@@ -306,12 +307,12 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         id=public_id,
         outcome="created" if stored is None else "updated" if changed else "unchanged",
         chunks_created=len(rows),
-        chunks_kept=len(difference.kept),
+        chunks_kept=len(difference.unchanged),
         chunks_deleted=len(difference.gone),
         embeddings_cached=len(item.cached.intersection(difference.new)),
         embeddings_computed=sum(bool(item.rows[place].vectors) for place in difference.new if place not in item.cached),
         pending=sum(row.pending for row in rows)
-        + sum(chunk.embedding_state == "pending" for chunk in difference.kept.values()),
+        + sum(chunk.embedding_state == "pending" for chunk in difference.unchanged.values()),
     )
 
 
@@ -329,14 +330,14 @@ def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[Ne
     by_text: dict[tuple[str, str | None], list[Chunk]] = {}
     for chunk in [] if stored is None else reversed(stored[1]):
         by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
-    kept, new = {}, []
+    same_place, new = {}, []
     for place, wanted in enumerate(chunks):
         same = by_text.get((wanted.text, wanted.context or None))
         if same:
-            kept[place] = same.pop()
+            same_place[place] = same.pop()
         else:
             new.append(place)
-    return _Difference(kept, new, [chunk for left in by_text.values() for chunk in left])
+    return _Difference(same_place, new, [chunk for left in by_text.values() for chunk in left])
 
 
 def _columns(document: NewDocument) -> dict[str, Any]:
@@ -345,7 +346,7 @@ def _columns(document: NewDocument) -> dict[str, Any]:
     return {name: getattr(document, name) for name in same} | {
         "read_at": now if document.read_at is None else document.read_at,
         "metadata": _json(document.metadata),
-        "caller_metadata": _json(document.given),
+        "caller_metadata": _json(document.caller_metadata),
         "chunks": len(document.chunks),
         "updated_at": now,
     }

@@ -94,7 +94,7 @@ class Effects:
 
 
 def _holds_from(new: Known | Standpoint, old: Known | Standpoint) -> int:
-    """When the new record begins to hold in place of the old: a date to come in its text is that of the change.
+    """Return when the new record takes the old one's place: a future date in its text is that of the change.
 
     Where the old text names a date too, a date stands in place of a date: "The exam is on 5 May", not on the 4th.
     """

@@ -27,21 +27,21 @@ EXTERNAL = "external"
 _PLAIN = "memory"
 
 
-def identity_for(engine: Engine, given: object, active: EmbedderRow | None = None) -> Identity | None:
+def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = None) -> Identity | None:
     """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
 
     None if there is neither an embedder nor a given vector. `active` is the store's embedder, read if it is None.
     """
-    made_by = given.embedder if isinstance(given, EmbeddedText) else None
+    made_by = vector.embedder if isinstance(vector, EmbeddedText) else None
     embedder = engine.embedder
     if active is None:
         active = engine.active_embedder()
     if not embedder.enabled:
         if active is not None:
             return Identity(active.fingerprint, active.name, active.dimension)
-        if given is None or made_by is not None:
+        if vector is None or made_by is not None:
             return made_by
-        dimension = check_vectors(given, None).shape[1]
+        dimension = check_vectors(vector, None).shape[1]
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
         engine.check_embedder(active)
@@ -53,19 +53,19 @@ def identity_for(engine: Engine, given: object, active: EmbedderRow | None = Non
 
 
 def embed_rows(
-    embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
+    embedder: EmbedderHandle, rows: Sequence[Row], vectors: Sequence[object], identity: Identity | None
 ) -> str | None:
     """Fill `row.vectors` with the given vectors or those of an `EmbeddedText`, else from the embedder.
 
-    A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
+    A refused text is marked on its row. If the embedder fails, rows are marked pending and the reason is returned.
     """
-    if any(vector is not None for vector in given):
+    if any(vector is not None for vector in vectors):
         if identity is None:
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
-        if isinstance(rows, RowColumns) and _accept_arrays(rows, given, identity.dimension):
+        if isinstance(rows, RowColumns) and _accept_arrays(rows, vectors, identity.dimension):
             return None
-        _accept_given(rows, given, identity, codes=embedder.stores_codes)
-    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None and row.indexed]
+        _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
+    wanted = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
     if not wanted or not embedder.enabled:
         return None
     try:
@@ -78,10 +78,10 @@ def embed_rows(
         embedder.failed(reason, f"memories that wait for vectors: {len(wanted)}")
         return fault_text(reason)
     embedder.worked()
-    for row, each in zip(wanted, parts, strict=True):
-        row.vectors, row.codes = each.values, each.codes
-        row.refused = each.problem if each.refused else None
-        row.pending = each.problem is not None and not each.refused
+    for row, part in zip(wanted, parts, strict=True):
+        row.vectors, row.codes = part.values, part.codes
+        row.refused = part.problem if part.refused else None
+        row.pending = part.problem is not None and not part.refused
     return retry_reason(parts)
 
 
@@ -139,12 +139,12 @@ def parts_by_id(
 
 def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
     """The parts of texts that were embedded, or that the embedder refuses for good."""
-    return {key: each for key, each in parts.items() if each.values or each.refused}
+    return {key: part for key, part in parts.items() if part.values or part.refused}
 
 
 def retry_reason(parts: Iterable[Parts]) -> str | None:
-    """Why embedding failed for the first text that is to be tried again; None where none is."""
-    return next((each.problem for each in parts if each.problem is not None and not each.refused), None)
+    """Return the reason why embedding failed for the first text to be tried again; None if there is none."""
+    return next((part.problem for part in parts if part.problem is not None and not part.refused), None)
 
 
 def _bisected(
@@ -152,19 +152,19 @@ def _bisected(
 ) -> list[Parts]:
     """The parts of texts of which one cannot be embedded; `reason` is the error for exactly these, if known."""
     if len(texts) == 1:
-        found = reason or _attempted(embedder, texts, contexts)
-        if isinstance(found, list):
-            return found
-        return [Parts((), problem=str(found), refused=isinstance(found, TextRefused))]
+        attempt = reason or _attempted(embedder, texts, contexts)
+        if isinstance(attempt, list):
+            return attempt
+        return [Parts((), problem=str(attempt), refused=isinstance(attempt, TextRefused))]
     middle = len(texts) // 2
     head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
     first = _attempted(embedder, *head)
     if isinstance(first, list):
         # The failing text is in the other half: no need to try all of that.
         return first + _bisected(embedder, *tail, None)
-    found = _bisected(embedder, *head, first)
+    attempt = _bisected(embedder, *head, first)
     last = _attempted(embedder, *tail)
-    return found + (last if isinstance(last, list) else _bisected(embedder, *tail, last))
+    return attempt + (last if isinstance(last, list) else _bisected(embedder, *tail, last))
 
 
 def _attempted(
@@ -201,46 +201,47 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
     return [Parts(tuple(vectors[start:stop]), tuple(codes[start:stop])) for start, stop in itertools.pairwise(bounds)]
 
 
-def _accept_given(rows: Sequence[Row], given: Sequence[object], identity: Identity, *, codes: bool) -> None:
+def _accept_given(rows: Sequence[Row], all_vectors: Sequence[object], identity: Identity, *, codes: bool) -> None:
     """Check and normalise the given vectors, in one array where possible; with `codes` keep those of token codes."""
     dimension = identity.dimension
-    chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
-    made = [(row, vector) for row, vector in chosen if isinstance(vector, EmbeddedText)]
+    with_vector = [(row, vector) for row, vector in zip(rows, all_vectors, strict=True) if vector is not None]
+    made = [(row, vector) for row, vector in with_vector if isinstance(vector, EmbeddedText)]
     if made:
         check_embedded([vector for _, vector in made], identity)
         for row, vector in made:
             row.vectors, row.codes = vector.vectors, vector.codes if codes else ()
             row.refused = vector.refused
-        chosen = [(row, vector) for row, vector in chosen if not isinstance(vector, EmbeddedText)]
-    if not chosen:
+        with_vector = [(row, vector) for row, vector in with_vector if not isinstance(vector, EmbeddedText)]
+    if not with_vector:
         return
-    vectors = _stacked([vector for _, vector in chosen], dimension)
+    vectors = _stacked([vector for _, vector in with_vector], dimension)
     parts: Iterable[tuple[bytes, ...]]
     if vectors is None:
-        parts = [tuple(each.tobytes() for each in check_vectors(vector, dimension)) for _, vector in chosen]
+        parts = [tuple(part.tobytes() for part in check_vectors(vector, dimension)) for _, vector in with_vector]
     else:
         parts = zip(vectors)
-    for (row, _), each in zip(chosen, parts, strict=True):
-        row.vectors, row.vectors_given = each, True
+    for (row, _), part in zip(with_vector, parts, strict=True):
+        row.vectors, row.vectors_given = part, True
 
 
-def _accept_arrays(rows: RowColumns, given: Sequence[object], dimension: int) -> bool:
+def _accept_arrays(rows: RowColumns, arrays: Sequence[object], dimension: int) -> bool:
     """Normalise one array for each row; False, with nothing done, if any is something else."""
-    vectors = _stacked(given, dimension)
+    vectors = _stacked(arrays, dimension)
     if vectors is None:
         return False
     rows.give_vectors(vectors)
     return True
 
 
-def _stacked(given: Sequence[object], dimension: int) -> list[bytes] | None:
+def _stacked(arrays: Sequence[object], dimension: int) -> list[bytes] | None:
     """All vectors as unit rows; None where any of them needs its own check."""
     if not all(
-        isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
+        isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f"
+        for vector in arrays
     ):
         return None
     with np.errstate(over="ignore"):  # an overflow of float32 is reported by the check of each
-        return _unit_rows(np.stack(given).astype(np.float32, copy=False))  # type: ignore[arg-type]
+        return _unit_rows(np.stack(arrays).astype(np.float32, copy=False))  # type: ignore[arg-type]
 
 
 def _unit_rows(values: NDArray[np.float32]) -> list[bytes] | None:

@@ -17,7 +17,7 @@ _WORD_BYTES = 8  # token codes are whole words of 64 bits
 
 
 class EmbeddedText(Struct, frozen=True):
-    """What an embedder made of a text and its context: takes the place of `vector` in a `NewRecord`.
+    """An embedder's result for a text and its context; it takes the place of `vector` in a `NewRecord`.
 
     `vectors` has the float32 bytes of each part, of unit length, and `codes` the codes of each part's tokens, or none.
     A text that the embedder refuses has neither, and `refused` says why.
@@ -31,7 +31,7 @@ class EmbeddedText(Struct, frozen=True):
 
 def check_embedded(texts: Sequence[EmbeddedText], identity: Identity) -> None:
     """Refuse what the embedder of `identity` has not made. Raises EmbedderMismatch and InvalidVector."""
-    made_by = {each.embedder.fingerprint: each.embedder for each in texts}
+    made_by = {embedded.embedder.fingerprint: embedded.embedder for embedded in texts}
     made_by.pop(identity.fingerprint, None)
     for other in made_by.values():
         raise EmbedderMismatch(
@@ -39,22 +39,22 @@ def check_embedded(texts: Sequence[EmbeddedText], identity: Identity) -> None:
             f"vectors of {identity.name} ({identity.dimension}, {identity.fingerprint}): leave its vectors out"
         )
     width = 4 * identity.dimension
-    for each in texts:
-        if each.refused is not None and not each.vectors:
+    for embedded in texts:
+        if embedded.refused is not None and not embedded.vectors:
             continue
-        if not 0 < len(each.vectors) <= MAX_PARTS or any(len(part) != width for part in each.vectors):
+        if not 0 < len(embedded.vectors) <= MAX_PARTS or any(len(part) != width for part in embedded.vectors):
             raise InvalidVector(
-                f"an embedded text has parts of {[len(part) for part in each.vectors][:3]} bytes: "
+                f"an embedded text has parts of {[len(part) for part in embedded.vectors][:3]} bytes: "
                 f"give 1 to {MAX_PARTS} parts of {width}"
             )
-        if each.codes and (
-            len(each.codes) != len(each.vectors) or any(len(codes) % _WORD_BYTES for codes in each.codes)
+        if embedded.codes and (
+            len(embedded.codes) != len(embedded.vectors) or any(len(codes) % _WORD_BYTES for codes in embedded.codes)
         ):
             raise InvalidVector(
-                f"an embedded text of {len(each.vectors)} parts has token codes of "
-                f"{[len(codes) for codes in each.codes][:3]} bytes: they were changed or damaged"
+                f"an embedded text of {len(embedded.vectors)} parts has token codes of "
+                f"{[len(codes) for codes in embedded.codes][:3]} bytes: they were changed or damaged"
             )
-    parts = [part for each in texts for part in each.vectors]
+    parts = [part for embedded in texts for part in embedded.vectors]
     values = np.frombuffer(b"".join(parts), dtype="<f4").reshape(len(parts), identity.dimension)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))

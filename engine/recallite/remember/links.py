@@ -40,15 +40,15 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
     """The links of a record to others that the handle may see, strongest first."""
-    way, chosen = _check_direction(direction), [_check_shown_type(type) for type in types]
+    way, shown_types = _check_direction(direction), [_check_shown_type(type) for type in types]
     with engine.store.read() as reader:
         record_id = row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
-        found = [each for side in sides for each in reader.links.of(record_id, incoming=side, types=chosen)]
-        ends = [each.target if each.source == id else each.source for each in found]
+        links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
+        ends = [link.target if link.source == id else link.source for link in links]
         seen = reader.records.find_ids(ends, base)
-    visible = [each for each, end in zip(found, ends, strict=True) if end in seen]
-    return sorted(visible, key=lambda each: -each.strength)
+    visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
+    return sorted(visible, key=lambda link: -link.strength)
 
 
 def traverse(
@@ -59,7 +59,7 @@ def traverse(
     Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
     the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
     """
-    way, chosen = _check_direction(direction), [_check_shown_type(type) for type in types]
+    way, shown_types = _check_direction(direction), [_check_shown_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter(include_superseded=True).within(base), checks.now_us()
@@ -69,7 +69,7 @@ def traverse(
         reached: list[tuple[int, int, float]] = []
         for distance in range(1, depth + 1):
             following: dict[int, float] = {}
-            for near, far, strength in reader.links.steps(list(edge), way, chosen, visible, now):
+            for near, far, strength in reader.links.steps(list(edge), way, shown_types, visible, now):
                 if far not in seen:
                     following[far] = max(following.get(far, 0.0), edge[near] * strength)
             edge = following

@@ -89,10 +89,12 @@ class MergeCandidates:
     def near(self, place: int) -> list[Match]:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
         matches = []
-        for each in self._neighbors[place]:
-            candidate = self._by_id.get(each.record_id)
+        for neighbor in self._neighbors[place]:
+            candidate = self._by_id.get(neighbor.record_id)
             if candidate is None or candidate.text_row is None:
-                matches.append(Match(each.record_id if candidate is None else candidate, each.cosine, each.whole))
+                matches.append(
+                    Match(neighbor.record_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
+                )
         floor = self._policy.floor
         if self._batch_matches is None or floor is None:
             return matches
@@ -101,7 +103,7 @@ class MergeCandidates:
             if earlier is not None and earlier.text_row == other:
                 whole = len(self._rows[place].vectors) == len(self._rows[other].vectors) == 1
                 matches.append(Match(earlier, cosine, whole))
-        return sorted(matches, key=lambda each: -each.cosine)
+        return sorted(matches, key=lambda neighbor: -neighbor.cosine)
 
     def quoted(self, place: int, row: Row) -> CandidateRecord | None:
         """The record that a row quotes as recall may have returned it."""
@@ -122,14 +124,14 @@ class MergeCandidates:
                     return candidate, None
             return None, None
         least = self._policy.topic_cosine
-        for each in matches if least is not None else ():
-            if least is None or each.cosine < least:
+        for match in matches if least is not None else ():
+            if least is None or match.cosine < least:
                 break
-            record = each.record
-            if not each.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
+            record = match.record
+            if not match.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
                 continue
             if _on_one_topic(row, record):
-                return record, each.cosine
+                return record, match.cosine
         return None, None
 
     def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
@@ -169,12 +171,12 @@ class MergeCandidates:
         policy = self._policy
         keys = {key for quotation in self._quotations for key in quotation.keys}
         if keys:
-            for found in self._reader.records.current_by_text(list(keys), self._now):
-                self._add(found)
+            for current in self._reader.records.current_by_text(list(keys), self._now):
+                self._add(current)
         topics = {topic for topic in self._rows.topic if topic is not None}
         if topics and policy.merge_strategy != "append":
-            for found in self._reader.records.current_by_topic(list(topics), self._now):
-                candidate = self._add(found)
+            for current in self._reader.records.current_by_topic(list(topics), self._now):
+                candidate = self._add(current)
                 self._by_topic[_topic_of(candidate)] = candidate
 
     def _drop_topic(self, candidate: CandidateRecord) -> None:
@@ -185,22 +187,26 @@ class MergeCandidates:
     def _load_neighbors(self) -> None:
         """Read the neighbours of which more than the row id is needed."""
         least = 0.0 if self._report else 2.0 if self._policy.topic_cosine is None else self._policy.topic_cosine
-        ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
+        ids = {neighbor.record_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}
         if ids:
-            for found in self._reader.records.current(list(ids), self._now):
-                self._add(found)
+            for current in self._reader.records.current(list(ids), self._now):
+                self._add(current)
 
-    def _add(self, found: CurrentRecord) -> CandidateRecord:
-        candidate = self._by_id.get(found.record_id)
+    def _add(self, current: CurrentRecord) -> CandidateRecord:
+        candidate = self._by_id.get(current.record_id)
         if candidate is None:
-            candidate = self._by_id[found.record_id] = CandidateRecord(**found._asdict())
-            self._by_key.setdefault(found.content_hash[:KEY_BYTES], []).append(candidate)
+            candidate = self._by_id[current.record_id] = CandidateRecord(**current._asdict())
+            self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
         return candidate
 
     def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
         """The records with this text that a recall in the scope could have returned."""
-        found = self._by_key.get(key, ())
-        return [each for each in found if scope == "/" or each.scope == scope or each.scope.startswith(scope + "/")]
+        candidates = self._by_key.get(key, ())
+        return [
+            candidate
+            for candidate in candidates
+            if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
+        ]
 
     def _claims_hold(self, candidate: CandidateRecord, claims: Sequence[Claim]) -> bool:
         """Whether all claims hold of a record."""
@@ -217,5 +223,5 @@ def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
 
 
 def _on_one_topic(row: Row, candidate: CandidateRecord) -> bool:
-    one, other = (each.text if each.context is None else f"{each.context}\n{each.text}" for each in (row, candidate))
+    one, other = (side.text if side.context is None else f"{side.context}\n{side.text}" for side in (row, candidate))
     return same_topic(one, other)

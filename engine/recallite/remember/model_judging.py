@@ -94,18 +94,18 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
     if model is None:
         raise InvalidInput("judging needs a language model: set RECALLITE_LLM_MODEL or Memory(language_model=...)")
     counted: Counter[str] = Counter()
-    asked = 0
-    while not stopped() and (limit is None or asked < limit):
-        most = _PAIRS_A_REQUEST if limit is None else min(_PAIRS_A_REQUEST, limit - asked)
+    judged_count = 0
+    while not stopped() and (limit is None or judged_count < limit):
+        most = _PAIRS_A_REQUEST if limit is None else min(_PAIRS_A_REQUEST, limit - judged_count)
         with engine.store.read() as reader:
             pairs = _waiting(reader, most)
         if not pairs:
             break
-        asked += len(pairs)
+        judged_count += len(pairs)
         outcomes = _ask(model, pairs)
         with engine.atomic() as writer:
             # Of two processes that ask about the same pair, the second finds it gone.
-            left = {each.waiting[:2]: each for each in _waiting(writer, most)}
+            left = {waiting_pair.waiting[:2]: waiting_pair for waiting_pair in _waiting(writer, most)}
             for pair, outcome in zip(pairs, outcomes, strict=True):
                 if left.get(pair.waiting[:2]) == pair:
                     counted[_marked(writer, pair, outcome)] += 1
@@ -123,8 +123,8 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
 def _waiting(reader: Reader, limit: int) -> list[_Pair]:
     """The first pairs that wait."""
     waiting = reader.judgements.waiting(limit)
-    records = reader.records.by_row_ids(sorted({id for each in waiting for id in each[:2]}))
-    return [_Pair(each, records[each.old_id], records[each.new_id]) for each in waiting]
+    records = reader.records.by_row_ids(sorted({id for judgement in waiting for id in judgement[:2]}))
+    return [_Pair(judgement, records[judgement.old_id], records[judgement.new_id]) for judgement in waiting]
 
 
 def _ask(model: LanguageModel, pairs: Sequence[_Pair]) -> list[Answer]:
@@ -141,7 +141,7 @@ def _ask(model: LanguageModel, pairs: Sequence[_Pair]) -> list[Answer]:
         answers = msgspec.json.decode(answer, type=_Answers).answers
     except (msgspec.DecodeError, TypeError) as fault:
         raise LanguageModelError(f"the model's judgements are not the JSON that was asked for ({fault})") from None
-    by_pair = {each.pair: each.outcome for each in answers}
+    by_pair = {answered.pair: answered.outcome for answered in answers}
     return [by_pair.get(number, "independent") for number in range(1, len(pairs) + 1)]
 
 
@@ -169,7 +169,9 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
         outcome = "contradicts"
     if outcome == "supersedes":
         try:
-            begin = max(each.begins_at for each in writer.supersessions.standpoints([old_id, new_id]).values())
+            begin = max(
+                standpoint.begins_at for standpoint in writer.supersessions.standpoints([old_id, new_id]).values()
+            )
             put_in_place(writer, [old_id], [new_id], holds_from=begin, known_from=now_us(), reason=REASON)
         except InvalidInput:  # changed since, so that they are no pair any more
             return "settled"

@@ -42,7 +42,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
             same = writer.vectors.unchanged(waiting, finished(parts))
             writer.vectors.set(active, same, active=True)
         tried += len(waiting)
-        done += sum(bool(each.values) for each in parts.values())
+        done += sum(bool(part.values) for part in parts.values())
         problem = problem or retry_reason(parts.values())
         if on_progress is not None:
             on_progress(tried, total)
@@ -86,7 +86,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             writer.vectors.set(target, writer.vectors.unchanged(waiting, finished(parts)), active=False)
         if problem := retry_reason(parts.values()):
             raise EmbedderError(problem)
-        done += sum(bool(each.values) for each in parts.values())
+        done += sum(bool(part.values) for part in parts.values())
         if on_progress is not None:
             on_progress(done, total)
 
@@ -125,9 +125,9 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
             return done
         parts = parts_by_id(engine.embedder, lacking)
         with engine.atomic() as writer:
-            same = writer.vectors.unchanged(lacking, {key: each for key, each in parts.items() if each.values})
+            same = writer.vectors.unchanged(lacking, {key: part for key, part in parts.items() if part.values})
             done += writer.vectors.add_token_codes(
-                embedder_id, {record_id: each.codes for record_id, each in same.items()}
+                embedder_id, {record_id: part.codes for record_id, part in same.items()}
             )
         last = lacking[-1][0]
 

@@ -51,15 +51,15 @@ def _is_time(value: Any, moment: datetime | None) -> bool:
     if not isinstance(value, str) or moment is None:
         return False
     try:
-        said = datetime.fromisoformat(value)
+        claimed = datetime.fromisoformat(value)
     except ValueError:
         return False
-    said = said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
+    claimed = claimed.replace(tzinfo=UTC) if claimed.tzinfo is None else claimed.astimezone(UTC)
     if len(value) == len("2026-01-02"):
-        return said.date() == moment.date()
+        return claimed.date() == moment.date()
     if value.count(":") == 1:
-        return said == moment.replace(second=0, microsecond=0)
-    return said == (moment if "." in value else moment.replace(microsecond=0))
+        return claimed == moment.replace(second=0, microsecond=0)
+    return claimed == (moment if "." in value else moment.replace(microsecond=0))
 
 
 def _is_scope(record: Record, value: Any) -> bool:
@@ -68,18 +68,18 @@ def _is_scope(record: Record, value: Any) -> bool:
 
 
 def _all_in(value: Any, allowed: Sequence[str] | frozenset[str]) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) and each in allowed for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) and item in allowed for item in value)
 
 
 def _is_source(record: Record, value: Any) -> bool:
     if isinstance(value, Mapping):
-        said = {name: each for name, each in value.items() if each is not None}
-        return said.items() <= {"id": record.source, "position": record.position}.items()
+        claimed = {name: item for name, item in value.items() if item is not None}
+        return claimed.items() <= {"id": record.source, "position": record.position}.items()
     return bool(value == record.source)
 
 
 def _are_gaps(_: Record, value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) and _GAP.fullmatch(each) for each in value)
+    return isinstance(value, list) and all(isinstance(gap, str) and _GAP.fullmatch(gap) for gap in value)
 
 
 def _are_signals(_: Record, value: Any) -> bool:
@@ -88,7 +88,7 @@ def _are_signals(_: Record, value: Any) -> bool:
 
 def _are_formers(record: Record, value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(each, Mapping) and each.get("id") in record.supersedes for each in value
+        isinstance(former, Mapping) and former.get("id") in record.supersedes for former in value
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
-# Where a server finds candidates: so many records are read and compared one by one, of more those nearest to a text.
+# If a server finds candidates: up to `_FEW` records are compared one by one, of more only those nearest to a text.
 _FEW, _LEAST_NEAREST = 1000, 100
 # Rows of a batch compared at once.
 _BLOCK = 256
@@ -59,7 +59,7 @@ class _Read(NamedTuple):
 def threshold_search(
     engine: Engine, reader: Reader, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
 ) -> ThresholdMatches:
-    """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
+    """Find at most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
 
     The store measures the cosines, of its float32 vectors. `indexed` is False in a transaction that has written: the
     index lacks its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of
@@ -70,12 +70,12 @@ def threshold_search(
         if row.vectors:
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
-    with kernel_errors(), ExitStack() as held:
+    with kernel_errors(), ExitStack() as stack:
         late = None
         indexed = indexed and not engine.server_finds(reader)
         if indexed:
             index = index_of(engine, rows)
-            embedder, late = held.enter_context(nearly_current(index, reader, _LATE))
+            embedder, late = stack.enter_context(nearly_current(index, reader, _LATE))
         else:
             embedder = reader.vectors.active_embedder()
         commit = reader.changes.commit()
@@ -92,9 +92,11 @@ def threshold_search(
                 likely = _in_index(index, queries, wanted, late)
             else:
                 likely = _in_store(engine, read, queries, scope, wanted)
-            for place, each in zip(places, _measured(read, queries, likely, wanted), strict=True):
-                own = len(rows[place].vectors) == 1
-                neighbors[place] = each if own else [near._replace(whole=False) for near in each]
+            for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
+                single_part = len(rows[place].vectors) == 1
+                neighbors[place] = (
+                    near_records if single_part else [near._replace(whole=False) for near in near_records]
+                )
     return ThresholdMatches(commit, neighbors)
 
 
@@ -137,17 +139,19 @@ def _measured(
     read: _Read, queries: NDArray[np.float32], likely: Sequence[Likely], wanted: ThresholdQuery
 ) -> list[list[Neighbor]]:
     """The neighbours of each query among the records that may match it, nearest first."""
-    found = []
+    neighbors = []
     for query, records in zip(queries, likely, strict=True):
         cosines = read.reader.vectors.cosines(read.embedder, query, list(records)) if records else ()
         near = [Neighbor(key, float(cosine), records[key]) for key, cosine in zip(records, cosines, strict=True)]
-        near = [each for each in near if each.cosine >= wanted.floor]
-        near.sort(key=lambda each: (-each.cosine, each.record_id))
-        found.append(near[: wanted.most])
-    return found
+        near = [neighbor for neighbor in near if neighbor.cosine >= wanted.floor]
+        near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
+        neighbors.append(near[: wanted.most])
+    return neighbors
 
 
-def _nearest_in_store(read: _Read, asked: NDArray[np.float32], same: Filter, wanted: ThresholdQuery) -> list[int]:
+def _nearest_in_store(
+    read: _Read, query_vectors: NDArray[np.float32], same: Filter, wanted: ThresholdQuery
+) -> list[int]:
     """The records that the filter admits, or of many those nearest to the texts, some more than are wanted of each."""
     reader, embedder = read
     search = reader.candidates
@@ -156,7 +160,7 @@ def _nearest_in_store(read: _Read, asked: NDArray[np.float32], same: Filter, wan
     if few is not None or not search.ready(embedder):
         return reader.records.matching_ids(same, wanted.now) if few is None else few.tolist()
     most = max(_LEAST_NEAREST, 2 * wanted.most)
-    near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in asked]
+    near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in query_vectors]
     ids: list[int] = np.unique(np.concatenate(near)).tolist()
     return ids
 
@@ -185,12 +189,12 @@ class BatchMatches:
         seat = self._seat[place]
         if seat is None or not seat[1]:
             return []
-        key, own = seat
-        start = own - own % _BLOCK
+        key, seat_row = seat
+        start = seat_row - seat_row % _BLOCK
         if self._block is None or self._block[:2] != (key, start):
             every = self._vectors[key]
             self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
-        cosines = self._block[2][own - start, :own]
-        found = np.flatnonzero(cosines >= floor)
-        found = found[np.argsort(-cosines[found], kind="stable")][: self._wanted]
-        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in found.tolist()]
+        cosines = self._block[2][seat_row - start, :seat_row]
+        matching = np.flatnonzero(cosines >= floor)
+        matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._wanted]
+        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]

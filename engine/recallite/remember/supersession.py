@@ -40,18 +40,18 @@ class RowRefused(RecalliteError):
 
 def row_id(reader: Reader, public_id: object, base: str) -> int:
     """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    found = row_ids(reader, [public_id], base)
-    if found:
-        return found[checks.plain_str(str(public_id))]
+    ids = row_ids(reader, [public_id], base)
+    if ids:
+        return ids[checks.plain_str(str(public_id))]
     where = "" if base == "/" else f" in scope {base}"
     raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
 def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
     """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
-    names = dict.fromkeys(checks.plain_str(each) for each in public_ids if _may_be_id(each))
-    found = reader.records.find_ids([*names], base)
-    return {name: found[name] for name in names if name in found}
+    names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
+    ids = reader.records.find_ids([*names], base)
+    return {name: ids[name] for name in names if name in ids}
 
 
 def _may_be_id(public_id: object) -> TypeGuard[str]:
@@ -71,14 +71,20 @@ def supersede(
     for name, ids in (("old", olds), ("new", news)):
         if not ids:
             raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
-    said, share = check_reason(reason), checks.check_unit(strength, "strength")
-    said = None if said is None else engine.settings.write_policy.clean(said)
+    stated_reason, share = check_reason(reason), checks.check_unit(strength, "strength")
+    stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
         old_ids = [row_id(writer, public_id, base) for public_id in olds]
         new_ids = [row_id(writer, public_id, base) for public_id in news]
         put_in_place(
-            writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=said, strength=share
+            writer,
+            old_ids,
+            new_ids,
+            holds_from=moment,
+            known_from=checks.now_us(),
+            reason=stated_reason,
+            strength=share,
         )
 
 
@@ -110,8 +116,8 @@ def put_in_place(
 
     Raises InvalidInput, or AlreadySuperseded; what the transaction has written must then be rolled back.
     """
-    found = writer.supersessions.standpoints([*old_ids, *new_ids])
-    olds, news = [found[each] for each in old_ids], [found[each] for each in new_ids]
+    standpoints = writer.supersessions.standpoints([*old_ids, *new_ids])
+    olds, news = [standpoints[record_id] for record_id in old_ids], [standpoints[record_id] for record_id in new_ids]
     if len(olds) * len(news) > _MOST_PAIRS:
         raise InvalidInput(
             f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
@@ -119,7 +125,7 @@ def put_in_place(
         )
     _check_alike(olds, news)
     now = checks.now_us()
-    standing = _standing(writer, olds, {each.record_id for each in news}, now)
+    standing = _standing(writer, olds, {record_id.record_id for record_id in news}, now)
     _check_acyclic(writer, olds, news)
     rows = _corrected(writer, standing, holds_from, now, reason, strength)
     for old in olds:
@@ -129,7 +135,7 @@ def put_in_place(
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
                 rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
     for row in rows:
-        old, new = found[row.old_id], found[row.new_id]
+        old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:
             raise InvalidInput(
                 f"{new.public_id} holds from {_iso(row.holds_from)} and {old.public_id} only from "
@@ -140,7 +146,7 @@ def put_in_place(
 
 
 def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
-    """Before `columns` of a record are changed: refuse what its supersessions do not allow, and have others follow.
+    """Refuse a change of `columns` that a record's supersessions do not allow, and have others follow it.
 
     Times that are given replace those that were found in the text.
     """
@@ -156,7 +162,9 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
         return
     if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
         what = "scope" if columns.get("scope", now.scope) != now.scope else "kind"
-        remedy = " and ".join(f"restore({each!r})" for each in (*now.supersedes, *((now.id,) if news else ())))
+        remedy = " and ".join(
+            f"restore({standpoint!r})" for standpoint in (*now.supersedes, *((now.id,) if news else ()))
+        )
         raise InvalidInput(
             f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
             f"{shown(columns[what])}: undo that first, with {remedy}"
@@ -168,7 +176,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
         return
     held_until = min((row.holds_from for row in news), default=begins)
     others = writer.supersessions.standpoints([row.old_id for row in olds if row.holds_from == before])
-    if begins > held_until or any(each.begins_at > begins for each in others.values()):
+    if begins > held_until or any(standpoint.begins_at > begins for standpoint in others.values()):
         raise InvalidInput(
             f"valid_from is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
             if begins > held_until
@@ -179,10 +187,10 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
 
 def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
     """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
-    found = writer.supersessions.standpoints([old_id, new_id])
-    _check_alike([found[old_id]], [found[new_id]])
+    standpoints = writer.supersessions.standpoints([old_id, new_id])
+    _check_alike([standpoints[old_id]], [standpoints[new_id]])
     if standing:
-        _check_acyclic(writer, [found[old_id]], [found[new_id]])
+        _check_acyclic(writer, [standpoints[old_id]], [standpoints[new_id]])
 
 
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:
@@ -203,9 +211,9 @@ def check_reason(reason: object) -> str | None:
 
 def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse what is no pair of statements of one scope."""
-    for each in (*olds, *news):
-        if each.kind in KINDS_THAT_LAST:
-            raise InvalidInput(f"{each.public_id} is {KINDS_THAT_LAST[each.kind]}")
+    for standpoint in (*olds, *news):
+        if standpoint.kind in KINDS_THAT_LAST:
+            raise InvalidInput(f"{standpoint.public_id} is {KINDS_THAT_LAST[standpoint.kind]}")
     for old in olds:
         for new in news:
             if old.record_id == new.record_id:
@@ -219,32 +227,32 @@ def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
 def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
     """The old records that these new ones supersede already. What has only expired successors is free again."""
     by_old: dict[int, list[Supersession]] = {}
-    for row in writer.supersessions.of_old([each.record_id for each in olds]):
+    for row in writer.supersessions.of_old([standpoint.record_id for standpoint in olds]):
         by_old.setdefault(row.old_id, []).append(row)
-    found: set[int] = set()
+    still_superseded: set[int] = set()
     for old in olds:
         rows = by_old.get(old.record_id, [])
         if not rows:
             continue
         successors = writer.supersessions.standpoints([row.new_id for row in rows])
-        if any(each == old.record_id and moment <= now for moment, each in writer.supersessions.lapses()):
-            expired = max(each.expires_at or now for each in successors.values())
+        if any(standpoint == old.record_id and moment <= now for moment, standpoint in writer.supersessions.lapses()):
+            expired = max(standpoint.expires_at or now for standpoint in successors.values())
             writer.supersessions.undo([old.record_id], min(expired, now))
         elif successors.keys() == news:
-            found.add(old.record_id)
+            still_superseded.add(old.record_id)
         else:
-            names = " and ".join(each.public_id for each in successors.values())
+            names = " and ".join(standpoint.public_id for standpoint in successors.values())
             raise AlreadySuperseded(
                 f"{old.public_id} is superseded by {names}: supersede that one, restore({old.public_id!r}) first, or "
                 "give all that supersede it in one call"
             )
-    return found
+    return still_superseded
 
 
 def _corrected(
     writer: Writer, standing: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
 ) -> list[Supersession]:
-    """What stands already and is given again with another reason, time or strength, as it will stand."""
+    """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
     before = writer.supersessions.of_old(sorted(standing))
     after = [
         row._replace(
@@ -254,14 +262,14 @@ def _corrected(
         )
         for row in before
     ]
-    changed = {row.old_id for row, given in zip(before, after, strict=True) if row != given}
+    changed = {row.old_id for row, wanted_row in zip(before, after, strict=True) if row != wanted_row}
     writer.supersessions.undo(sorted(changed), now)
-    return [given._replace(known_from=now) for given in after if given.old_id in changed]
+    return [wanted_row._replace(known_from=now) for wanted_row in after if wanted_row.old_id in changed]
 
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse an old record that follows, through others, from a new one."""
-    following = writer.supersessions.following([each.record_id for each in news])
+    following = writer.supersessions.following([standpoint.record_id for standpoint in news])
     for old in olds:
         if old.record_id in following:
             raise InvalidInput(

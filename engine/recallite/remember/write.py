@@ -130,19 +130,19 @@ def remember_batches(
             engine.start_kernels(len(batch))
         max_chars = engine.settings.max_text_chars
         rows, vectors = prepare_batch(batch, len(ids), base=base, max_text_chars=max_chars, policy=policy)
-        kept = [place for place in range(len(rows)) if policy.junk == "store" or not is_skipped(rows[place], policy)]
-        stored = rows.select(kept)
+        places = [place for place in range(len(rows)) if policy.junk == "store" or not is_skipped(rows[place], policy)]
+        stored = rows.select(places)
         try:
-            written = _write(engine, stored, [vectors[place] for place in kept], policy, on_existing, later=later)
+            written = _write(engine, stored, [vectors[place] for place in places], policy, on_existing, later=later)
         except RowRefused as refused:
-            place = next(place for place, row in zip(kept, stored, strict=True) if row is refused.row)
+            place = next(place for place, row in zip(places, stored, strict=True) if row is refused.row)
             raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
         except RecalliteError as reason:
             bad = _first_bad_vector(engine, vectors)
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
-        by_place = dict(zip(kept, written, strict=True))
+        by_place = dict(zip(places, written, strict=True))
         ids += [by_place.get(place, "") for place in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
@@ -181,10 +181,10 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
             drain_pending(engine, PENDING_A_WRITE)
 
 
-def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
+def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
     """The position of the first vector that cannot be stored, for the error message."""
-    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
-    for place, vector in enumerate(given):
+    identity = identity_for(engine, next((vector for vector in vectors if vector is not None), None))
+    for place, vector in enumerate(vectors):
         if vector is not None:
             try:
                 if not isinstance(vector, EmbeddedText):

@@ -30,7 +30,7 @@ class Store(ABC):
     snapshot_path: str | None = None
     confined_to: str | None = None
     candidates: Literal["auto", "memory", "server"] = "memory"
-    """Where recall finds its candidates; see `ServerOptions`."""
+    """Place where recall finds its candidates; see `ServerOptions`."""
     in_memory = False
     """Whether the data is lost when the store is closed."""
     reads_scopes = False

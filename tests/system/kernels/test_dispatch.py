@@ -68,7 +68,7 @@ def killed(code, **environment):
     return json.loads(done.stdout.strip()[1:])
 
 
-STATUS = "s = k.status(); answer([s.active, s.chosen, s.compiled, s.reason])"
+STATUS = "s = k.status(); answer([s.active, s.selected, s.compiled, s.reason])"
 
 
 def test_the_import_loads_numpy_but_not_numba(tmp_path):

@@ -11,7 +11,7 @@ from recallite_kernels import dispatch, python_backend, status, warmup
 
 @pytest.fixture(scope="session")
 def jit(ready_kernels):
-    if status().chosen != "numba":
+    if status().selected != "numba":
         pytest.skip(f"the JIT backend is not chosen here: {status().reason}")
     before = dispatch.active
     warmup(every=True)

@@ -92,7 +92,7 @@ class Contradicted(Struct, frozen=True, kw_only=True):
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """The outcome of a write; `merged_into` is the memory that was there, `said` how often it has been written.
+    """The outcome of a write; `merged_into` is the memory that was there, `occurrences` how often it has been written.
 
     `was` are the memories that it superseded.
     """
@@ -101,7 +101,7 @@ class Written(Struct, frozen=True, kw_only=True):
     id: str
     scope: str
     merged_into: str | None = None
-    said: int | UnsetType = UNSET
+    occurrences: int | UnsetType = UNSET
     was: list[Was] | UnsetType = UNSET
     notice: str = NOTICE
     contradictions: list[Contradicted] = []
@@ -114,7 +114,7 @@ class Written(Struct, frozen=True, kw_only=True):
             id=record.id,
             scope=call.scope_of(record.scope),
             merged_into=None if record.outcome in ("created", "skipped") else record.id,
-            said=record.occurrences if record.occurrences > 1 else UNSET,
+            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
             was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
             contradictions=[
                 Contradicted(id=item.id, text=item.text, reason=item.reason) for item in record.contradictions
