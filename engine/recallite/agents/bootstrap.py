@@ -241,6 +241,8 @@ def _session_lines(snapshot: Snapshot) -> list[str]:
 def _knowledge(record: Record | Hit) -> str:
     text = record.metadata.get("summary") or record.text
     mark = ", verified" if record.metadata.get("verified") is True else ""
+    if record.authority != "user":
+        mark += f", said by: {record.authority}"
     return f"- {(record.valid_from or record.created_at):%Y-%m-%d}{mark}: {_with_context(record.context, str(text))}"
 
 

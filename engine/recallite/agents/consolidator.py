@@ -15,6 +15,7 @@ from recallite.agents.session_messages import check_messages
 from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, StoreError
 from recallite.model import checks
+from recallite.model.authority import rank_of
 from recallite.model.policies import Consolidation, WritePolicy
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.plugin import EngineHandle
@@ -208,6 +209,8 @@ class Consolidator(Service):
         As with `remember`, a newer fact supersedes an older one.
         """
         now = checks.now_us()
+        for fact, row in zip(facts, rows, strict=True):
+            _lower_to(writer, row, fact.episodes, scope)
         known = [_known(writer, scope, row) for row in rows]
         new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
         new_ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
@@ -225,6 +228,15 @@ def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
     return NewRecord(
         text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
     )
+
+
+def _lower_to(reader: Reader, row: Row, episodes: Sequence[str], scope: str) -> None:
+    """Give a fact the lowest authority of its episodes."""
+    ids = sorted(reader.records.find_ids(episodes, scope).values())
+    ranks = [rank_of(episode.authority) for episode in reader.records.by_row_ids(ids).values()]
+    row.authority = min([row.authority, *ranks])
+    if row.authority:
+        row.standing = None
 
 
 def _known(reader: Reader, scope: str, row: Row) -> str | None:

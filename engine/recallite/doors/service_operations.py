@@ -207,6 +207,7 @@ SERVER_OPERATIONS: tuple[Operation, ...] = (
         command=Command("token create", _SHOW + "print_secret", create=True, arguments={
             "scope": Argument("It reaches this scope and those below it.", "/A/B"),
             "read_only": Argument("It can change nothing."),
+            "authority": Argument("As whom it writes at most: user, agent, tool, document or web.", "WHO"),
             "expires_after": Argument("How long it lasts: 12h, 30d, 8w. Default: until revoked.", "TIME", "--expires"),
             "name": Argument("Whose it is, for the list.", "NAME"),
         }),

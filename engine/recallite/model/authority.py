@@ -5,7 +5,9 @@ A store keeps the rank of an authority: 0 for the user, one less for each that i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -30,6 +32,24 @@ _BY_CONTEXT: dict[str, Authority] = {
 _CONTEXT_RANKS = {context: -AUTHORITIES.index(authority) for context, authority in _BY_CONTEXT.items()}
 _WEB_RANK, _DOCUMENT_RANK = (-AUTHORITIES.index(authority) for authority in ("web", "document"))
 _URLS = ("http://", "https://", "ftp://")
+
+
+_speaker: ContextVar[Authority] = ContextVar("recallite_speaker", default="user")
+
+
+@contextmanager
+def speaking_as(authority: Authority) -> Iterator[None]:
+    """Within it, what is written is the word of this authority at most."""
+    token = _speaker.set(lower(speaker(), authority))
+    try:
+        yield
+    finally:
+        _speaker.reset(token)
+
+
+def speaker() -> Authority:
+    """The authority that what is written now has at most: set by the door that a call came through."""
+    return _speaker.get()
 
 
 def rank_of(authority: Authority) -> int:

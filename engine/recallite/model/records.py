@@ -351,8 +351,10 @@ class Explanation(Plain, frozen=True, kw_only=True):
     `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks` have the
     value of each signal and the rank of the record by it (1 is best). If learned ranking placed the record,
     `ranks["formula"]` is its rank without that, and `learned` what each match reason and the score did for it
-    against the mean of the best: above 0 it was raised. `index` is what answered: the index in memory, by what it was
-    loaded from ("store", "snapshot"), or "server: " and how that found candidates; ranks are then among these.
+    against the mean of the best: above 0 it was raised. `authority` is whose word the
+    record is: it ranks after what a higher one states of the same thing. `index` is what answered: the index in memory,
+    by what it was loaded from ("store", "snapshot"), or "server: " and how that found candidates; ranks are then among
+    these.
     """
 
     id: str
@@ -363,6 +365,7 @@ class Explanation(Plain, frozen=True, kw_only=True):
     rank: int | None = None
     score: float | None = None
     confidence: float | None = None
+    authority: Authority | None = None
     signals: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     learned: dict[str, float] = field(default_factory=dict)

@@ -85,6 +85,7 @@ def explain(
             hits = fetch_hits(engine, opened, queries, [answer], request)[0]
             watched = _watch(opened, queries, request, answer, record_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
+            authority = reader.records.get(record_id).authority
             stage, reason, rank = _place(opened, watched, [hit.id for hit in hits], public_id, request)
             reason += _change(reader, watched) or _newer(hits, public_id)
             if watched.trace.best_of is not None and watched.place >= 0:
@@ -107,6 +108,7 @@ def explain(
         rank=rank,
         score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
         confidence=watched.confidence,
+        authority=authority,
         signals=signals,
         ranks=watched.ranks,
         learned=learned,

@@ -13,6 +13,7 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.authority import is_lower, speaker
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Record
@@ -31,6 +32,8 @@ from recallite.text.record_words import written_words
 
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
+# What a memory says, and what keeps it in view.
+_SAID = ("text", "context", "vector", "kind", "scope", "topic", "valid_from", "valid_until", "pinned", "source")
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
@@ -71,6 +74,7 @@ def update(
             record_id = row_id(writer, public_id, base)
             now = writer.records.get(record_id)
             check_owned(now, changes)
+            check_speaker(now, changes)
             text_given = not changes.keys().isdisjoint(("text", "context", "vector"))
             if text_given and (now.text, now.context) != (old.text, old.context):
                 continue  # changed by another process since it was read: start over
@@ -85,6 +89,15 @@ def update(
                 writer.records.change_columns(record_id, columns, tags)
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
+
+
+def check_speaker(record: Record, changed: Collection[str]) -> None:
+    """Refuse changes of what a memory says by a lower authority than its own."""
+    if is_lower(speaker(), record.authority) and (wording := [name for name in changed if name in _SAID]):
+        raise InvalidInput(
+            f"{wording[0]} of {record.id} is the word of the {record.authority}, which the {speaker()} cannot change: "
+            "remember what is true now, and it is shown beside it"
+        )
 
 
 def check_owned(record: Record, changed: Collection[str]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, InvalidItem, InvalidText, RecalliteError
-from recallite.model.authority import authority_of, ranks_of
+from recallite.model.authority import at_most, authority_of, ranks_of, speaker
 from recallite.model.checks import (
     check_count,
     check_flag,
@@ -180,7 +180,7 @@ def prepare_all(
         base=[base] * count,
     )
     rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
-    rows.authority = ranks_of(policy.authority, rows.kind, rows.source, rows.context)
+    rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)
     _set_names(rows, arguments)
     _set_times(rows, arguments, now, exported=exported)
     if not all(rows.indexed):

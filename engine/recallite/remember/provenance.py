@@ -97,6 +97,7 @@ _FIELDS: Mapping[str, Any] = {
     "scope": _is_scope,
     "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.valid_from),
     "kind": lambda record, value: value == record.kind,
+    "authority": lambda record, value: value == record.authority,
     "topic": lambda record, value: value == record.topic,
     "context": lambda record, value: value == record.context,
     "source": _is_source,

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 from recallite.engine import Engine
 from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
+from recallite.model.authority import authority_of, speaker
 from recallite.model.records import Record
 from recallite.remember.fields import check_ids, check_order
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
@@ -124,6 +125,7 @@ def put_in_place(
             f"{_MOST_PAIRS:,} in one call"
         )
     _check_alike(olds, news)
+    _check_speaker(olds, news)
     now = checks.now_us()
     standing = _standing(writer, olds, {record_id.record_id for record_id in news}, now)
     _check_acyclic(writer, olds, news)
@@ -221,6 +223,20 @@ def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
             if old.scope != new.scope:
                 raise InvalidInput(
                     f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
+                )
+
+
+def _check_speaker(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse what a lower authority than the user puts in the place of a higher one, or of what is pinned."""
+    if speaker() == "user":
+        return
+    for old in olds:
+        for new in news:
+            if old.pinned or new.authority < old.authority:
+                raise InvalidInput(
+                    f"{old.public_id} is {'pinned' if old.pinned else 'the word of the ' + authority_of(old.authority)}"
+                    f", and stays beside {new.public_id}, the word of the {authority_of(new.authority)}: only the user "
+                    "can say which one holds"
                 )
 
 

@@ -62,6 +62,8 @@ class Standpoint(NamedTuple):
     begins_at: int
     recorded_from: int
     expires_at: int | None
+    pinned: bool
+    authority: int
 
 
 class FormerRow(NamedTuple):

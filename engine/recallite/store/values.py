@@ -406,6 +406,7 @@ class AccessTokenRow(NamedTuple):
     name: str | None
     scope: str
     read_only: bool
+    authority: int
     created_at: int
     expires_at: int | None
 

@@ -81,7 +81,8 @@ def test_one_in_place_of_several_and_several_of_one(run, remember):
     first, second, third, fourth = (remember(text) for text in ("roof", "cellar", "garden", "street"))
     assert run("supersede", first, third, fourth, "--json").json["new"] == [third, fourth]
     assert run("supersede", third, second, "--also", fourth, "--at", "2100-01-01").code == 0
-    assert run("list").out.split("\t")[0] == second
+    listed = [line.split("\t")[0] for line in run("list").out.splitlines()]
+    assert listed == [fourth, third, second]  # what begins in 2100 hides nothing yet
     assert next(each["text"] for each in run("history", first, "--json").json) == "roof"
     assert len(run("history", first, "--json").json) == 4
 

@@ -66,7 +66,7 @@ def print_figures(hits: Hits) -> None:
     """The hits of one question with every figure, as lines for people who read a pipe."""
     for hit in hits:
         typer.echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
-        typer.echo(f"        {reasons(hit, hits.query)}")
+        typer.echo(f"        {reasons(hit, hits.query)}{_by(hit)}")
         typer.echo(f"        {_figures(hit.signals)}")
     typer.echo(f"  {_stage_times(hits)}")
 
@@ -108,14 +108,7 @@ def print_explanation(account: Explanation) -> None:
             terminal.print(safe(sentence), markup=False, soft_wrap=True)
         _draw_signals(terminal, account)
         return
-    print_pairs(
-        {
-            "returned": account.returned,
-            "stage": account.stage,
-            "reason": account.reason,
-            "confidence": account.confidence,
-        }
-    )
+    print_pairs({name: getattr(account, name) for name in ("returned", "stage", "reason", "confidence", "authority")})
     rows = [(name, f"{value:.4f}", account.ranks.get(name)) for name, value in account.signals.items()]
     print_rows(("signal", "value", "rank"), rows)
 
@@ -147,7 +140,9 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
         for line in changes(hit):
             shown.append(f"\n{safe(line)}", "yellow")
-        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}  confidence {hit.confidence:.2f}", "dim")
+        shown.append(f"\n{id}", "cyan").append(
+            f"  {hit.scope}{source}{_by(hit)}  confidence {hit.confidence:.2f}", "dim"
+        )
         if explained:
             shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
         table.add_row(Text(f"{hit.score:.2f} ").append(_bar(hit.score, _BAR_CELLS), "green"), shown)
@@ -232,6 +227,11 @@ def changes(hit: Hit) -> Iterator[str]:
     if hit.superseded_by:
         until = "" if hit.held_until is None else f" on {hit.held_until:%Y-%m-%d}"
         yield f"superseded{until} by {', '.join(short_ids(hit.superseded_by))}"
+
+
+def _by(hit: Hit) -> str:
+    """Name who said it, if not the user."""
+    return "" if hit.authority == "user" else f"  said by: {hit.authority}"
 
 
 def _text(hit: Hit) -> str:

@@ -191,10 +191,10 @@ def print_secret(token: Token) -> None:
 def print_tokens(tokens: Sequence[Token]) -> None:
     """Print tokens and what they allow."""
     print_rows(
-        ("id", "name", "scope", "may", "expires"),
+        ("id", "name", "scope", "may", "as", "expires"),
         [
             (entry.id, entry.name or "", entry.scope, "read" if entry.read_only else "read, write",
-             "expired" if entry.expired else stamp(entry.expires_at) or "never")
+             entry.authority, "expired" if entry.expired else stamp(entry.expires_at) or "never")
             for entry in tokens
         ],
     )  # fmt: skip

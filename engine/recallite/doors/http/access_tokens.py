@@ -14,6 +14,7 @@ from msgspec import structs
 
 from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreAccessDenied
 from recallite.model import checks
+from recallite.model.authority import Authority, authority_of, check_authority, rank_of
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
 from recallite.store.values import AccessTokenRow
@@ -28,10 +29,11 @@ _RANDOM_BYTES = 32
 
 
 class Grant(Plain, frozen=True, kw_only=True):
-    """Rights of a request: to read, and unless `read_only` to write, within `scope`."""
+    """Rights of a request: to read, and unless `read_only` to write, within `scope`, as the word of `authority`."""
 
     scope: str = "/"
     read_only: bool = False
+    authority: Authority = "user"
 
 
 class Token(Grant, frozen=True, kw_only=True):
@@ -66,10 +68,13 @@ class Tokens:
         *,
         scope: str = "/",
         read_only: bool = False,
+        authority: Authority = "user",
         expires_after: timedelta | None = None,
         name: str | None = None,
     ) -> Token:
         """Make a token for a scope; its `secret` is shown this once. Without `expires_after` it lasts until revoked.
+
+        What is written with it is the word of `authority` at most.
 
         Raises InvalidInput for a malformed scope and a time that is not positive.
         """
@@ -80,7 +85,8 @@ class Tokens:
             expires_at = None if expires_after is None else now + expires_after // timedelta(microseconds=1)
             row = AccessTokenRow(
                 uuid.uuid4().hex[:12], None if name is None else checks.check_name(name, "name"),
-                checks.check_scope(scope), checks.check_flag(read_only, "read_only"), now, expires_at,
+                checks.check_scope(scope), checks.check_flag(read_only, "read_only"),
+                rank_of(check_authority(authority, "authority")), now, expires_at,
             )  # fmt: skip
             token = _shown(row)
         except OverflowError:
@@ -119,7 +125,7 @@ class Tokens:
             raise AccessDenied("the token is not known here: it was revoked, or is of another store")
         if row.expires_at is not None and row.expires_at <= checks.now_us():
             raise AccessDenied("the token has expired: have a new one made with `recallite token create`")
-        return Grant(scope=row.scope, read_only=bool(row.read_only))
+        return Grant(scope=row.scope, read_only=bool(row.read_only), authority=authority_of(row.authority))
 
     def _check_owner(self) -> None:
         """Raise StoreAccessDenied for a tenant of a server, who sees no tokens."""
@@ -137,5 +143,6 @@ def _hash(secret: str) -> bytes:
 def _shown(row: AccessTokenRow) -> Token:
     return Token(
         id=row.public_id, name=row.name, scope=row.scope, read_only=bool(row.read_only),
-        created_at=checks.to_datetime(row.created_at), expires_at=checks.optional_datetime(row.expires_at),
+        authority=authority_of(row.authority), created_at=checks.to_datetime(row.created_at),
+        expires_at=checks.optional_datetime(row.expires_at),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +18,7 @@ from recallite.doors.http.access import GRANT
 from recallite.doors.http.access_tokens import Grant
 from recallite.doors.http.failures import Refused, error_json, error_response
 from recallite.errors import RecalliteError
+from recallite.model.authority import speaking_as
 from recallite.system.logs import logger
 
 Message = MutableMapping[str, Any]
@@ -84,7 +86,9 @@ class RequestChecks:
         try:
             refusal = await self._refusal(scope)
             if refusal is None:
-                await self._application(scope, self._received(scope, receive), answering)
+                grant: Grant | None = scope.get(GRANT)
+                with nullcontext() if grant is None else speaking_as(grant.authority):
+                    await self._application(scope, self._received(scope, receive), answering)
             else:
                 await refusal(scope, receive, answering)
         except (ClientDisconnect, TimeoutError):

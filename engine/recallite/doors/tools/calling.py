@@ -13,6 +13,7 @@ from recallite.doors.tools.action import Action, Call, DocumentAccess, FailureTy
 from recallite.doors.tools.offering import TOOLS
 from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
 from recallite.errors import InvalidInput, NotFound, SessionDamaged
+from recallite.model.authority import speaking_as
 from recallite.model.checks import plain_str
 from recallite.system import plugins
 from recallite.system.messages import shown
@@ -88,7 +89,8 @@ def as_text(result: dict[str, Any]) -> str:
 
 def _carried_out(action: Action, call: Call) -> Any:
     try:
-        return action(call)
+        with speaking_as("agent"):
+            return action(call)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None
     except SessionDamaged as fault:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct, UnsetType
 
 from recallite.doors.tools.action import Call
+from recallite.model.authority import Authority
 from recallite.model.records import Former, Hit, Record, SourceRef
 from recallite.text.quoting import NOTICE
 
@@ -33,6 +34,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     """A memory. `was` is what it took the place of; `until` and `superseded_by` say that it no longer holds.
 
     `score` orders the results of one question, `confidence` is the chance that it answers it; a list has neither.
+    `authority` is whose word it is.
     """
 
     id: str
@@ -43,6 +45,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     tags: list[str]
     importance: float
     source: str | None = None
+    authority: Authority = "user"
     score: float | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
     match_reasons: list[str] | UnsetType = UNSET
@@ -65,6 +68,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
             id=memory.id, text=memory.text, kind=memory.kind, scope=call.scope_of(memory.scope),
             created_at=memory.created_at, tags=list(memory.tags), importance=memory.importance,
             source=memory.source.id if isinstance(memory.source, SourceRef) else memory.source,
+            authority=memory.authority,
             was=list(formers) or UNSET, until=memory.held_until or UNSET,
             superseded_by=list(memory.superseded_by) or UNSET, **hit,
         )  # fmt: skip

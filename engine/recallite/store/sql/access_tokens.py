@@ -5,7 +5,7 @@ from __future__ import annotations
 from recallite.store.sql.repository import Repository
 from recallite.store.values import AccessTokenRow
 
-_FIELDS = "public_id, name, scope, read_only, created_at, expires_at"
+_FIELDS = "public_id, name, scope, read_only, authority, created_at, expires_at"
 
 
 class AccessTokens(Repository):
@@ -22,7 +22,7 @@ class AccessTokens(Repository):
 
     def add(self, row: AccessTokenRow, hash: bytes) -> None:
         """Add a token."""
-        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, hash))
+        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash))
 
     def remove(self, public_id: str) -> bool:
         """Remove a token; False if there is none with this id."""

@@ -361,6 +361,7 @@ TABLES = (
         hash BLOB NOT NULL UNIQUE
         scope TEXT NOT NULL
         read_only FLAG DEFAULT false
+        authority INTEGER NOT NULL DEFAULT 0 CHECK (authority BETWEEN -4 AND 0)
         created_at INTEGER NOT NULL
         expires_at INTEGER
     """),

@@ -64,8 +64,9 @@ class Supersessions(Repository):
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         """The fields that decide whether these open records may take part, by row id."""
         rows = self._execute(
-            f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at "
-            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND r.id {IN_ARRAY}",
+            f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.recorded_from, r.expires_at, "
+            f"r.pinned, r.authority FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL "
+            f"AND r.id {IN_ARRAY}",
             (self._id_array(ids),),
         )
         return {row[0]: Standpoint(*row) for row in rows}
