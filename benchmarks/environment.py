@@ -10,9 +10,14 @@ from pathlib import Path
 
 import recallite
 
-__all__ = ["describe"]
+__all__ = ["describe", "embed_each_question"]
 
 _ROOT = Path(__file__).resolve().parents[1]
+
+
+def embed_each_question() -> None:
+    """Turn the cache of query embeddings off, in this process and those that it starts."""
+    os.environ["RECALLITE_QUERY_CACHE_SIZE"] = "0"
 
 
 def describe() -> dict[str, object]:

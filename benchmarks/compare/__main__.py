@@ -24,7 +24,7 @@ from benchmarks.compare.figures import SIDES, Rounds, markdown
 from benchmarks.compare.side import ROOT, Side, checked_out
 from benchmarks.compare.ways import WAYS, Way
 from benchmarks.dataset import Dataset
-from benchmarks.environment import describe
+from benchmarks.environment import describe, embed_each_question
 from recallite.embedding import load
 
 __all__ = ["compare", "main"]
@@ -114,4 +114,5 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    embed_each_question()
     main()

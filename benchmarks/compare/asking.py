@@ -22,10 +22,11 @@ from typing import Any
 from benchmarks import corpus
 from benchmarks.compare.ways import TOP, Way
 from benchmarks.dataset import FILTERS, Dataset, parts
-from recallite.recall.request import recall_arguments
 
 # Both stores hold the same times, long past: the age of a record then changes no score between two rounds.
 _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
+
+_OLDER = {"as_ranked": "ignore"}
 
 
 class Store:
@@ -79,16 +80,16 @@ class Store:
         if way.codes:
             self._at_hand.live = way.text
             return self._memory_with_codes.recall(
-                self._data.questions[place], limit=TOP, **recall_arguments(way.options)
+                self._data.questions[place], limit=TOP, **self._arguments(way.options)
             )
         vector = self._data.asked[place]
         return self._memory.recall(
-            self._data.questions[place], vector=vector, limit=TOP, **recall_arguments(way.options)
+            self._data.questions[place], vector=vector, limit=TOP, **self._arguments(way.options)
         )
 
     def _many(self, places: list[int], way: Way) -> list[Any]:
         texts, vectors = [self._data.questions[place] for place in places], list(self._data.asked[places])
-        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **recall_arguments(way.options)))
+        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **self._arguments(way.options)))
 
     @cached_property
     def _memory(self) -> Any:
@@ -117,18 +118,30 @@ class Store:
             with self._engine.Memory(path, embedder=embedder, settings=self._settings()) as memory:
                 memory.remember_many(items)
                 self._seconds["build_s"] = round(time.perf_counter() - began, 2)
-                if hasattr(memory, "catch_up"):
-                    memory.store.catch_up()
+                upkeep = getattr(memory, "store", memory)
+                if hasattr(upkeep, "catch_up"):
+                    upkeep.catch_up()
             (folder / "built").touch()
         memory = self._engine.Memory(path, embedder=embedder, settings=self._settings())
         self._opened.append(memory)
-        memory.store.warmup()
+        getattr(memory, "store", memory).warmup()  # of a commit before `memory.store`, the memory's own
         return memory
+
+    def _arguments(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options as this commit's `recall` takes them: before profiles had them all, by their older names."""
+        try:
+            request = import_module(f"{self._engine.__name__}.recall.request")
+            arguments: dict[str, Any] = request.recall_arguments(options)
+        except (ImportError, AttributeError):
+            return {
+                name: _OLDER.get(value, value) if name == "superseded" else value for name, value in options.items()
+            }
+        return arguments
 
     def _settings(self) -> Any:
         try:
             return self._engine.Settings(query_cache_size=0)
-        except TypeError:  # a commit without a cache, or with the variable of benchmarks/__init__.py
+        except TypeError:  # a commit without a cache, or with a variable in its place
             return self._engine.Settings()
 
 

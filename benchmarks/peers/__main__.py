@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.environment import describe
+from benchmarks.environment import describe, embed_each_question
 from benchmarks.isolated_process import DidNotFinish, Failed, run
 from benchmarks.peers import plots, report
 from benchmarks.peers.contenders import CONTENDERS
@@ -113,4 +113,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    embed_each_question()
     main()

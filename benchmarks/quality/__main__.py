@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import saving
 from benchmarks.cached_embedder import CachedEmbedder, cached
-from benchmarks.environment import describe
+from benchmarks.environment import describe, embed_each_question
 from benchmarks.quality import (
     beam,
     confidence,
@@ -131,4 +131,5 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    embed_each_question()
     main()

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import saving
 from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.environment import describe
+from benchmarks.environment import describe, embed_each_question
 from benchmarks.quality.longmemeval import answerable
 from benchmarks.quality.metrics import ndcg_at_k, recall_all_at_k, recall_any_at_k
 from benchmarks.tables import table
@@ -114,4 +114,5 @@ def _figures(ranked: list[str], gold: set[str]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    embed_each_question()
     main()

@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.dataset import Dataset
-from benchmarks.environment import describe
+from benchmarks.environment import describe, embed_each_question
 from benchmarks.harness.measure import seconds
 from benchmarks.isolated_process import run
 from benchmarks.scaling import plots, report
@@ -105,4 +105,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    embed_each_question()
     main()

@@ -200,7 +200,7 @@ def resolve_profile(profile: object, name: str = "profile") -> Profile:
     """The profile of this name, or the profile given; `name` is what errors call it."""
     if isinstance(profile, Profile):
         return profile
-    if profile == "default":
+    if isinstance(profile, str) and profile == "default":
         return DEFAULT
     if isinstance(profile, str) and profile in DIALECTS:
         dialects: dict[str, Profile] = import_module("recallite.compat.dialect_profiles").PROFILES

@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Settings
 
 
-@pytest.fixture(params=["standard", "enhanced"])
+@pytest.fixture(params=["none", "default"], ids=["standard", "enhanced"])
 def either(request):
     """In RAM, keyword only or with the bundled model."""
-    with Memory(":memory:", settings=Settings(tier=request.param)) as opened:
+    with Memory(":memory:", settings=Settings(embedder=request.param)) as opened:
         yield opened

@@ -346,10 +346,9 @@ def test_a_query_has_at_most_100_000_characters(memory):
     ):  # fmt: skip
         with pytest.raises(InvalidText, match=r"100,001 characters and the limit is 100,000"):
             ask(longer)
-    for field in ("query", "content"):
-        answer = tools.call("memory", {"action": "recall", field: longer}, memory=memory)
-        assert answer["error"]["field"] == field
-        assert "100,000" in answer["error"]["message"]
+    answer = tools.call("memory", {"action": "recall", "query": longer}, memory=memory)
+    assert answer["error"]["field"] == "query"
+    assert "100,000" in answer["error"]["message"]
 
 
 def test_words_of_other_libraries_lead_to_ours(memory):

@@ -184,7 +184,7 @@ def test_texts_of_other_classes_are_taken_by_tools(memory):
         __slots__ = ()
 
     assert "error" not in tools.call("memory", Text('{"action": "list"}'), memory=memory)
-    written = tools.call(Text("memory"), {Text("action"): Text("write"), "content": Text("It rains.")}, memory=memory)
+    written = tools.call(Text("memory"), {Text("action"): Text("write"), "text": Text("It rains.")}, memory=memory)
     assert "error" not in written
     assert type(memory.list()[0].text) is str
 

@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from recallite.doors.tools.calling import as_text, call
 from recallite.doors.tools.offering import schemas
+from recallite.doors.tools.source_names import call_by_source_names
 
-__all__ = ["as_text", "call", "schemas"]
+__all__ = ["as_text", "call", "call_by_source_names", "schemas"]
