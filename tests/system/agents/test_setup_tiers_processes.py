@@ -9,7 +9,7 @@ import sys
 for name in ("onnxruntime", "tokenizers"):
     sys.modules[name] = None  # importing it now fails, as where it is not installed
 from recallite import Memory, Settings
-with Memory(sys.argv[1], settings=Settings(tier="standard")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     memory.working.add("in mind")
     memory.working.promote(memory.working.evict().item)
     memory.semantic.add("MySQL serves the orders", agent="ada")

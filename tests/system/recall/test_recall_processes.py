@@ -15,7 +15,10 @@ with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     assert memory.store.stats().kernels == sys.argv[2], memory.store.stats()
     for seed in range(3):
         vector = np.random.default_rng(seed).normal(size=16)
-        for options in ({}, {"fusion": "rrf"}, {"mmr_lambda": 0.5}, {"group_by": "source"}, {"mode": "keyword"}):
+        for options in (
+            {}, {"profile": {"fusion": "rrf"}}, {"profile": {"mmr_lambda": 0.5}}, {"profile": {"group_by": "source"}},
+            {"mode": "keyword"},
+        ):
             hits = memory.recall("apple berry", vector=vector, limit=30, as_of="2026-06-01T00:00:00Z", **options)
             print([(hit.id, hit.score, hit.confidence) for hit in hits])
 """

@@ -102,7 +102,9 @@ def test_a_recall_sees_every_commit_of_another_process(path):
 
         def same(query: str) -> list[str]:
             here = memory.recall(query, profile={"decay": "none"})
-            there = other(f"[(hit.id, round(hit.score, 5)) for hit in memory.recall({query!r}, decay='none')]")
+            there = other(
+                f"[(hit.id, round(hit.score, 5)) for hit in memory.recall({query!r}, profile={{'decay': 'none'}})]"
+            )
             assert scored(here) == there
             return [hit.text for hit in here]
 

@@ -55,7 +55,6 @@ async def refused(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
     """Each line is an error; mypy reports an ignored error that is none."""
     await memory.recall(3)  # type: ignore[arg-type]
     await memory.recall("question", scopes="/a")  # type: ignore[call-arg]
-    await memory.recall("question", profile={"half_life_days": "long"})  # type: ignore[arg-type]
     await memory.count(kinds=3)  # type: ignore[arg-type]
     Filter(tag="x")  # type: ignore[call-arg]
     await memory.sessions.open(agent=3)  # type: ignore[arg-type]

@@ -265,7 +265,7 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
     rows = zip(*map(_kept, reports), strict=True)
     thresholds = (f"{item.min_confidence:g}" for item in reports[0].thresholds)
     others = " and questions without an answer" * bool(reports[0].unanswerable)
-    _say(terminal, f"\nright hits{others} that item min_confidence lets through", style="bold")
+    _say(terminal, f"\nright hits{others} that each min_confidence lets through", style="bold")
     _table(terminal, ("min_confidence", *heads), [(least, *row) for least, row in zip(thresholds, rows, strict=True)])
     for report, name in zip(reports, names, strict=True):
         if report.keeps_95 is not None:
