@@ -275,7 +275,7 @@ def _live(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
             gc.collect()
             resident.append(((now - started) / 3600, _anonymous_mb()))
             held.append(_held())
-    life.store.vacuum()
+    life.vacuum()
     life.check()
     life.close()
     failures, left = life.failures, sorted(each.name for each in folder.iterdir())

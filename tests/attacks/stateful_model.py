@@ -107,7 +107,9 @@ class Model:
                 columns["scope"] = joined(base, columns["scope"])
             if "importance" in columns:
                 columns["base_importance"] = None
-            version |= {**columns, "updated_at": now}
+            version |= columns
+            if columns.keys() != {"expires_at"}:  # how long a memory is shown is nothing that it says
+                version["updated_at"] = now
             # Who may no longer see the record may not see its past either.
             for closed in self.records[public_id]:
                 closed |= {"scope": version["scope"], "source": version["source"]}

@@ -86,7 +86,7 @@ def traverse(
 
 def check_link_type(type: object) -> str:
     """One of the types of links that `link` makes."""
-    if type == SUPERSEDES:
+    if isinstance(type, str) and type == SUPERSEDES:
         raise InvalidInput("link makes no links of type 'supersedes': use supersede(old, new)")
     return checks.check_choice(type, "type", LINK_TYPES)
 
