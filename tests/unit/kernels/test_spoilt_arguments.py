@@ -20,7 +20,6 @@ from tests.unit.kernels.cases import forest, forward, mask, postings, rng, token
 from tests.unit.kernels.test_backends_agree import both
 
 SEEDS = examples(5)
-_COLUMNS = 8  # of the hits of a question
 MOST = 1500  # of some 8,000 ways to spoil what a recall takes
 N = 40
 
@@ -283,30 +282,6 @@ def outcome(name, arguments, spoilt):
     return told(name, found, arguments)
 
 
-def tied_alike(one, other):
-    """Both results of a recall without what rounding decides among hits to which the forest gives one output.
-
-    Such hits change places: the same scores are handed out, to other rows, with what follows from the place.
-    """
-    one, other = list(one), list(other)
-    if len(one) != len(other) or len(one) != 1 + 3 * _COLUMNS:
-        return one, other
-    for begin in range(1, len(one), _COLUMNS):
-        scores, theirs = np.asarray(one[begin + 3]), np.asarray(other[begin + 3])
-        if scores.shape != theirs.shape:
-            continue
-        moved = ~np.isclose(scores, theirs, rtol=1e-4)
-        for side, of in ((one, scores), (other, theirs)):
-            side[begin + 3] = np.sort(of)
-            for place in (4, 5, 6):
-                side[begin + place] = np.where(moved.reshape(-1, *[1] * (np.ndim(side[begin + place]) - 1)), 0,
-                                               side[begin + place])  # fmt: skip
-            side[begin + 7] = np.asarray(side[begin + 7]) >= 0
-            if moved.any():  # confidence weighs what leads
-                side[begin + 4] = np.zeros(len(scores))
-    return one, other
-
-
 def alike(one, other):
     if isinstance(one, str) and isinstance(other, str):
         return _RESULT.sub("", one) == _RESULT.sub("", other)
@@ -315,7 +290,7 @@ def alike(one, other):
     if kernels.ROOM in [each[0] for each in (one, other) if len(each) == 1 and np.ndim(each[0]) == 0]:
         # Only the JIT keeps to the room that there is.
         return True
-    for mine, its in zip(*tied_alike(one, other), strict=True):
+    for mine, its in zip(one, other, strict=True):
         mine, its = np.asarray(mine), np.asarray(its)
         if mine.shape != its.shape or mine.dtype != its.dtype:
             return False
@@ -323,6 +298,22 @@ def alike(one, other):
         if not np.allclose(mine, its, rtol=1e-4, atol=1e-5 * scale):
             return False
     return True
+
+
+def tied(jit, name, arguments, spoilt, generator):
+    """Whether rounding decides a recall: backends that differ for a question agree for most questions beside it.
+
+    Vectors that are equal are measured in different lanes, and the last bit then decides which is a candidate.
+    """
+    if name != "recall" or spoilt.path == ("asking", "vectors"):
+        return False
+    asking = arguments["asking"]
+    agreed = 0
+    for _ in range(16):
+        noise = 1e-6 * generator.standard_normal(asking.vectors.shape).astype(np.float32)
+        near = arguments | {"asking": asking._replace(vectors=asking.vectors * (1 + noise))}
+        agreed += alike(*both(jit, partial(outcome, name, near, spoilt)))
+    return agreed > 8
 
 
 def test_every_kernel_has_a_case():
@@ -339,14 +330,12 @@ def test_a_spoilt_argument_is_refused_alike_or_taken_alike(jit, name):
         every = list(spoil(arguments, generator))
         for place in generator.permutation(len(every))[:MOST].tolist():
             spoilt = every[place]
-            if spoilt.path == ("view", "graph", "mask") and spoilt.how == "empty in 0":
-                continue  # open: the backends differ in scores of neighbours
             try:
                 one, other = both(jit, partial(outcome, name, arguments, spoilt))
             except Exception as error:
                 differences.append((spoilt.path, spoilt.how, f"{type(error).__name__}: {error}"))
                 continue
-            if not alike(one, other):
+            if not alike(one, other) and not tied(jit, name, arguments, spoilt, generator):
                 differences.append((spoilt.path, spoilt.how, one, other))
     assert not differences, "\n".join(str(each)[:400] for each in differences)
 
