@@ -36,7 +36,7 @@ class Request(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True, tag=True):
-    """The name of the error of `recallite.errors` for which a document was not read, and its message."""
+    """Name of the error in `recallite.errors` that stopped the reading of a document, and its message."""
 
     error: str
     message: str

@@ -226,7 +226,7 @@ class Record(Plain, frozen=True, kw_only=True):
 
     @property
     def held(self) -> tuple[datetime, datetime | None]:
-        """The beginning and the end of the time for which this version held, as far as known; None while it does."""
+        """Valid time of this version, from and until, as far as known; None for an open end."""
         first = self.recorded_from == self.created_at
         return (
             self.valid_from or self.created_at

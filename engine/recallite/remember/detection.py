@@ -424,7 +424,7 @@ def stated_at(known: Known) -> int:
 
 
 def may_change(authority: int, old: Known) -> bool:
-    """Whether a text of this authority may stand in the place of a record without being told to."""
+    """Whether a text of this authority may supersede a record on its own."""
     return authority >= old.authority and not old.pinned
 
 

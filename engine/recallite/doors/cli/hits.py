@@ -77,7 +77,7 @@ def _stage_times(hits: Hits) -> str:
 
 
 def reasons(hit: Hit, query: str) -> str:
-    """Reasons for which a hit was found, in words."""
+    """Name the match reasons of a hit in words."""
     from recallite.notes.snippets import highlight
 
     sentences = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))

@@ -101,7 +101,7 @@ def _listed_row(record: Record) -> tuple[object, ...]:
 
 
 def _holds(record: Record) -> str:
-    """The time for which a memory holds, if that is known, and how often it was remembered."""
+    """Show the valid time of a memory, if known, and how often it was remembered."""
     since, until = (
         "" if moment is None else f"{moment:%Y-%m-%d}"
         for moment in (record.valid_from, record.held_until or record.valid_until)

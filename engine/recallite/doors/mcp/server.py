@@ -227,7 +227,7 @@ class MemoryServer:
         return types.GetPromptResult(messages=[message])
 
     async def _in_thread(self, context: Context, work: Callable[[], Answer]) -> Answer:
-        """Do `work` in a thread and return its result; who waits for the memory to open is told."""
+        """Do `work` in a thread and return its result; report progress while the memory opens."""
         if self._memory.waiting:
             _log.info(_WARMING)
             await context.session.report_progress(0, None, _WARMING)
