@@ -130,7 +130,8 @@ FEATURES = Features()
 # questions, with 12 in none; at 16 the month won over the topic.
 UNSEEN_WEIGHT, DATE_WEIGHT = 4.0, 12.0
 # In steps of a power of two: hits of equal leaves and factors then keep the formula's order, whatever rounds below it.
-UNSEEN_STEPS = 2.0**24
+# Fine enough that ages a microsecond apart are steps apart: coarser ones would reorder them as time goes on.
+UNSEEN_STEPS = 2.0**42
 
 
 class RankParameters(NamedTuple):

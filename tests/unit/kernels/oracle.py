@@ -211,7 +211,7 @@ def unseen(own, parameters):
     dated = 1 + parameters["date_weight"] * own["date"]
     told = own["spread"] * (1 + parameters["speaker_weight"] * own["speaker"]) * dated
     others = own["score"] / told if told > 0 else own["decay"]
-    return math.floor((4 * math.log(max(others, 1e-9)) + 12 * math.log(dated)) * 2**24 + 0.5) / 2**24
+    return math.floor((4 * math.log(max(others, 1e-9)) + 12 * math.log(dated)) * 2**42 + 0.5) / 2**42
 
 
 def reordered(order, outputs, coverage):
