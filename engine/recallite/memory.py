@@ -212,7 +212,7 @@ class Memory:
 
         Rarer fields (a vector, a topic, what it supersedes) are those of a `NewRecord`, which is given in place of the
         text and of all fields here. `context` is a short header (a speaker, a title) that is embedded and indexed with
-        the text. Times are aware datetimes or ISO 8601 texts. What the text says holds from `valid_from`, else
+        the text. Times are aware datetimes or texts, as in a `Filter`. What the text says holds from `valid_from`, else
         `created_at`. `expires_at` is a time, or how long it lives: `timedelta(days=30)` from now, and as long after
         each `update(id, renew=True)`. `policy` overrides the write policy for this call.
 

@@ -68,3 +68,10 @@ def test_every_environment_variable_that_is_read_is_listed():
     assert read == set(VARIABLES)
     variables = [each.environment for each in list_settings(Settings) if each.environment]
     assert set(variables) <= set(VARIABLES)
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_a_field_that_there_is_not_is_refused_by_name_with_the_one_that_was_meant(kind):
+    name = kind.__struct_fields__[0]
+    with pytest.raises(InvalidInput, match=f"^{kind.__name__} has no field '{name}x': did you mean {name}"):
+        kind(**{f"{name}x": 1})

@@ -18,6 +18,7 @@ from recallite.agents.snapshots import Snapshot
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.filters import Filter
 from recallite.model.profiles import resolve_profile
 from recallite.model.records import Hit, Record
 from recallite.store.values import CHUNK_KIND
@@ -53,6 +54,7 @@ class Bootstrap(Struct, frozen=True, kw_only=True):
     `records` are the relevant and the recent semantic memories, `passages` chunks of documents. `standing` are the
     newest instructions, and preferences that are near to the task or new; they are not among the records. `changes` are
     the memories that superseded others in the last seven days, the newest first. Nothing else here is superseded.
+    If there is nothing for the agent, `elsewhere` is the number of memories outside its scope.
     """
 
     text: str
@@ -66,6 +68,7 @@ class Bootstrap(Struct, frozen=True, kw_only=True):
     standing: tuple[Record | Hit, ...] = ()
     changes: tuple[Change, ...] = ()
     left_out: int = 0
+    elsewhere: int = 0
 
     def __str__(self) -> str:
         """The text."""
@@ -113,8 +116,14 @@ def bootstrap(
         tokens=count_tokens([text])[0] if text else 0,
         snapshot=next(iter(values.pop("snapshot")), None),
         left_out=sum(len(section.entries) for section in sections) - sum(counts),
+        elsewhere=0 if agent is None or any(section.entries for section in sections) else _count(engine, tiers[0]),
         **values,
     )
+
+
+def _count(engine: Engine, semantic: Semantic) -> int:
+    with engine.store.read() as reader:
+        return reader.records.count(Filter().within(semantic._scope(None)), checks.now_us())
 
 
 def _gather(

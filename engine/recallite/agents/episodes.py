@@ -130,12 +130,9 @@ class AsyncEpisodes(AsyncTier[Episodes]):
 
 
 def _day(on: date | str) -> tuple[str, str]:
-    """Return the first and last microsecond of a day of UTC."""
+    """Return the first and last microsecond of a day of UTC; a text is any time of that day."""
     if isinstance(on, str):
-        try:
-            on = date.fromisoformat(on)
-        except ValueError:
-            raise InvalidInput(f"on is {shown(on)}: give a date, e.g. '2026-03-01'") from None
+        on = checks.to_datetime(checks.check_time(on, "on") or 0).date()
     if not isinstance(on, date) or isinstance(on, datetime):
         raise InvalidInput(f"on is {shown(on)}: give a date, e.g. '2026-03-01'")
     start = datetime(on.year, on.month, on.day)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.errors import InvalidFilter, InvalidInput, InvalidText
+from recallite.model.relative_times import EXAMPLES, relative_time
 from recallite.system import plugins
 from recallite.system.messages import readable, shown
 
@@ -215,24 +216,18 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2*
 
 
 def check_time(value: object, name: str) -> int | None:
-    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, a date, an ISO 8601 text or None.
+    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, a date, a text or None.
 
-    A date without a time is its first moment in UTC.
+    A text is ISO 8601, or relative to now: "7d" is seven days ago. A date without a time, a month ("2026-01"),
+    "yesterday", "today" and "tomorrow" are their first moment in UTC.
     """
     if value is None:
         return None
-    moment = value
-    if isinstance(value, str):
-        try:
-            moment = (date if len(value) <= _DATE_CHARS else datetime).fromisoformat(value)
-        except ValueError:
-            raise InvalidInput(
-                f"{name} {shown(value)} is not ISO 8601: write e.g. '2026-03-01T09:30:00+00:00'"
-            ) from None
+    moment = _moment(value, name) if isinstance(value, str) else value
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
-        raise InvalidInput(f"{name} is {shown(value)}: give a datetime or an ISO 8601 text")
+        raise InvalidInput(f"{name} is {shown(value)}: give a datetime or a text, e.g. {EXAMPLES}")
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InvalidInput(
             f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
@@ -242,6 +237,16 @@ def check_time(value: object, name: str) -> int | None:
     if not EARLIEST_US <= microseconds <= LATEST_US:
         raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
     return microseconds
+
+
+def _moment(text: str, name: str) -> object:
+    try:
+        return (date if len(text) <= _DATE_CHARS else datetime).fromisoformat(text)
+    except ValueError:
+        with suppress(ValueError, OverflowError):
+            if (moment := relative_time(text)) is not None:
+                return moment
+        raise InvalidInput(f"{name} {shown(text)} is not a time: write e.g. {EXAMPLES}") from None
 
 
 def to_datetime(microseconds: int) -> datetime:

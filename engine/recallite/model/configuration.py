@@ -18,11 +18,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
 
-from msgspec import Struct, structs
+from msgspec import Struct, StructMeta, structs
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_choice, check_count, check_finite, check_flag
@@ -66,7 +67,19 @@ class SettingInfo(NamedTuple):
     doc: str
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class _Named(StructMeta):
+    """Makes sections, and names the field that was meant where one is given that they do not have."""
+
+    def __call__(self, *values: Any, **fields: Any) -> Any:
+        names = self.__struct_fields__
+        for name in fields.keys() - {*names}:
+            near = get_close_matches(name, names, n=1)
+            use = f"did you mean {near[0]}?" if near else f"use {', '.join(names)}"
+            raise InvalidInput(f"{self.__name__} has no field {shown(name)}: {use}")
+        return super().__call__(*values, **fields)
+
+
+class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
     """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
 
     def __post_init__(self) -> None:

@@ -92,7 +92,8 @@ class FilterFields(TypedDict, total=False):
       or, where that was given, until valid_until
     - include_superseded: also memories that others have superseded
 
-    Times are aware datetimes or ISO 8601 texts; a date alone is its first moment in UTC.
+    Times are aware datetimes, ISO 8601 texts, or texts such as "7d" (seven days ago), "yesterday" and "2026-03". A day
+    or month alone is its first moment in UTC.
     """
 
     scope: str | Sequence[str] | None

@@ -11,6 +11,7 @@ import msgspec
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_list, check_time, encodable, plain_str, to_datetime
 from recallite.model.records import NewRecord
+from recallite.model.relative_times import length_of
 from recallite.system.messages import shown
 
 MAX_CONTEXT_CHARS = 2_000
@@ -46,10 +47,11 @@ def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
 
 
 def check_life(expires_at: object) -> timedelta | None:
-    """Return the length of life that `expires_at` gives, as a timedelta or an ISO 8601 duration; None for a time."""
-    if isinstance(expires_at, str) and expires_at[:1] in ("P", "-"):
-        with suppress(msgspec.ValidationError):
-            expires_at = msgspec.convert(expires_at, timedelta)
+    """Return the length of life that a timedelta, "30d" or "P30D" (ISO 8601) gives; None for a time."""
+    if isinstance(expires_at, str):
+        with suppress(msgspec.ValidationError, OverflowError):
+            iso = expires_at[:1] in ("P", "-")
+            expires_at = msgspec.convert(expires_at, timedelta) if iso else length_of(expires_at) or expires_at
     if not isinstance(expires_at, timedelta):
         return None
     if not timedelta(0) < expires_at <= MAX_LIFE:

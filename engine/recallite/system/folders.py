@@ -126,7 +126,8 @@ def why_closed(path: str) -> int:
             full = shutil.disk_usage(path).free == 0
         else:
             os.close(os.open(path, _READ))
-            full = os.statvfs(path).f_bavail == 0
+            disk = os.statvfs(path)
+            full = disk.f_bavail == 0 < disk.f_blocks  # /proc and its kin have no blocks
     except OSError as fault:
         return fault.errno or 0
     return errno.ENOSPC if full else 0

@@ -41,7 +41,8 @@ def format_of(place: Place, format: str | None) -> str:
     if ending not in _ENDINGS:
         raise InvalidInput(
             f"the format of {shown(os.fspath(place))} is not clear from its ending: "
-            f"give the format: {', '.join(FORMATS)}, or markdown for a folder"
+            f"give the format: {', '.join(FORMATS)}, or markdown for a folder. "
+            "Documents (PDF, Word, HTML, notes): recallite knowledge ingest"
         )
     return _ENDINGS[ending]
 

@@ -161,6 +161,11 @@ def test_why_a_folder_cannot_be_opened(tmp_path, monkeypatch, platform):
     assert folders.why_closed(str(tmp_path / "none")) == errno.ENOENT
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
+def test_a_folder_without_a_disk_is_not_full():
+    assert folders.why_closed("/proc") == 0
+
+
 def test_where_there_are_no_limits_none_is_set(windows):
     processes.limit_processor_time(0.0)
     processes.limit_memory_and_files(0)

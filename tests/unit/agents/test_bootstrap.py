@@ -204,3 +204,11 @@ def test_a_change_has_the_time_from_which_it_holds_not_that_of_which_it_speaks(m
     assert change.changed_at == memory.get(old.id).held_until
     assert change.changed_at.year < 2027
     assert new.valid_from.year == 2027
+
+
+def test_an_agent_without_memories_is_told_how_many_are_elsewhere(either):
+    either.remember("Milk the goats at six")
+    either.remember("The vet comes on Monday", scope="/agents/tom")
+    empty = either.bootstrap("ada", "plan the week")
+    assert (empty.text, empty.elsewhere) == ("", 2)
+    assert [either.bootstrap(agent, "plan the week").elsewhere for agent in (None, "tom")] == [0, 0]

@@ -118,7 +118,7 @@ def test_the_last_snapshot_is_the_one_that_ended_last(memory):
         (lambda e: e.log("x", task_id=""), "task_id is ''"),
         (lambda e: e.log("x", metadata={"cost": 1}), "metadata has the key 'cost'"),
         (lambda e: e.log(""), "there is nothing to remember"),
-        (lambda e: e.list(on="yesterday"), "on is 'yesterday': give a date"),
+        (lambda e: e.list(on="some day"), "on 'some day' is not a time"),
         (lambda e: e.list(on="2026-03-01", since="2026-03-01T00:00:00+00:00"), "on, or by since and until"),
         (lambda e: e.list(order="sideways"), "order is 'sideways'"),
         (lambda e: e.snapshot(), "snapshot needs the messages"),

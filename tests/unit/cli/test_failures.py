@@ -71,7 +71,7 @@ def test_texts_that_cannot_be_remembered(run, text, reason):
         (("--scope", "a/b"), "not absolute"),
         (("--scope", "/a/../b"), "'..'"),
         (("--created-at", "2020-01-01T00:00:00"), "no time zone"),
-        (("--created-at", "soon"), "not ISO 8601"),
+        (("--created-at", "soon"), "not a time"),
         (("--metadata", "{"), "--metadata '{' is not JSON"),
         (("--metadata", "[1]"), "--metadata is '[1]'"),
         (("--position", "-1"), "position is -1"),

@@ -33,7 +33,8 @@ def test_scopes_and_tags_are_counted(run, remember):
     assert run("scopes", "/a", "--depth", "0", "--json").json == [{"scope": "/a", "memories": 2}]
     assert run("tags").out == "x\t2\ny\t1\n"
     assert run("tags", "/a/b", "--json").json == [{"tag": "x", "memories": 1}]
-    assert run("scopes", "/nowhere").code == 1
+    nowhere = run("scopes", "/nowhere")
+    assert (nowhere.code, nowhere.err) == (1, "nothing was found\n")
     assert run("list", "--order", "updated").code == 0
 
 

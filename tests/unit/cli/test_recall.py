@@ -150,7 +150,7 @@ def test_recall_takes_every_choice(run, stored):
         (("--where", "[]"), "--where is '[]'"),
         (("--where", '{"colour": "red"}'), "unknown field 'colour'"),
         (("--since", "2020-01-01T00:00"), "no time zone"),
-        (("--until", "tomorrow"), "not ISO 8601"),
+        (("--until", "some day"), "not a time"),
         (("--scope", "infra"), "not absolute"),
         (("--set", "group_by=kind"), "group_by is 'kind'"),
         (("--token-budget", "0"), "token_budget is 0"),
@@ -242,8 +242,8 @@ def test_a_terminal_gets_hits_with_readable_scores_and_reasons_in_words(run, sto
     (hit,) = run("recall", "which database?", "--json", "--explain").json["hits"]
     use_terminal(monkeypatch)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", run("recall", "which database?").out)
-    assert f"{hit['score']:.2f} █" in shown
-    assert f"{hit['id'][-8:]}  /infra/db  confidence {hit['confidence']:.2f}" in shown
+    assert f"{hit['confidence']:.2f} █" in shown
+    assert f"{hit['id'][-8:]}  /infra/db  score {hit['score']:.2f}" in shown
     assert "bm25" not in shown
     explained = run("recall", "which database?", "--explain").out
     assert "shares 'database'" in explained

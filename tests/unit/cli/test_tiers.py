@@ -32,7 +32,7 @@ def test_log_and_list_episodes(run):
     [
         (("episodes", "log", "x", "--type", "party"), "event_type is 'party': use 'task-started'"),
         (("episodes", "log", "x", "--agent", "a/b"), "an agent id is one name"),
-        (("episodes", "list", "--on", "yesterday"), "give a date"),
+        (("episodes", "list", "--on", "some day"), "not a time"),
         (("episodes", "list", "--order", "random"), "order is 'random'"),
         (("procedures", "save", "n", ""), "InvalidText"),
         (("experience", "tips", "--tool", "http"), "tool and error go together"),
@@ -138,3 +138,10 @@ def test_terminal_codes_in_stored_text_are_not_printed(run):
     run("episodes", "log", "\x1b[2Jwiped", "--agent", "ada")
     for arguments in (("episodes", "list"), ("bootstrap", "ada", "--task", "x")):
         assert "\x1b" not in run(*arguments).out
+
+
+def test_a_briefing_without_anything_says_where_the_memories_are(run, remember):
+    remember("Milk the goats at six")
+    empty = run("bootstrap", "ada", "--task", "plan the week")
+    assert (empty.code, empty.out) == (0, "")
+    assert "1 memory is elsewhere" in empty.err

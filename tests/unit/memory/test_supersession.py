@@ -198,7 +198,7 @@ def test_refused_and_nothing_is_changed(memory, moved):
     ):
         with pytest.raises(error, match=said):
             memory.supersede(old, new)
-    for options in ({"strength": 2}, {"reason": ""}, {"at": "yesterday"}, {"at": "2024-01-01"}):
+    for options in ({"strength": 2}, {"reason": ""}, {"at": "some day"}, {"at": "2024-01-01"}):
         with pytest.raises(InvalidInput):
             memory.supersede(early, turin, **options)
     for fields in ({"supersedes": "unknown"}, {"supersedes": oslo}, {"scope": "/b", "supersedes": turin},
@@ -431,7 +431,7 @@ def test_everything_survives_export_backup_and_encryption(tmp_path, moved, memor
         ({"old": "a", "new": "c"}, "another scope"),
         ({"old": "a", "new": "b", "known_until": "2020-01-01T00:00:00Z"}, "known_until is before known_from"),
         ({"old": "a", "new": "b", "strength": 2}, "strength is 2"),
-        ({"old": "a", "new": "b", "holds_from": "May"}, "holds_from 'May' is not ISO 8601"),
+        ({"old": "a", "new": "b", "holds_from": "May"}, "holds_from 'May' is not a time"),
         ({"old": "a", "new": "b", "colour": "red"}, "colour"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_filter_is_checked_when_it_is_built():
     with pytest.raises(InvalidFilter, match="slash at the end"):
         Filter(scope="/a/")
     with pytest.raises(InvalidInput, match="since"):
-        Filter(since="yesterday")
+        Filter(since="some day")
     with pytest.raises(TypeError, match="no 'colour'"):
         Filter(colour="red")  # type: ignore[call-arg]
 

@@ -23,8 +23,6 @@ from recallite.errors import InvalidInput
 P = ParamSpec("P")
 T = TypeVar("T")
 _NONE = inspect.Parameter.empty
-_DURATION = re.compile(r"([0-9]+(?:[.][0-9]+)?)([mhdw]?)")
-_UNITS = {"": "days", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -185,6 +183,8 @@ def _print(declared: Any, value: Any, *, as_json: bool) -> None:
     else:
         print_table(declared.show)(value)
     fails = declared.fails
+    if fails == "empty" and not as_json and not declared.show.startswith("# ") and nothing(value):
+        hint("nothing was found")
     fail_quietly(nothing(value) if fails == "empty" else bool(fails) and imported(fails)(value))
 
 
@@ -249,11 +249,14 @@ def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def duration(text: str, option: str) -> timedelta:
-    """A time as an option gives it: a number of days, or of another unit that follows it."""
-    parts = _DURATION.fullmatch(text.strip())
-    if parts is None:
-        raise InvalidInput(f"{option} is {text}: give a number of days, or a number and m, h, d or w, such as 30d")
+    """A length of time as an option gives it: a number of days, or of another unit that follows it."""
+    from recallite.model.relative_times import length_of
+
+    text = text.strip()
     try:
-        return timedelta(**{_UNITS[parts[2]]: float(parts[1])})
+        length = length_of(text if text[-1:].isalpha() else f"{text}d")
     except OverflowError:
         raise InvalidInput(f"{option} is {text}: give at most 365,250 days") from None
+    if length is None:
+        raise InvalidInput(f"{option} is {text}: give a number of days, or a number and m, h, d or w, such as 30d")
+    return length

@@ -1,4 +1,4 @@
-"""Hits and explanations as people read them: on a terminal scores as bars and reasons as sentences."""
+"""Hits and explanations as people read them: on a terminal confidences as bars and reasons as sentences."""
 
 from __future__ import annotations
 
@@ -140,12 +140,10 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
         for line in changes(hit):
             shown.append(f"\n{safe(line)}", "yellow")
-        shown.append(f"\n{id}", "cyan").append(
-            f"  {hit.scope}{source}{_by(hit)}  confidence {hit.confidence:.2f}", "dim"
-        )
+        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
         if explained:
             shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
-        table.add_row(Text(f"{hit.score:.2f} ").append(_bar(hit.score, _BAR_CELLS), "green"), shown)
+        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), shown)
     terminal.print(table)
 
 

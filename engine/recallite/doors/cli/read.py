@@ -129,7 +129,11 @@ def list_(memory: Memory, **fields: Any) -> list[Record]:
 
 
 def _print_bootstrap(briefing: Bootstrap) -> None:
-    typer.echo(safe(briefing.text))
+    if briefing.text:
+        typer.echo(safe(briefing.text))
+    if briefing.elsewhere:
+        there = "1 memory is" if briefing.elsewhere == 1 else f"{briefing.elsewhere:,} memories are"
+        hint(f"nothing is stored below /agents/AGENT; {there} elsewhere: without AGENT the briefing draws on all")
     if briefing.tips:
         from recallite.agents.bootstrap import TIPS_FOUND
 

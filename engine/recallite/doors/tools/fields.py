@@ -35,7 +35,7 @@ _named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
 _NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
 _TEXT = "text that is not blank, without NUL characters"
 _MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
-_WHEN = "ISO 8601 time with an offset, e.g. 2026-03-01T09:30:00+00:00"
+_WHEN = "a time: 2026-03-01T09:30:00+00:00, 2026-03-01, yesterday or 7d (7 days ago)"
 
 MemoryText = Annotated[
     str, _field("The text of the memory.", lambda text, name, most: checks.check_text(text, most, name), _TEXT)
@@ -70,7 +70,12 @@ DiversifyBy = Annotated[
 ]
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
 Time = Annotated[
-    str, _field("ISO 8601 with an offset, e.g. 2026-03-01T09:30:00+00:00.", _unlimited(checks.check_time), _WHEN)
+    str,
+    _field(
+        "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
+        _unlimited(checks.check_time),
+        _WHEN,
+    ),
 ]
 OldText = Annotated[
     str,

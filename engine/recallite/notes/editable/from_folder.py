@@ -72,7 +72,10 @@ def import_folder(
             if on_progress is not None:
                 on_progress(done, len(paths))
         if not run.has_files:
-            raise InvalidInput(f"{folder.root} has no file of memories: give a folder that an export has written")
+            raise InvalidInput(
+                f"{folder.root} has no file of memories: give a folder that an export has written. Other notes: "
+                "recallite import --from obsidian FOLDER, recallite knowledge ingest FOLDER, or recallite workspace"
+            )
         return run.finish(set(paths), forget_missing=forget_missing)
 
 

@@ -1,0 +1,35 @@
+"""Times as people write them: "7d" (seven days ago), "yesterday", "2026-01"."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LENGTH = re.compile(r"([0-9]{1,9}(?:[.][0-9]{1,9})?) ?(m|h|d|w|(?:minute|hour|day|week)s?)(?: ago)?")
+_MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+EXAMPLES = "'2026-03-01T09:30:00+00:00', '2026-03-01', '2026-03', 'yesterday' or '7d'"
+
+
+def length_of(text: str) -> timedelta | None:
+    """Return the length of "30d", "2 hours" or "1.5w"; None for another text. Raises OverflowError."""
+    parts = _LENGTH.fullmatch(text.strip().lower())
+    return None if parts is None else timedelta(**{_UNITS[parts[2][0]]: float(parts[1])})
+
+
+def relative_time(text: str) -> datetime | None:
+    """Return the moment that a text means today; None for another text.
+
+    A length is that long ago, a day, month or year its first moment in UTC. Raises ValueError or OverflowError.
+    """
+    text = text.strip().lower()
+    now = datetime.now(UTC)
+    if text == "now":
+        return now
+    if text in _DAYS:
+        return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(_DAYS[text])
+    if month := _MONTH.fullmatch(text):
+        return datetime(int(month[1]), int(month[2] or 1), 1, tzinfo=UTC)
+    length = length_of(text)
+    return None if length is None else now - length
