@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
 
-from msgspec import Struct, StructMeta, structs
+from msgspec import NODEFAULT, Struct, StructMeta, structs
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_choice, check_count, check_finite, check_flag
@@ -138,7 +138,12 @@ def declared(section: type[Section]) -> dict[str, Field]:
     """The fields of a section by name."""
     docs = {name: " ".join(text.split()) for name, text in _DOCUMENTED.findall(section.__doc__ or "")}
     return {
-        field.name: _field(field.type, field.default, docs.get(field.name, "")) for field in structs.fields(section)
+        field.name: _field(
+            field.type,
+            field.default if field.default_factory is NODEFAULT else field.default_factory(),
+            docs.get(field.name, ""),
+        )
+        for field in structs.fields(section)
     }
 
 
@@ -249,8 +254,8 @@ def _check_of(kind: Any, setting: Setting) -> Check:
         return partial(_check_number, low, above, math.inf if setting.maximum is None else setting.maximum)
     if kind is bool:
         return check_flag
-    if get_origin(kind) is tuple:
-        return _check_names
+    if get_origin(kind) in (list, tuple):
+        return partial(_check_names, get_origin(kind))
     if isinstance(kind, type) and issubclass(kind, Section):
         return partial(_check_section, kind)
     return _check_text
@@ -286,7 +291,7 @@ def _check_text(value: object, name: str) -> str:
     return value
 
 
-def _check_names(value: object, name: str) -> tuple[str, ...]:
+def _check_names(kind: type[list[str]] | type[tuple[str, ...]], value: object, name: str) -> Sequence[str]:
     """Names or paths; a str alone is none, it would be taken letter by letter."""
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
@@ -296,7 +301,7 @@ def _check_names(value: object, name: str) -> tuple[str, ...]:
         if not isinstance(text, str) or not text or "\x00" in text:
             raise InvalidInput(f"{name}[{place}] is {shown(item)}: give a non-empty str")
         texts.append(text)
-    return tuple(texts)
+    return kind(texts)
 
 
 def _check_section(kind: type[Section], value: object, name: str) -> Section:
@@ -310,7 +315,7 @@ def _allowed(field: Field) -> str:
     kind, setting = field.kind, field.setting
     if get_origin(kind) is Literal:
         words = " | ".join(map(repr, get_args(kind)))
-    elif get_origin(kind) is tuple:
+    elif get_origin(kind) in (list, tuple):
         words = "list of str"
     elif field.section is not None:
         words = "table"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -19,6 +20,12 @@ ROUTED = (
     "openrouter", "together_ai", "vertex_ai", "voyage", "xai",
 )  # fmt: skip
 """Providers reached through litellm; their keys are read from the environment variables that litellm documents."""
+# The variables with the keys of those whose protocol is OpenAI's: at a given base URL they are asked without litellm.
+_LIKE_OPENAI = {
+    "deepseek": "DEEPSEEK_API_KEY", "groq": "GROQ_API_KEY", "jina_ai": "JINA_AI_API_KEY", "mistral": "MISTRAL_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY", "together_ai": "TOGETHERAI_API_KEY", "voyage": "VOYAGE_API_KEY",
+    "xai": "XAI_API_KEY",
+}  # fmt: skip
 
 
 class ModelAddress(Struct, frozen=True, kw_only=True):
@@ -72,20 +79,24 @@ def provider_url(provider: str, name: str = "provider") -> str:
 
 def address_of(name: str, *, api_base: str | None = None, **options: object) -> ModelAddress | None:
     """The address for a name that includes its provider, such as "ollama/nomic-embed-text" or "voyage/voyage-3", at
-    `api_base` or the provider's own URL; any other name at `api_base`; None without one.
+    `api_base` or the provider's own URL; any other name at `api_base`; None without one. At `api_base` the providers
+    whose protocol is OpenAI's need no litellm.
 
     `options` are the other fields of `ModelAddress`.
     """
     provider, slash, model = name.partition("/")
     provider = provider.lower() if slash and model else ""
-    if provider in ROUTED:
+    direct = api_base is not None and provider in _LIKE_OPENAI
+    if provider in ROUTED and not direct:
         return ModelAddress(base_url=api_base or "", model=f"{provider}/{model}", routed=True, **options)  # type: ignore[arg-type]
     if provider not in PROVIDERS and api_base is None:
         return None
+    if direct and options.get("api_key") is None:
+        options["api_key"] = os.environ.get(_LIKE_OPENAI[provider]) or None
     base_url = (PROVIDERS[provider] if api_base is None else api_base).rstrip("/")
     if provider == "ollama" and base_url.count("/") == 2:
         base_url += "/v1"  # Ollama's own clients take a URL without a path
-    return ModelAddress(base_url=base_url, model=model if provider in PROVIDERS else name, **options)  # type: ignore[arg-type]
+    return ModelAddress(base_url=base_url, model=model if direct or provider in PROVIDERS else name, **options)  # type: ignore[arg-type]
 
 
 def require(address: ModelAddress) -> None:

@@ -14,7 +14,7 @@ from recallite.model.profiles import Profile, resolve_profile
 
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
-    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
+    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92, supersede_confidence=None),
     "hermes": WritePolicy(supersede_confidence=None, recognise_recalled=True),
 }
 _PLAIN_POLICY = WritePolicy()
@@ -46,7 +46,7 @@ class Settings(Section, frozen=True, kw_only=True):
       384 components, and changes cosines by less than 0.001. A store of the other type refuses to be written; `rebuild`
       converts it, to `float16` for good.
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
-      a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
+      a topic, `hermes` recognises recalled text; both report contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
     """
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
+from msgspec import field
+
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_name, check_path
 from recallite.model.configuration import Count, Positive, Section, Setting, Share
@@ -48,8 +50,9 @@ class EmbeddingConfig(Section, frozen=True, kw_only=True):
     """The embedder.
 
     - model: `default`, `instant`, `none`, a bundled model's name or a folder with model.onnx; else a model over HTTP:
-      `ollama/nomic-embed-text`, `voyage/voyage-3` (providers other than OpenAI and Ollama need the extra `providers`),
-      `text-embedding-3-small`, or any at `api_base`. None is the environment's, else the bundled model.
+      `ollama/nomic-embed-text`, `voyage/voyage-3` (providers other than OpenAI and Ollama need the extra `providers`,
+      unless they speak OpenAI's protocol at `api_base`), `text-embedding-3-small`, or any at `api_base`. None is the
+      environment's, else the bundled model.
     - api_base: Base URL at which the model is served.
     - api_key: Key of the model; None is the environment's. It is in `to_dict` and saved files, but not in the repr.
     - timeout: Seconds a request to a model over HTTP may take.
@@ -237,7 +240,7 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
     flush: FlushConfig = FlushConfig()
     vector: VectorConfig = VectorConfig()
     progress: bool = True
-    extra_paths: tuple[str, ...] = ()
+    extra_paths: list[str] = field(default_factory=list)
     skip_folders: tuple[str, ...] = SKIPPED_FOLDERS
     exclude: tuple[str, ...] = ()
     bootstrap_files: tuple[str, ...] = ("MEMORY.md",)

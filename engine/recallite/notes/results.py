@@ -51,6 +51,7 @@ class StoreStatus(Plain, frozen=True, kw_only=True):
     - search_mode: "hybrid", or "fts-only" if the query or all chunks have no vector of this embedder;
       `embedder_problem` says why
     - provider: "local", "remote", "custom" (an object given by the caller) or "none"
+    - watcher_active: whether changes are indexed as they happen; interval_active: whether they are every few minutes
     - pending: chunks not embedded yet, for the reason in `embedder_problem`; refused: chunks that the embedder rejects,
       listed in `problems`
     - problems: of files; sync_problem: what stopped the last run of the watcher or the interval
@@ -69,6 +70,7 @@ class StoreStatus(Plain, frozen=True, kw_only=True):
     cache_entries: int
     cache_max_entries: int | None
     watcher_active: bool
+    interval_active: bool
     pending: int
     problems: tuple[FileProblem, ...]
     refused: int = 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from recallite.errors import RecalliteError
 from recallite.model.checks import now_us
+from recallite.model.model_address import ModelAddress
 from recallite.notes.note_files import FileProblem, problem_of
 from recallite.notes.opening import moved_aside
 from recallite.notes.results import FileInfo, StoreStatus
@@ -60,6 +61,7 @@ def store_status(
     problems: Sequence[FileProblem],
     sync_problem: str | None,
     watching: bool,
+    at_interval: bool,
 ) -> StoreStatus:
     """The state of the index and, by a plan, of the files; `problems` are those of the last run."""
     with engine.store.read() as reader:
@@ -88,6 +90,7 @@ def store_status(
         cache_entries=cached,
         cache_max_entries=config.cache.max_entries,
         watcher_active=watching,
+        interval_active=at_interval,
         pending=waiting(engine),
         refused=refused,
         problems=tuple(dict.fromkeys((*plan.problems, *stored, *problems, *aside, *refusing))),
@@ -102,7 +105,7 @@ def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]
         return "none", None, None
     spec = engine.embedder.spec
     named = isinstance(spec, str)
-    remote = type(spec).__module__.startswith("recallite.remote")
+    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote"
     provider = "local" if named else "remote" if remote else "custom"
     model = spec if isinstance(spec, str) else getattr(spec, "model", None)
     try:

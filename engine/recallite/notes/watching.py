@@ -55,6 +55,11 @@ class Watcher:
         """Whether files are watched."""
         return self._watching is not None and self._watching.is_alive()
 
+    @property
+    def interval_active(self) -> bool:
+        """Whether files are indexed at an interval."""
+        return self._interval is not None and self._interval.is_alive()
+
     def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
         """Watch from now on, after one index run. Does nothing where it watches already.
 

@@ -123,6 +123,7 @@ class Workspace:
             return store_status(
                 engine, self._config, plan,
                 problems=self._problems, sync_problem=self._watcher.problem, watching=self._watcher.active,
+                at_interval=self._watcher.interval_active,
             )  # fmt: skip
 
         return self._with_engine(described)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite import Memory, Settings
+from recallite import Memory, NewRecord, Settings
 from recallite.compat import load_settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import WritePolicy
@@ -53,7 +53,7 @@ def load(tmp_path):
 def test_reeve_json_is_read_as_printed(load):
     settings = load("reeve.json", REEVE)
     assert settings.profile == resolve_profile("reeve")
-    assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92)
+    assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92, supersede_confidence=None)
     changed = load("reeve.json", REEVE.replace("30,", "12,").replace("0.5 ", "0.25 "))
     assert (changed.profile.half_life_days, changed.profile.decay_floor) == (12, 0.25)
 
@@ -62,7 +62,23 @@ def test_reeve_json_is_read_as_printed(load):
 def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
     assert settings.profile == resolve_profile("reeve")
-    assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92)
+    assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92, supersede_confidence=None)
+    told = [NewRecord("Dana lives in Oslo", topic="home"), NewRecord("Dana lives in Bergen", topic="home")]
+    with Memory(":memory:", settings=settings) as memory:
+        ids = [memory.remember(text).id for text in told]
+        hits = {hit.text for hit in memory.recall("Where does Dana live?")}
+        versions = [record.text for record in memory.history(ids[0])]
+    bergen, both = {"Dana lives in Bergen"}, {"Dana lives in Oslo", "Dana lives in Bergen"}
+    assert hits == (both if strategy == "append" else bergen)
+    assert (len({*ids}), len(versions)) == {"append": (2, 1), "latest": (1, 2), "replace": (1, 1)}[strategy]
+
+
+def test_reeve_append_keeps_and_finds_every_version(load):
+    settings = load("reeve.json", REEVE_MERGE.replace('"latest"', '"append"'))
+    with Memory(":memory:", settings=settings) as memory:
+        old, new = (memory.remember(f"Dana lives in {town}") for town in ("Oslo", "Bergen"))
+        assert {hit.id for hit in memory.recall("Where does Dana live?")} == {old.id, new.id}
+        assert memory.get(old.id).superseded_at is None
 
 
 def test_other_sections_of_another_systems_file_are_left_to_it(load):

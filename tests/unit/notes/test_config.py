@@ -99,6 +99,16 @@ def test_a_key_is_not_shown():
     assert "secret" not in str(refused.value)
 
 
+def test_extra_paths_come_back_as_given():
+    given = ["../shared", "~/notes"]
+    config = WorkspaceConfig(extra_paths=given)
+    assert config.extra_paths == given
+    assert [*config.extra_paths, "more"] == config.extra_paths + ["more"]  # noqa: RUF005
+    assert config.to_dict()["extra_paths"] == WorkspaceConfig.from_dict(config.to_dict()).extra_paths == given
+    given.append("later")
+    assert "later" not in config.extra_paths
+
+
 def test_a_table_names_only_what_it_changes():
     config = WorkspaceConfig.from_dict({"query": {"mmr": {"enabled": True}}, "extra_paths": ["a"]})
     assert config == WorkspaceConfig(query=QueryConfig(mmr=MMRConfig(enabled=True)), extra_paths=("a",))

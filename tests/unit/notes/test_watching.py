@@ -41,6 +41,7 @@ def paths(workspace):
 def test_what_was_there_before_is_indexed_at_once(watched):
     assert paths(watched) == ["memory/a.md"]
     assert watched.status().watcher_active
+    assert not watched.status().interval_active
 
 
 def test_what_another_program_changes_is_indexed(watched, folder):
@@ -100,6 +101,7 @@ def test_close_ends_the_threads(folder):
     before = set(threading.enumerate())
     workspace = Workspace(folder, config(sync={"watch": True, "interval_minutes": 5}), embedder="none")
     assert {each.name for each in set(threading.enumerate()) - before} == {"recallite-watch", "recallite-interval"}
+    assert workspace.status().interval_active
     workspace.close()
     assert not any(each.name.startswith("recallite-") for each in set(threading.enumerate()) - before)
 

@@ -20,16 +20,12 @@ from tests.unit.memory.support import WordEmbedder
 
 KEY = "sk-very-secret-0123456789"
 EMBEDDERS = {
-    "mistral/mistral-embed": ("/v1", "/v1/embeddings"),
-    "voyage/voyage-3": ("/v1", "/v1/embeddings"),
     "cohere/embed-english-v3.0": ("/v2/embed", "/v2/embed"),
     "gemini/gemini-embedding-001": ("/v1beta", "/v1beta/models/gemini-embedding-001:batchEmbedContents"),
-    "jina_ai/jina-embeddings-v3": ("/v1", "/v1/embeddings"),
 }
-CHATS = {
-    "mistral/mistral-small": ("/v1", "/v1/chat/completions"),
-    "gemini/gemini-2.0-flash": ("/v1beta", "/v1beta/models/gemini-2.0-flash:generateContent"),
-}
+DIRECT = ("mistral/mistral-embed", "voyage/voyage-3", "jina_ai/jina-embeddings-v3")
+CHATS = {"gemini/gemini-2.0-flash": ("/v1beta", "/v1beta/models/gemini-2.0-flash:generateContent")}
+COHERE = "cohere/embed-english-v3.0"
 
 
 @pytest.fixture
@@ -83,7 +79,26 @@ def test_an_embedder_by_name_speaks_its_providers_protocol(litellm, server, mode
     assert texts_of(server.asked[1]) == ["the striped zebra", "a tall giraffe", "a grey elephant"]
 
 
-def test_the_key_is_read_from_the_providers_own_variable(litellm, server, monkeypatch, tmp_path):
+@pytest.fixture
+def no_router(monkeypatch):
+    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "litellm", None)
+
+
+@pytest.mark.parametrize("model", DIRECT)
+def test_at_a_base_url_a_provider_that_speaks_openais_protocol_needs_no_router(no_router, server, model):
+    server.otherwise = served
+    with Memory(":memory:", embedder=load(address_of(model, api_base=server.url, api_key=KEY))) as memory:
+        ids = memory.remember_many(["the striped zebra", "a tall giraffe", "a grey elephant"])
+        assert memory.recall("striped zebra", mode="vector", limit=1)[0].id == ids[0]
+        assert memory.store.stats().embedder == model.partition("/")[2]
+    assert {(asked.path, asked.body["model"]) for asked in server.asked} == {
+        ("/v1/embeddings", model.partition("/")[2])
+    }
+    assert all(asked.headers["Authorization"] == f"Bearer {KEY}" for asked in server.asked)
+
+
+def test_the_key_is_read_from_the_providers_own_variable(no_router, server, monkeypatch, tmp_path):
     server.otherwise = served
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
     config = WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3", api_base=server.url, batch_size=100))
@@ -98,11 +113,11 @@ def test_the_key_is_read_from_the_providers_own_variable(litellm, server, monkey
 
 def test_a_provider_that_fails_is_tried_again_and_then_left_alone(litellm, server):
     server.otherwise = served
-    embedder = load(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
+    embedder = load(address_of(COHERE, api_base=base(server, "/v2/embed"), api_key=KEY))
     server.script = [Answer({"error": {"message": "busy"}}, 503), Answer({"error": {"message": "slow"}}, 429)]
     assert embedder.dimension == 16
     server.down = True
-    with pytest.raises(EmbedderError, match=r"voyage/voyage-3 through litellm: .*loading"):
+    with pytest.raises(EmbedderError, match=r"cohere/embed-english-v3.0 through litellm: .*loading"):
         embedder.embed(["one"])
     asked = len(server.asked)
     with pytest.raises(EmbedderError, match="asked again in"):
@@ -117,7 +132,7 @@ def test_a_text_that_a_provider_refuses_is_isolated(litellm, server):
         return served(asked)
 
     server.otherwise = choosy
-    address = address_of("voyage/voyage-3", api_base=server.url, api_key=KEY)
+    address = address_of(COHERE, api_base=base(server, "/v2/embed"), api_key=KEY)
     with Memory(":memory:", embedder=load(address)) as memory:
         memory.remember_many([f"note{n} {'unspeakable' if n == 5 else 'plain'}" for n in range(12)])
         assert (memory.store.stats().refused, memory.store.stats().pending) == (1, 0)
@@ -131,11 +146,20 @@ def test_no_key_is_told_at_once_and_the_key_is_never_shown(litellm, server, monk
         embedder.embed(["one"])
     assert server.asked == []
     server.otherwise = lambda asked: Answer({"error": {"message": f"bad key {KEY}"}}, 401)
-    embedder = load(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
+    embedder = load(address_of(COHERE, api_base=base(server, "/v2/embed"), api_key=KEY))
     with pytest.raises(EmbedderError) as raised:
         embedder.embed(["one"])
     assert KEY not in str(raised.value)
     assert KEY not in repr(embedder)
+
+
+def test_flush_by_a_model_at_a_base_url_needs_no_router(no_router, server, tmp_path):
+    server.otherwise = chat
+    config = WorkspaceConfig(flush=FlushConfig(model="mistral/mistral-small", api_base=server.url, api_key=KEY))
+    with Workspace(tmp_path, config, embedder="none") as workspace:
+        assert workspace.flush([{"role": "user", "content": "We use Valkey."}]) == "- We use Valkey."
+    assert (server.asked[0].path, server.asked[0].body["model"]) == ("/v1/chat/completions", "mistral-small")
+    assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize("model", CHATS)
@@ -149,7 +173,7 @@ def test_flush_by_a_model_of_a_provider(litellm, server, tmp_path, model):
     assert KEY in str(server.asked[0].headers)
 
 
-def test_the_command_line_takes_the_same_names(litellm, server, tmp_path, monkeypatch, capsys):
+def test_the_command_line_takes_the_same_names(no_router, server, tmp_path, monkeypatch, capsys):
     server.otherwise = served
     monkeypatch.setenv("EMBEDDING_PROVIDER", "voyage")
     monkeypatch.setenv("EMBEDDING_MODEL", "voyage-3")
