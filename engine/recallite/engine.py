@@ -97,6 +97,7 @@ class Engine:
         self.may_have_uncompared = True
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
+        self.consolidating = Background("extracting facts from episodes")
         self.embedder = EmbedderHandle(
             spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes
         )
@@ -274,8 +275,8 @@ class Engine:
 
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""
-        self.comparing.stop()
-        self.background.stop()
+        for background in (self.comparing, self.background, self.consolidating):
+            background.stop()
         if not self.store.closed:
             accesses = self.accesses.take()
             if accesses:

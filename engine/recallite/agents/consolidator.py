@@ -13,7 +13,7 @@ from recallite.agents.extraction import Extractor, Fact, ask_model, check_facts
 from recallite.agents.service_base import Service
 from recallite.agents.session_messages import check_messages
 from recallite.embedding.handle import Identity
-from recallite.errors import InvalidInput, StoreError
+from recallite.errors import InvalidInput, LanguageModelError, StoreError
 from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.policies import Consolidation, WritePolicy
@@ -99,10 +99,19 @@ class Consolidator(Service):
         with self._engine.store.read() as reader:
             if reader.consolidations.new_episodes(scope, settings.threshold) < settings.threshold:
                 return
-        extract = settings.extract and self._engine.language_model is not None
         # The episode is stored: a locked store must not fail `log`. The next episode tries again.
-        with suppress(StoreError):
-            self._run(scope, self._extractor(extract), new_from=settings.threshold)
+        if not settings.extract or self._engine.language_model is None:
+            with suppress(StoreError):
+                self._run(scope, None, new_from=settings.threshold)
+        elif not self._engine.store.nested:
+            with suppress(RuntimeError):  # no thread left
+                self._engine.consolidating.start(lambda _: self._extract_if_due(scope, settings.threshold), scope)
+
+    def _extract_if_due(self, scope: str, threshold: int) -> None:
+        """Run a cycle that asks the language model, in the background. Raises LanguageModelError if that fails."""
+        cycle = self._run(scope, self._extractor(True), new_from=threshold)
+        if cycle.error is not None:
+            raise LanguageModelError(cycle.error.partition(": ")[2] or cycle.error)
 
     def _extractor(self, extract: bool | Extractor) -> Extractor | None:
         if extract is False:

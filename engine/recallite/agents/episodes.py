@@ -49,8 +49,8 @@ class Episodes(RecordTier, SnapshotService):
         """Store an episode. `cost` is in a unit of your choice; `pinned` exempts the episode from consolidation.
 
         It is linked to similar episodes if `Settings.write` says so, and never merged or treated as a duplicate.
-        If `Settings.consolidation` is set, every `threshold`-th new episode runs a cycle before this returns; if the
-        store is locked, the next episode runs it.
+        If `Settings.consolidation` is set, every `threshold`-th new episode runs a cycle before this returns, or in the
+        background if it asks the language model; if the store is locked, the next episode runs it.
         """
         values = {"event_type": event_type, "task_id": task_id, "cost": cost, "duration_ms": duration_ms}
         write = self._engine.settings.write_policy

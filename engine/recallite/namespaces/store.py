@@ -40,6 +40,8 @@ class MemoryStore(Namespace):
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:
             notes.append(f"changes are not judged by the language model: {engine.background.failure}")
+        if engine.consolidating.failure is not None:
+            notes.append(f"facts are not extracted from episodes: {engine.consolidating.failure}")
         if figures["vector_extension"] is None:
             notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
         encrypted = engine.store.encrypted

@@ -17,24 +17,30 @@ _LONGEST_WAIT_SECONDS = 2.0
 
 
 class Background:
-    """Runs a task in a thread. Asked for while it runs, it runs once more afterwards; a failure is kept as a text.
+    """Runs tasks in a thread. Asked for while it runs, a task runs once more afterwards; a failure is kept as a text.
 
-    `what` names the task in the log.
+    `what` names the tasks in the log.
     """
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._again = self._stopped = False
-        self.failure: str | None = None
+        self._waiting: dict[str, Task] = {}
+        self._failures: dict[str, str] = {}
+        self._stopped = False
 
-    def start(self, task: Task) -> None:
-        """Run the task soon."""
+    @property
+    def failure(self) -> str | None:
+        """Why a task failed that has not succeeded since."""
+        return next(iter(self._failures.values()), None)
+
+    def start(self, task: Task, name: str = "") -> None:
+        """Run the task soon, in place of one of the same name that waits."""
         with self._lock:
-            self._again = True
+            self._waiting[name] = task
             if self._thread is None and not self._stopped:
-                thread = threading.Thread(target=self._run, args=(task,), name="recallite", daemon=True)
+                thread = threading.Thread(target=self._run, name="recallite", daemon=True)
                 thread.start()  # RuntimeError where the system has no thread left
                 self._thread = thread
 
@@ -51,17 +57,18 @@ class Background:
             self._stopped = True
         self.wait(_LONGEST_WAIT_SECONDS)
 
-    def _run(self, task: Task) -> None:
+    def _run(self) -> None:
         while True:
             with self._lock:
-                if self._stopped or not self._again:
+                if self._stopped or not self._waiting:
                     self._thread = None
                     return
-                self._again = False
+                name = next(iter(self._waiting))
+                task = self._waiting.pop(name)
             try:
                 task(lambda: self._stopped)
-                self.failure = None
+                self._failures.pop(name, None)
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
-                if self.failure is None and not self._stopped:  # once, until it succeeds
+                if name not in self._failures and not self._stopped:  # once, until it succeeds
                     _log.warning("%s failed with %s", self._what, type(failure).__name__)
-                self.failure = fault_text(failure)
+                self._failures[name] = fault_text(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -259,7 +260,10 @@ def test_whatever_an_extractor_or_a_model_raises_can_be_stored(fault, error):
     settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=True))
     with Memory(":memory:", settings=settings, language_model=Model(fault)) as memory:
         log(memory, 2)
+        memory._engine.consolidating.wait()
         assert [cycle.error for cycle in memory.consolidator.cycles()] == [error]
+        (note,) = memory.store.stats().notes
+        assert note.startswith(f"facts are not extracted from episodes: LanguageModelError: {error.partition(': ')[2][:200] or error}")
         memory.episodes.log("news")
         assert memory.consolidator.run(extract=extract).error == error
         assert memory.store.verify().problems == ()
@@ -347,11 +351,59 @@ def test_automatic_cycles_ask_the_model_only_where_the_settings_say_so():
         settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=extract))
         with Memory(":memory:", settings=settings, language_model=model) as memory:
             log(memory, 2)
+            memory._engine.consolidating.wait()
             assert len(memory.consolidator.cycles()) == 1
         assert len(model.asked) == asked
     with Memory(":memory:", settings=settings) as memory:
         log(memory, 2)
         assert memory.consolidator.cycles()[0].error is None
+
+
+class Slow(Model):
+    """A language model that does not answer until it may."""
+
+    def __init__(self):
+        super().__init__('{"facts": [{"content": "Ada drinks tea", "importance": 0.9, "episodes": [1]}]}')
+        self.asking, self.may_answer = threading.Event(), threading.Event()
+
+    def complete(self, messages, **options):
+        self.asking.set()
+        assert self.may_answer.wait(30)
+        return super().complete(messages, **options)
+
+
+def test_log_does_not_wait_for_the_model_and_the_cycle_is_written_when_it_answers():
+    model = Slow()
+    settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=True))
+    with Memory(":memory:", settings=settings, language_model=model) as memory:
+        for agent in ("ada", "grace"):
+            memory.episodes.log("one", agent=agent)
+            memory.episodes.log("two", agent=agent)
+        memory.episodes.log("three", agent="ada")
+        assert model.asking.wait(30)
+        assert memory.consolidator.cycles("ada") == memory.semantic.recent() == []
+        model.may_answer.set()
+        memory._engine.consolidating.wait()
+        assert [len(memory.consolidator.cycles(agent)) for agent in ("ada", "grace")] == [1, 1]
+        assert {fact.text for fact in memory.semantic.recent()} == {"Ada drinks tea"}
+        assert memory.store.stats().notes == ()
+
+
+def test_close_waits_within_a_bound_and_the_next_process_runs_what_was_given_up(path, monkeypatch):
+    monkeypatch.setattr("recallite.system.background._LONGEST_WAIT_SECONDS", 0.05)
+    model = Slow()
+    settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=True))
+    memory = Memory(path, settings=settings, language_model=model)
+    log(memory, 2)
+    assert model.asking.wait(30)
+    memory.close()
+    model.may_answer.set()
+    memory._engine.consolidating.wait()
+    with Memory(path, settings=settings, language_model=model) as memory:
+        assert memory.consolidator.cycles() == []
+        memory.episodes.log("three")
+        memory._engine.consolidating.wait()
+        assert [cycle.promoted for cycle in memory.consolidator.cycles()] == [1]
 
 
 def test_extract_needs_a_model_or_a_callable(memory):
