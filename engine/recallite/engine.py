@@ -74,6 +74,7 @@ class Engine:
             busy_timeout_ms=settings.busy_timeout_ms,
             durability=settings.durability,
             vector_type=settings.vectors,
+            fts=settings.fts5,
             key=key,
         )
         self._snapshots = SnapshotManager(

@@ -56,10 +56,12 @@ class Scheme(Protocol):
         """The address without its password, for messages. Raises InvalidInput for a malformed one, as the others do."""
 
 
-def open_store(path: str | os.PathLike[str], *, key: str | None = None, **options: Unpack[StoreOptions]) -> Store:
+def open_store(
+    path: str | os.PathLike[str], *, key: str | None = None, fts: bool = False, **options: Unpack[StoreOptions]
+) -> Store:
     """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address.
 
-    Raises StoreError for an unfinished copy, unless `unfinished`.
+    A file gets an FTS5 table with `fts`. Raises StoreError for an unfinished copy, unless `unfinished`.
     """
     if not is_address(path):
         _refuse_other_schemes(path)
@@ -70,10 +72,13 @@ def open_store(path: str | os.PathLike[str], *, key: str | None = None, **option
             vector_type=options.get("vector_type", "float32"),
             key=key,
             unfinished=options.get("unfinished", False),
+            fts=fts,
         )
     scheme, address = _scheme(path)
     if key is not None:
         raise InvalidInput(f"key encrypts a file, and {scheme.shown(address)} is none: leave key out")
+    if fts:
+        raise InvalidInput(f"fts5 makes a table in a file, and {scheme.shown(address)} is none: leave fts5 out")
     return scheme.open(address, **options)
 
 

@@ -32,7 +32,7 @@ class Background:
 
     @property
     def failure(self) -> str | None:
-        """Why a task failed that has not succeeded since."""
+        """The failure of a task that has not succeeded since."""
         return next(iter(self._failures.values()), None)
 
     def start(self, task: Task, name: str = "") -> None:

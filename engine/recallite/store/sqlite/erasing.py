@@ -17,6 +17,7 @@ from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
 from recallite.store.byte_search import found_in
 from recallite.store.sql.erasing import Erasure
+from recallite.store.sqlite import fts5
 from recallite.store.sqlite.files import RawDatabase, files_of, snapshot_of
 from recallite.store.sqlite.rebuilding import drop_unused
 from recallite.store.values import Erased
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # Internal tables of SQLite's modules.
-_SHADOWS = ("session_fts_", "sqlite_")
+_SHADOWS = ("session_fts_", "sqlite_", *fts5.NAMES)
 
 
 class SqliteErasure(Erasure):

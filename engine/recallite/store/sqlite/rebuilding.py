@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from recallite.store.sql import rebuilding
+from recallite.store.sqlite import fts5
 from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
 from recallite.store.store import Progress
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
 
-def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
-    """Make words and hashes from the records anew. Unsound vectors are removed."""
+def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: bool = False) -> None:
+    """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
     _recreate(tx)
+    if fts:
+        fts5.create(tx.connection)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     rebuilding.rebuild(tx, on_progress)
     tx.records.list_texts()
@@ -27,12 +30,15 @@ def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     rebuilding.drop_unused(tx)
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
+    fts5.merge(tx.connection)
 
 
 def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
+    fts5.drop_rest(tx.connection)
+    _drop(tx, "memories_fts")
     tx.connection.execute(MESSAGE_WORDS)
     for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")

@@ -17,7 +17,7 @@ from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sql.stats import figures
-from recallite.store.sqlite import erasing, files, rebuilding
+from recallite.store.sqlite import erasing, files, fts5, rebuilding
 from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
 from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
@@ -47,6 +47,7 @@ class SqliteStore(Store):
         vector_type: str = "float32",
         key: str | None = None,
         unfinished: bool = False,
+        fts: bool = False,
     ) -> None:
         super().__init__()
         self.path = resolve(path)
@@ -54,6 +55,7 @@ class SqliteStore(Store):
         wanted = None if key is None else Key(key)
         self.key = None if self.in_memory else wanted
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
+        self._fts = fts
         self._lock = threading.RLock()
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
@@ -71,6 +73,9 @@ class SqliteStore(Store):
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
+        if fts and not fts5.exists(self._writer.connection):
+            with self.atomic() as writer:
+                fts5.create(writer.connection)
 
     @property
     def encrypted(self) -> bool:
@@ -238,7 +243,7 @@ class SqliteStore(Store):
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
-            rebuilding.rebuild(writer, on_progress)
+            rebuilding.rebuild(writer, on_progress, fts=self._fts)
 
     def vacuum(self) -> int:
         self.check_outside()

@@ -12,6 +12,7 @@ import numpy as np
 from recallite.model.reports import Problem, Verification
 from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
+from recallite.store.sqlite import fts5
 from recallite.store.sqlite.records import TEXT_KEYS
 from recallite.store.store import Progress
 
@@ -35,7 +36,13 @@ _CHECKS = (
 
 def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
     """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
-    return verifying.verify(tx, _CHECKS, (partial(_integrity, tx), partial(_texts, tx)), _problem_of, on_progress)
+    return verifying.verify(
+        tx,
+        _CHECKS,
+        (partial(_integrity, tx), partial(_texts, tx), partial(fts5.problems, tx.connection)),
+        _problem_of,
+        on_progress,
+    )
 
 
 def _problem_of(fault: Exception) -> Problem | None:
