@@ -25,7 +25,6 @@ RecalliteError
 │   ├── StoreUnsupported               the database server lacks what a memory needs, or may not be given it
 │   ├── StoreTimeout                   a statement took longer than it may
 │   ├── WriteUnknown                   the database server was lost during a commit: it is done or not, see the message
-│   ├── SessionDamaged                 a message of a session is not what was written: another program changed it
 │   └── StoreClosed                    used after close()
 ├── ForkedProcess                      opened before fork(), used in the child
 ├── EmbedderError                      embedding failed
@@ -34,11 +33,6 @@ RecalliteError
 │   ├── TextRefused                    the embedder works, and refuses these texts
 │   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
 ├── DocumentError                      a document cannot be ingested
-│   ├── DocumentUnreadable             absent, damaged, of no format that is read, without text, or changing
-│   ├── DocumentTooLarge               more bytes, text, memory or time than the limits allow
-│   ├── DocumentEncrypted              a password is needed, or another one
-│   ├── DocumentRefused                a path or an address that may not be read from here
-│   └── ParserMissing                  the library that reads the format is not installed
 ├── ServerError                        a server that a `Client` asks
 │   ├── AccessDenied                   a token is missing, unknown, expired, or may not do this
 │   └── ServerUnreachable              no answer: whether a write was done is not known, see the message
@@ -49,16 +43,14 @@ RecalliteError
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal, TypeAlias, get_args
+
 __all__ = [
     "AccessDenied",
     "AlreadyExists",
     "AlreadySuperseded",
     "ConnectionLost",
-    "DocumentEncrypted",
     "DocumentError",
-    "DocumentRefused",
-    "DocumentTooLarge",
-    "DocumentUnreadable",
     "EmbedderError",
     "EmbedderMismatch",
     "EmbedderMissing",
@@ -74,12 +66,10 @@ __all__ = [
     "ModelInvalid",
     "NotADatabase",
     "NotFound",
-    "ParserMissing",
     "RecalliteError",
     "SchemaTooNew",
     "ServerError",
     "ServerUnreachable",
-    "SessionDamaged",
     "StoreAccessDenied",
     "StoreClosed",
     "StoreCorrupt",
@@ -98,8 +88,19 @@ __all__ = [
 ]
 
 
+CorruptReason: TypeAlias = Literal["store", "message"]
+DocumentReason: TypeAlias = Literal["unreadable", "too_large", "encrypted", "refused", "parser_missing"]
+Reason: TypeAlias = CorruptReason | DocumentReason
+
+
 class RecalliteError(Exception):
-    """Base of all errors of Recallite."""
+    """Base of all errors of Recallite. Of a class with `REASONS`, `reason` is one of these; else None."""
+
+    REASONS: ClassVar[tuple[Reason, ...]] = ()
+
+    def __init__(self, message: str = "", reason: Reason | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason or next(iter(self.REASONS), None)
 
 
 class InvalidInput(RecalliteError, ValueError):
@@ -129,19 +130,22 @@ class AlreadySuperseded(InvalidInput):
 class InvalidItem(InvalidInput):
     """One item of a batch is wrong; batches before it are stored.
 
-    `position` is the item's place in the input, from 0; `stored` counts the items committed before it. The message
-    calls it by `label`, e.g. "line 7", which is None where it has none.
+    `position` is the item's place in the input, from 0; `stored` counts the items committed before it; `error` is what
+    is wrong with it. The message calls it by `label`, e.g. "line 7", which is None where it has none.
     """
 
-    def __init__(self, position: int, stored: int, reason: BaseException, *, label: str | None = None) -> None:
+    def __init__(self, position: int, stored: int, error: RecalliteError, label: str | None = None) -> None:
         super().__init__(
-            f"{label or f'item {position}'}: {reason} "
+            f"{label or f'item {position}'}: {error} "
             f"({stored:,} memories before it are stored; nothing of its batch is)"
         )
         self.position = position
         self.stored = stored
-        self.reason = reason
+        self.error = error
         self.label = label
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return InvalidItem, (self.position, self.stored, self.error, self.label)
 
 
 class NotFound(RecalliteError, KeyError):
@@ -188,7 +192,13 @@ class StoreIOError(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """SQLite found damage in the file, or a row is not what was stored: another program changed it."""
+    """Something stored is not what was written.
+
+    - "store": SQLite found damage in the file, or another program changed a row
+    - "message": of a session, which the message names. The others can be read.
+    """
+
+    REASONS = get_args(CorruptReason)
 
 
 class StoreUnreachable(StoreError):
@@ -213,18 +223,6 @@ class StoreTimeout(StoreError):
 
 class WriteUnknown(StoreError):
     """A commit went to a server or a WAL that was lost: the write is gone, or may be. The message says what to do."""
-
-
-class SessionDamaged(StoreError):
-    """A message of a session cannot be read; `session` and `position` say which. The others can."""
-
-    def __init__(self, session: str, position: int, reason: str) -> None:
-        super().__init__(
-            f"session {session!r}, message {position}: {reason}. It was changed by another program: mend the row in "
-            "session_message, or read the rest with messages(skip_damaged=True)"
-        )
-        self.session = session
-        self.position = position
 
 
 class StoreClosed(StoreError):
@@ -259,27 +257,17 @@ class ModelInvalid(EmbedderError):
 
 
 class DocumentError(RecalliteError):
-    """A document cannot be ingested; what is stored of it, if anything, stays as it is."""
+    """A document cannot be ingested; what is stored of it, if anything, stays as it is.
 
+    - "unreadable": it is absent, damaged, of no format that is read, has no text, or changes while it is read
+    - "too_large": it needs more bytes, text, memory or time than the limits allow
+    - "encrypted": its password is missing or wrong
+    - "refused": a path or an address that may not be read from here
+    - "parser_missing": the library that reads the format is not installed; the message says how to install it
+    """
 
-class DocumentUnreadable(DocumentError):
-    """A document is absent, damaged, of no format that is read, has no text, or changes while it is read."""
-
-
-class DocumentTooLarge(DocumentError):
-    """A document needs more bytes, text, memory or time than the limits allow."""
-
-
-class DocumentEncrypted(DocumentError):
-    """A document is encrypted and the password is missing or wrong."""
-
-
-class DocumentRefused(DocumentError):
-    """A path or an address that may not be read from here."""
-
-
-class ParserMissing(DocumentError):
-    """The library that reads a format is not installed; the message says how to install it."""
+    REASONS = get_args(DocumentReason)
+    reason: DocumentReason
 
 
 class ServerError(RecalliteError):
@@ -304,3 +292,15 @@ class LanguageModelError(RecalliteError):
 
 class KernelError(RecalliteError, ValueError):
     """A kernel refused its arguments."""
+
+
+CLASSES: dict[str, type[RecalliteError]] = {name: globals()[name] for name in __all__}
+"""Every class by its name."""
+
+
+def plain(error: BaseException) -> RecalliteError:
+    """The error as one of a class of this module, of text and numbers alone: any process can unpickle it."""
+    if isinstance(error, InvalidItem):
+        return InvalidItem(error.position, error.stored, plain(error.error), label=error.label)
+    kind = next((CLASSES[kind.__name__] for kind in type(error).__mro__ if kind.__module__ == __name__), RecalliteError)
+    return kind(str(error), getattr(error, "reason", None))

@@ -123,7 +123,7 @@ class EngineHandle:
         try:
             ids = insert_rows(writer, rows, identity)
         except RowRefused as refused:
-            raise refused.reason from None
+            raise refused.error from None
         if any(row.pending for row in rows):
             self.core.may_have_pending = True
         return ids

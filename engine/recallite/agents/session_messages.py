@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from recallite.errors import InvalidInput, NotFound, SessionDamaged
+from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.policies import WritePolicy
 from recallite.store.transaction import Reader
@@ -62,18 +62,26 @@ def plain_text(content: object) -> str:
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
-    """Return a stored message as it was given. Raises SessionDamaged if it cannot be read."""
+    """Return a stored message as it was given. Raises StoreCorrupt if it cannot be read."""
     try:
         message = json.loads(text.decode())
     except (ValueError, RecursionError) as fault:
-        raise SessionDamaged(session, position, f"it is not JSON ({fault})") from None
+        raise _damaged(session, position, f"it is not JSON ({fault})") from None
     if not isinstance(message, dict) or not isinstance(message.get("role"), str | None):
-        raise SessionDamaged(session, position, f"it is not a message: {shown(text)}")
+        raise _damaged(session, position, f"it is not a message: {shown(text)}")
     return message
 
 
+def _damaged(session: str, position: int, fault: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"session {session!r}, message {position}: {fault}. It was changed by another program: mend the row in "
+        "session_message, or read the rest with messages(skip_damaged=True)",
+        "message",
+    )
+
+
 def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
-    """Return a session of exactly this scope, and its messages as JSON. Raises SessionDamaged for a damaged one."""
+    """Return a session of exactly this scope, and its messages as JSON. Raises StoreCorrupt for a damaged one."""
     session = reader.sessions.find(scope, session_id)
     if session is None:
         raise no_session(session_id)

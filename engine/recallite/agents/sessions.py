@@ -13,7 +13,7 @@ from msgspec import Struct
 from recallite.agents.service_base import Service
 from recallite.agents.session_messages import check_messages, decoded, no_session
 from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService, snapshot_columns
-from recallite.errors import InvalidInput, SessionDamaged
+from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.model import checks
 from recallite.plugin import EngineHandle
 from recallite.store.transaction import Reader
@@ -103,7 +103,7 @@ class Session(SnapshotService):
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """Return the messages in order, as they were given; with `limit`, the last of them.
 
-        SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out, and
+        StoreCorrupt names a message that another program has damaged; `skip_damaged` leaves such messages out, and
         the limit does not count them.
         """
         most = None if limit is None else checks.check_count(limit, "limit", minimum=0)
@@ -123,7 +123,7 @@ class Session(SnapshotService):
     def pop(self, *, skip_damaged: bool = False) -> dict[str, Any] | None:
         """Remove the last message and return it, in one transaction; None if there is none.
 
-        SessionDamaged if another program has damaged it; with `skip_damaged` it is removed too, and the last intact
+        StoreCorrupt if another program has damaged it; with `skip_damaged` it is removed too, and the last intact
         one is returned.
         """
         with self._engine.atomic() as writer:
@@ -144,12 +144,12 @@ class Session(SnapshotService):
             return writer.sessions.remove_from(self._row_id(writer), 0)
 
     def _decoded(self, rows: Sequence[tuple[int, bytes]], *, skip_damaged: bool) -> builtins.list[dict[str, Any]]:
-        """Return stored messages as they were given, without damaged ones; or raise SessionDamaged."""
+        """Return stored messages as they were given, without damaged ones; or raise StoreCorrupt."""
         read = []
         for position, text in rows:
             try:
                 read.append(decoded(self.id, position, text))
-            except SessionDamaged:
+            except StoreCorrupt:
                 if not skip_damaged:
                     raise
         return read

@@ -68,7 +68,7 @@ class Embed:
         try:
             return new_records_table(self.records(new_records(batch)))
         except InvalidItem as refused:
-            raise InvalidInput(f"row {refused.position + 1}: {refused.reason}") from refused.reason
+            raise InvalidInput(f"row {refused.position + 1}: {refused.error}") from refused.error
 
     def records(self, items: Iterable[object]) -> list[NewRecord]:
         """Items as `remember_many` takes them, as records with an id and an `EmbeddedText` for a vector.

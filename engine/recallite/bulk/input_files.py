@@ -78,4 +78,4 @@ def records_of_lines(lines: Sequence[str], format: str) -> Any:
     try:
         return new_records_table(placed.item for placed in read_lines(stream, format, "", longest))
     except InvalidItem as refused:
-        raise InvalidInput(f"{refused.reason}: {shown(lines[refused.position])}") from None
+        raise InvalidInput(f"{refused.error}: {shown(lines[refused.position])}") from None

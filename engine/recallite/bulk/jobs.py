@@ -131,7 +131,7 @@ def _remember(
                 position, label = refused.position, refused.label
                 if label is None:  # it is a place in the batch
                     position, label, _ = waiting[0].fresh[position]
-                raise InvalidItem(position, total.records, refused.reason, label=label) from refused.reason
+                raise InvalidItem(position, total.records, refused.error, label=label) from refused.error
             batch = waiting.popleft()
             done += len(batch.fresh) + batch.known
             if on_progress is not None:

@@ -7,6 +7,7 @@ started here, where none is connected to, has it set, and no dashboard.
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -15,14 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from msgspec import json
 
-from recallite import errors
 from recallite.bulk.embedding import Embed
 from recallite.bulk.input_files import PARQUET, file_format, records_of_lines
 from recallite.bulk.jobs import BATCH, QUESTIONS
 from recallite.bulk.known import KnownIds
 from recallite.bulk.recalling import Recall
 from recallite.bulk.writing import OpenedStore, known_ids, write
-from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost, plain
 from recallite.model.checks import check_count, is_address, now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.reports import Remembered
@@ -147,10 +147,10 @@ def _report(done: Remembered, records: Table = None, failure: RecalliteError | N
             writer.write_table(records)
     row = {
         "done": json.encode(done).decode(),
-        "failure": None if failure is None else json.encode([type(failure).__name__, str(failure)]).decode(),
+        "failure": None if failure is None else pickle.dumps(plain(failure)),
         "records": None if stream is None else stream.getvalue().to_pybytes(),
     }
-    kinds = [("done", pa.string()), ("failure", pa.string()), ("records", pa.large_binary())]
+    kinds = [("done", pa.string()), ("failure", pa.binary()), ("records", pa.large_binary())]
     return pa.table({name: [value] for name, value in row.items()}, schema=pa.schema(kinds))
 
 
@@ -186,7 +186,7 @@ class _Remember(OpenedStore):
             records = self._embed.records(new_records(batch))
             done = write(records, self.memory, policy=self._policy)
         except InvalidItem as refused:
-            raise InvalidInput(f"row {refused.position + 1}: {refused.reason}") from None
+            raise InvalidInput(f"row {refused.position + 1}: {refused.error}") from None
         return _report(done + Remembered(known=batch.num_rows - len(records)))
 
 
@@ -281,8 +281,7 @@ def _rows(dataset: Dataset) -> Iterator[dict[str, Any]]:
         for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
             for row in block.to_pylist():
                 if row["failure"] is not None:
-                    name, message = json.decode(row["failure"])
-                    raise getattr(errors, name, RecalliteError)(message)
+                    raise pickle.loads(row["failure"])
                 yield row
     except ray.exceptions.RayError as fault:
         raise WorkerLost(

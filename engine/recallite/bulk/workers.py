@@ -15,8 +15,7 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from recallite import errors
-from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost
+from recallite.errors import InvalidInput, RecalliteError, WorkerLost, plain
 from recallite.system.cpus import limit_cpus, usable_cpus
 from recallite.system.messages import shown
 from recallite.system.processes import ignore_interrupts, interrupts_held
@@ -132,8 +131,6 @@ class _Worker:
                 "does the rest"
             ) from ended
         result, raised = pickle.loads(answer)
-        if isinstance(raised, _Raised):
-            raise raised.as_error() from None
         if raised is not None:
             raise raised
         return result
@@ -169,17 +166,6 @@ class _Worker:
         return here
 
 
-class _Raised:
-    """An error of a worker as plain values: it may have no form that can be pickled."""
-
-    def __init__(self, fault: BaseException, place: int | None = None) -> None:
-        self.name, self.message, self.place = type(fault).__name__, str(fault), place
-
-    def as_error(self) -> RecalliteError:
-        reason: RecalliteError = getattr(errors, self.name, RecalliteError)(self.message)
-        return reason if self.place is None else InvalidItem(self.place, 0, reason)
-
-
 def _serve(pipe: _Pipe, pickled: bytes, cores: int) -> None:
     """Answer tasks until the pipe ends, which it does with the process at its other end."""
     ignore_interrupts()
@@ -209,10 +195,8 @@ def _answer(call: Callable[[bytes], Any], task: bytes) -> bytes:
     """The pickle of what a call returned and what it raised, one of which is None."""
     try:
         return pickle.dumps((call(task), None))
-    except InvalidItem as refused:
-        return pickle.dumps((None, _Raised(refused.reason, refused.position)))
     except RecalliteError as fault:
-        return pickle.dumps((None, _Raised(fault)))
+        return pickle.dumps((None, plain(fault)))
     except Exception as fault:
         fault.add_note(f"In a worker process:\n{''.join(traceback.format_exception(fault))}")
         try:

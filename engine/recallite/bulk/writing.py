@@ -49,9 +49,9 @@ def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy |
             ids = memory.remember_many([records[place] for place in fresh], batch_size=len(fresh), policy=policy)
         except InvalidItem as refused:
             # Another process has stored one of them meanwhile, and this batch is rolled back: try without that one.
-            if isinstance(refused.reason, AlreadyExists) and known_ids(memory, _ids(records, fresh)):
+            if isinstance(refused.error, AlreadyExists) and known_ids(memory, _ids(records, fresh)):
                 continue
-            raise InvalidItem(fresh[refused.position], 0, refused.reason) from refused.reason
+            raise InvalidItem(fresh[refused.position], 0, refused.error) from refused.error
         stored = sum(map(bool, ids))
         return Remembered(records=stored, known=len(records) - len(fresh), junk=len(fresh) - stored)
 

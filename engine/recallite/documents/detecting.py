@@ -8,7 +8,7 @@ import zipfile
 from pathlib import PurePosixPath
 
 from recallite.documents.loaded import Kind
-from recallite.errors import DocumentEncrypted, DocumentUnreadable
+from recallite.errors import DocumentError
 
 BY_EXTENSION: dict[str, Kind] = {
     ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
@@ -53,10 +53,10 @@ _PDF_WITHIN = 1024
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     """Return the format of a document; `media_type` is the one that a server declared.
 
-    Raises DocumentUnreadable for an unsupported format, and says what it looks like.
+    Raises DocumentError for an unsupported format, and says what it looks like.
     """
     if not data:
-        raise DocumentUnreadable("it is empty")
+        raise DocumentError("it is empty")
     # Readers accept PDFs with some bytes before the header, and such files exist.
     if b"%PDF-" in data[:_PDF_WITHIN]:
         return "pdf"
@@ -64,15 +64,15 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
         return _zipped(data)
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
-            raise DocumentEncrypted("it is an encrypted Office document: save it without a password")
-        raise DocumentUnreadable("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
+            raise DocumentError("it is an encrypted Office document: save it without a password", "encrypted")
+        raise DocumentError("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
     for magic, kind in _FOREIGN:
         if data.startswith(magic):
             raise _foreign(kind)
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):
-        raise DocumentUnreadable(f"it is named {extension}, but its content is not")
+        raise DocumentError(f"it is named {extension}, but its content is not")
     if by_name is not None:
         return by_name
     if media_type in _BY_MEDIA_TYPE:
@@ -85,14 +85,14 @@ def _zipped(data: bytes) -> Kind:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise DocumentUnreadable("it looks like a damaged DOCX or zip archive") from None
+        raise DocumentError("it looks like a damaged DOCX or zip archive") from None
     for member, kind in _ZIPPED:
         if member in members:
             if kind == "docx":
                 return "docx"
             raise _foreign(kind)
-    raise DocumentUnreadable("it looks like a zip archive; unpack it and ingest the folder")
+    raise DocumentError("it looks like a zip archive; unpack it and ingest the folder")
 
 
-def _foreign(kind: str) -> DocumentUnreadable:
-    return DocumentUnreadable(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
+def _foreign(kind: str) -> DocumentError:
+    return DocumentError(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")

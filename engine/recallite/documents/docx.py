@@ -11,7 +11,7 @@ import mammoth
 
 from recallite.documents.html import markdown_of
 from recallite.documents.loaded import Limits, Loaded
-from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "
@@ -29,7 +29,7 @@ _FLAG_ENCRYPTED = 1
 
 
 def load_docx(data: bytes, limits: Limits) -> Loaded:
-    """Return a Word document as Markdown; raises DocumentUnreadable, DocumentEncrypted and DocumentTooLarge."""
+    """Return a Word document as Markdown; raises DocumentError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive, limits)
@@ -38,10 +38,10 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
             io.BytesIO(data), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
         )
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
-        raise DocumentUnreadable(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
+        raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
     text = markdown_of(html.value, limits.max_chars)
     if not text.strip():
-        raise DocumentUnreadable("it holds no text")
+        raise DocumentError("it holds no text")
     title = properties.pop("title", None)
     return Loaded(text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties)
 
@@ -51,11 +51,12 @@ def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
     members = archive.infolist()
     expanded = sum(member.file_size for member in members if not member.filename.startswith("word/media/"))
     if len(members) > _MOST_MEMBERS or expanded > limits.max_bytes:
-        raise DocumentTooLarge(
-            f"it expands to {expanded:,} bytes in {len(members):,} parts; the limit is {limits.max_bytes:,} bytes"
+        raise DocumentError(
+            f"it expands to {expanded:,} bytes in {len(members):,} parts; the limit is {limits.max_bytes:,} bytes",
+            "too_large",
         )
     if any(member.flag_bits & _FLAG_ENCRYPTED for member in members):
-        raise DocumentEncrypted("it is encrypted: save it without a password")
+        raise DocumentError("it is encrypted: save it without a password", "encrypted")
 
 
 def _properties(archive: zipfile.ZipFile) -> dict[str, Any]:

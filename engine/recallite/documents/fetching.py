@@ -17,7 +17,7 @@ from msgspec import Struct
 from recallite._version import __version__
 from recallite.documents.addresses import is_metadata, is_public
 from recallite.documents.loaded import Limits
-from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
 from recallite.system.messages import shown, without_userinfo
 
 _MOST_REDIRECTS = 5
@@ -53,10 +53,10 @@ class _Budget:
         return left
 
     def received(self, count: int) -> None:
-        """Count received bytes. Raises DocumentTooLarge."""
+        """Count received bytes. Raises DocumentError."""
         self._bytes += count
         if self._bytes > self._max_bytes:
-            raise DocumentTooLarge(f"its server sends more than {self._max_bytes:,} bytes, headers included")
+            raise DocumentError(f"its server sends more than {self._max_bytes:,} bytes, headers included", "too_large")
 
 
 class _Stream(httpcore2.NetworkStream):
@@ -111,14 +111,15 @@ class _Network(httpcore2.NetworkBackend):
         """Connect to the first allowed address of the host that answers."""
         addresses = _resolved(host, port, self._budget)
         if any(map(is_metadata, addresses)):
-            raise DocumentRefused(
-                f"{host} is at {', '.join(addresses)}, where a cloud keeps credentials of its machines"
+            raise DocumentError(
+                f"{host} is at {', '.join(addresses)}, where a cloud keeps credentials of its machines", "refused"
             )
         allowed = [address for address in addresses if self._allow_private_addresses or is_public(address)]
         if not allowed:
-            raise DocumentRefused(
+            raise DocumentError(
                 f"{host} is at {', '.join(addresses)}, which is not a public address: "
-                "allow private addresses if that is meant"
+                "allow private addresses if that is meant",
+                "refused",
             )
         while True:
             address, seconds = allowed.pop(0), self._budget.seconds()
@@ -159,7 +160,7 @@ def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) ->
 
     The time limit covers everything: names, connections, headers and body. Proxies of the environment are not used.
 
-    Raises DocumentRefused, DocumentTooLarge and DocumentUnreadable.
+    Raises DocumentError.
     """
     backend = _Network(_Budget(limits), allow_private_addresses=allow_private_addresses)
     at = _checked(url, None)
@@ -168,29 +169,35 @@ def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) ->
             try:
                 answer = _get(pool, at, limits.max_bytes)
             except (httpcore2.TimeoutException, TimeoutError):
-                raise DocumentTooLarge(f"{at} was not read within {limits.seconds:g} s") from None
+                raise DocumentError(f"{at} was not read within {limits.seconds:g} s", "too_large") from None
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as reason:
-                raise DocumentUnreadable(f"{at} cannot be read: {type(reason).__name__}: {reason}") from reason
+                raise DocumentError(f"{at} cannot be read: {type(reason).__name__}: {reason}") from reason
             except (ssl.SSLError, OSError) as reason:
-                raise DocumentUnreadable(f"{at} cannot be read: {reason}") from reason
+                raise DocumentError(f"{at} cannot be read: {reason}") from reason
             if isinstance(answer, Fetched):
                 return answer
             at = _checked(answer, at)
-    raise DocumentRefused(f"{url} has more than {_MOST_REDIRECTS} redirects")
+    raise DocumentError(f"{url} has more than {_MOST_REDIRECTS} redirects", "refused")
 
 
 def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url) if base is None else base.join(url)
     except (httpx2.InvalidURL, ValueError) as reason:
-        raise DocumentRefused(f"{shown(without_userinfo(url))} is not a URL: {without_userinfo(str(reason))}") from None
+        raise DocumentError(
+            f"{shown(without_userinfo(url))} is not a URL: {without_userinfo(str(reason))}", "refused"
+        ) from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is not an http(s) URL")
+        raise DocumentError(f"{shown(without_userinfo(str(parsed)))} is not an http(s) URL", "refused")
     if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would reduce it modulo 65,536
-        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is not a URL: its port is {parsed.port}")
+        raise DocumentError(
+            f"{shown(without_userinfo(str(parsed)))} is not a URL: its port is {parsed.port}", "refused"
+        )
     if parsed.userinfo:
         # Not shown: it may be a secret.
-        raise DocumentRefused("the URL holds a user or a password: they would be stored as the document's source")
+        raise DocumentError(
+            "the URL holds a user or a password: they would be stored as the document's source", "refused"
+        )
     return parsed.copy_with(fragment=None)
 
 
@@ -209,16 +216,16 @@ def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fet
         if response.status in _REDIRECTS and "location" in stated:
             return stated["location"]
         if not 200 <= response.status < 300:
-            raise DocumentUnreadable(f"{url} answered {response.status}")
+            raise DocumentError(f"{url} answered {response.status}")
         if stated.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
-            raise DocumentUnreadable(f"{url} answered in {shown(stated['content-encoding'])}, which was not asked for")
+            raise DocumentError(f"{url} answered in {shown(stated['content-encoding'])}, which was not asked for")
         if stated.get("content-length", "").isdecimal() and int(stated["content-length"]) > max_bytes:
-            raise DocumentTooLarge(f"{url} has {int(stated['content-length']):,} bytes: limit {max_bytes:,}")
+            raise DocumentError(f"{url} has {int(stated['content-length']):,} bytes: limit {max_bytes:,}", "too_large")
         body = bytearray()
         for piece in response.iter_stream():
             body += piece
             if len(body) > max_bytes:
-                raise DocumentTooLarge(f"{url} has more than {max_bytes:,} bytes")
+                raise DocumentError(f"{url} has more than {max_bytes:,} bytes", "too_large")
     media_type, _, parameters = stated.get("content-type", "").partition(";")
     charset = next((value.strip("\"' ") for value in parameters.lower().split("charset=")[1:]), None)
     return Fetched(bytes(body), str(url), media_type.strip().lower() or None, charset)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from recallite.documents.detecting import BY_EXTENSION
 from recallite.documents.outcomes import Skipped
-from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError, DocumentReason
 from recallite.system.folders import Folder, Stamp, compile_patterns, kind_of, open_folder, printable, read_steady
 
 _TEXT_EXTENSIONS = frozenset(
@@ -39,37 +39,39 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
             path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
             inner = os.path.relpath(os.path.normpath(base / path), base)
             if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
-                raise DocumentRefused(f"it is not in {root}")
+                raise DocumentError(f"it is not in {root}", "refused")
             real = Path(os.path.realpath(base / inner, strict=True))
             if real != base / inner:
-                raise DocumentRefused("it is, or is reached through, a symbolic link, which is not followed here")
+                raise DocumentError(
+                    "it is, or is reached through, a symbolic link, which is not followed here", "refused"
+                )
         else:
             real = Path(os.path.realpath(path, strict=True))
         mode = real.stat().st_mode
     except (OSError, ValueError) as fault:
-        raise DocumentUnreadable(_why(fault)) from None
+        raise DocumentError(_why(fault)) from None
     if stat.S_ISDIR(mode):
         return real
     if not stat.S_ISREG(mode):
-        raise DocumentUnreadable(f"it is {kind_of(mode)}, not a file")
+        raise DocumentError(f"it is {kind_of(mode)}, not a file")
     return FoundFile(printable(real.as_posix()), real.parent, real.name)
 
 
 def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
-    """Return the bytes of one version of a file, and its stamp. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the bytes of one version of a file, and its stamp. Raises DocumentError."""
 
     def check(status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise DocumentUnreadable(f"it is {kind_of(status.st_mode)}, not a file")
+            raise DocumentError(f"it is {kind_of(status.st_mode)}, not a file")
         if status.st_size > max_bytes:
-            raise DocumentTooLarge(f"it has {status.st_size:,} bytes; max_bytes is {max_bytes:,}")
+            raise DocumentError(f"it has {status.st_size:,} bytes; max_bytes is {max_bytes:,}", "too_large")
 
     try:
         read = read_steady(file.root, file.inner, check)
     except OSError as fault:
-        raise DocumentUnreadable(_why(fault)) from None
+        raise DocumentError(_why(fault)) from None
     if read is None:
-        raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
+        raise DocumentError("it changes while it is read: ingest it again when its writer has finished")
     return read
 
 
@@ -95,7 +97,7 @@ class Walk:
         try:
             folder = open_folder(self._root)
         except OSError as fault:
-            raise DocumentUnreadable(_why(fault)) from None
+            raise DocumentError(_why(fault)) from None
         yield from self._enter(folder, "", "", ())
 
     def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
@@ -164,7 +166,7 @@ class Walk:
             self._skip(path, _why(fault))
             return
         if not real.is_relative_to(self._root) or real == self._root:
-            self._skip(path, "it is a symbolic link that leads out of the folder", "DocumentRefused")
+            self._skip(path, "it is a symbolic link that leads out of the folder", "refused")
             return
         below = real.relative_to(self._root).as_posix()
         if stat.S_ISDIR(mode):
@@ -188,7 +190,7 @@ class Walk:
             clash = () if other == path else (f"its name and that of {other} differ only in case",)
             yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
 
-    def _skip(self, path: str, reason: str, error: str | None = None) -> None:
+    def _skip(self, path: str, reason: str, error: DocumentReason | None = None) -> None:
         self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason, error=error))
 
 

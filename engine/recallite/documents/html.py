@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.plain import decode
-from recallite.errors import DocumentUnreadable
+from recallite.errors import DocumentError
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _AROUND = frozenset(("nav", "aside", "footer"))
@@ -41,13 +41,13 @@ _DEEPEST_INDENT = 40
 
 
 def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded:
-    """Return the main text of a page; `charset` is the declared one. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the main text of a page; `charset` is the declared one. Raises DocumentError."""
     declared = _CHARSET.search(data[:4096])
     text, warnings = decode(data, charset or (declared[1].decode("ascii") if declared else None))
     tree = LexborHTMLParser(text)
     markdown = _main_text(tree, max_chars)
     if not markdown.strip():
-        raise DocumentUnreadable("it holds no text; a page that a script fills is empty without it")
+        raise DocumentError("it holds no text; a page that a script fills is empty without it")
     title = tree.css_first("title") or tree.css_first("h1")
     return Loaded(
         text=markdown, media_type="text/html", markdown=True, metadata=_metadata(tree), warnings=warnings,
@@ -145,7 +145,7 @@ class _Writer:
 
 
 def _to_markdown(root: Any, drop: frozenset[str], max_chars: int) -> str:
-    """Return the element `root` as Markdown, without the elements named in `drop`. Raises DocumentTooLarge."""
+    """Return the element `root` as Markdown, without the elements named in `drop`. Raises DocumentError."""
     writer = _Writer(max_chars)
     # An explicit stack: 20,000 nested elements would exceed the recursion limit.
     stack: list[tuple[Any, bool]] = [(root, False)]

@@ -20,10 +20,7 @@ from recallite.documents.parser import Parser
 from recallite.engine import Engine
 from recallite.errors import (
     DocumentError,
-    DocumentRefused,
-    DocumentUnreadable,
     InvalidInput,
-    ParserMissing,
     RecalliteError,
 )
 from recallite.model.checks import check_name, check_path, join_scopes, now_us
@@ -123,7 +120,7 @@ class Ingest:
             yield _Item(check_name(name, "name"), name, data=data)
         elif isinstance(source, str) and is_url(source):
             if options.root is not None:
-                raise DocumentRefused(f"{without_userinfo(source)} is not a path in {options.root}")
+                raise DocumentError(f"{without_userinfo(source)} is not a path in {options.root}", "refused")
             yield _Item(check_name(options.name or source, "source"), source)
         elif isinstance(source, str) and not source.strip():
             raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
@@ -203,7 +200,7 @@ class Ingest:
             title = self._options.title or stated_title or _title_of(item)
             chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
-            raise DocumentUnreadable("it holds no text")
+            raise DocumentError("it holds no text")
         document = NewDocument(
             scope=self._options.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
@@ -278,8 +275,8 @@ class Ingest:
         try:
             from recallite.documents.fetching import fetch
         except ImportError as reason:
-            raise ParserMissing(
-                f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}"
+            raise DocumentError(
+                f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}", "parser_missing"
             ) from None
         fetched = fetch(item.name, self._limits, allow_private_addresses=self._options.allow_private_addresses)
         metadata = {"url": fetched.url, **({"content_type": fetched.media_type} if fetched.media_type else {})}
@@ -287,7 +284,7 @@ class Ingest:
 
     def _report(self, written: Written) -> None:
         if written.outcome == "failed":
-            self._skip(written.source, DocumentUnreadable(written.problem or ""))
+            self._skip(written.source, DocumentError(written.problem or ""))
         elif written.source in self._in_progress:
             document, warnings = self._in_progress[written.source]
             # "unchanged": all chunks were kept, and the metadata has changed.
@@ -307,7 +304,7 @@ class Ingest:
         with self._engine.store.read() as reader:
             row = reader.documents.find(self._scope, first)
         if row is None:
-            self._skip(source, DocumentUnreadable(f"it has the bytes of {first}, which could not be ingested"))
+            self._skip(source, DocumentError(f"it has the bytes of {first}, which could not be ingested"))
         else:
             self._report_duplicate(source, row, ())
 
@@ -322,11 +319,12 @@ class Ingest:
                 reason = "its file is gone; the document stays until it is deleted"
                 self.skipped.append(Skipped(source=source, reason=reason))
 
-    def _skip(self, source: str, reason: DocumentError) -> None:
+    def _skip(self, source: str, fault: DocumentError) -> None:
+        message = str(fault)
         if self._alone:
-            message = str(reason)
-            raise type(reason)(message if message.startswith(source) else f"{source}: {message}") from reason
-        self.skipped.append(Skipped(source=source, reason=str(reason), error=type(reason).__name__))
+            named = message if message.startswith(source) else f"{source}: {message}"
+            raise DocumentError(named, fault.reason) from fault
+        self.skipped.append(Skipped(source=source, reason=message, error=fault.reason))
 
 
 @contextmanager
@@ -335,11 +333,11 @@ def _document_errors() -> Iterator[None]:
     try:
         yield
     except InvalidInput as fault:  # a text that cannot be encoded, not the caller's argument
-        raise DocumentUnreadable(str(fault)) from fault
+        raise DocumentError(str(fault)) from fault
     except RecalliteError:
         raise
     except Exception as fault:
-        raise DocumentUnreadable(f"reading it failed: {type(fault).__name__}: {str(fault)[:300]}") from fault
+        raise DocumentError(f"reading it failed: {type(fault).__name__}: {str(fault)[:300]}") from fault
 
 
 def stored_metadata(text: str | None) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Knowledge(Service):
         A document of more than `max_bytes` bytes, or of more than `max_chars` characters of text, is not ingested.
         `memory_mb` and `seconds` limit the process that parses a PDF, DOCX or HTML document.
 
-        A single document that cannot be ingested raises an error derived from DocumentError; in a folder or a list it
+        A single document that cannot be ingested raises DocumentError; in a folder or a list it
         is reported in `skipped`, and the others are ingested.
         """
         began = perf_counter()

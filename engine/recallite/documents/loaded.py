@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from recallite.errors import DocumentTooLarge
+from recallite.errors import DocumentError
 
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 
@@ -38,6 +38,6 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     warnings: list[str] = field(default_factory=list)
 
 
-def too_long(max_chars: int) -> DocumentTooLarge:
+def too_long(max_chars: int) -> DocumentError:
     """Return the error for a text of more characters."""
-    return DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+    return DocumentError(f"its text is longer than {max_chars:,} characters", "too_large")

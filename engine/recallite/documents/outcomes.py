@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from recallite.errors import DocumentReason
+
 
 class Document(Struct, frozen=True, kw_only=True):
     """A document of the knowledge base. `source` is its path, URL or name; `content_hash` is the SHA-256 of its bytes.
@@ -50,11 +52,11 @@ class IngestedDocument(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A file, folder or URL that was not ingested, and why; `error` is the name of the error that it raises alone."""
+    """A file, folder or URL that was not ingested, and why; `error` is the reason of the error that it raises alone."""
 
     source: str
     reason: str
-    error: str | None = None
+    error: DocumentReason | None = None
 
 
 class Ingested(Struct, frozen=True, kw_only=True):

@@ -13,12 +13,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from recallite import errors
 from recallite.documents.detecting import detect
 from recallite.documents.loaded import Limits, Loaded, too_long
 from recallite.documents.plain import load_text
 from recallite.documents.reader_process import Failure, Reply, Request, received, send
-from recallite.errors import DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
 from recallite.system.processes import ending, out_of_time
 
 # Not multiprocessing, which would run the caller's script again in the child.
@@ -37,7 +36,7 @@ class _Worker:
 
     def __init__(self, longest_reply: int) -> None:
         if not sys.executable:
-            raise DocumentUnreadable("the process that reads documents cannot be started: where Python is, is unknown")
+            raise DocumentError("the process that reads documents cannot be started: where Python is, is unknown")
         paths = json.dumps([entry or os.getcwd() for entry in sys.path])
         environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
         try:
@@ -46,7 +45,7 @@ class _Worker:
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         except OSError as reason:
-            raise DocumentUnreadable(f"the process that reads documents cannot be started: {reason}") from reason
+            raise DocumentError(f"the process that reads documents cannot be started: {reason}") from reason
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.requests = self.process.stdin
@@ -104,10 +103,10 @@ class Parser:
     ) -> Loaded:  # fmt: skip
         """Return the text of a document with this name; a server may have declared `media_type` and `charset`.
 
-        Raises the errors under DocumentError.
+        Raises DocumentError.
         """
         if len(data) > self._limits.max_bytes:
-            raise DocumentTooLarge(f"it has {len(data):,} bytes; the limit is {self._limits.max_bytes:,}")
+            raise DocumentError(f"it has {len(data):,} bytes; the limit is {self._limits.max_bytes:,}", "too_large")
         kind = detect(data, name, media_type)
         if kind in ("markdown", "text"):
             return load_text(data, self._limits.max_chars, markdown=kind == "markdown", charset=charset)
@@ -119,10 +118,10 @@ class Parser:
                 self._end()
                 raise
             # What such a document has taken is not all given back: the next one would lack the memory.
-            if isinstance(reply, Failure) and reply.error == "DocumentTooLarge":
+            if isinstance(reply, Failure) and reply.reason == "too_large":
                 self._end()
         if isinstance(reply, Failure):
-            raise getattr(errors, reply.error)(reply.message)
+            raise DocumentError(reply.message, reply.reason)
         return reply
 
     def _ask(self, request: Request) -> Reply:
@@ -134,7 +133,7 @@ class Parser:
         try:
             answer = worker.replies.get(timeout=self._limits.seconds)
         except queue.Empty:
-            raise DocumentTooLarge(f"it takes longer than {self._limits.seconds:g} s to be read") from None
+            raise DocumentError(f"it takes longer than {self._limits.seconds:g} s to be read", "too_large") from None
         if answer is None:
             raise self._crashed(worker)
         if not answer:
@@ -144,8 +143,8 @@ class Parser:
     def _crashed(self, worker: _Worker) -> Exception:
         code = worker.process.wait()
         if out_of_time(code):
-            return DocumentTooLarge(f"it takes longer than {self._limits.seconds:g} s to be read")
-        return DocumentUnreadable(
+            return DocumentError(f"it takes longer than {self._limits.seconds:g} s to be read", "too_large")
+        return DocumentError(
             f"its reader ended with {ending(code)}: it is damaged, or needs more than {self._limits.memory_mb:,} MB of "
             "memory"
         )

@@ -28,7 +28,7 @@ from recallite.documents.pdf_layout import (
     largest,
     without_page_number,
 )
-from recallite.errors import DocumentEncrypted, DocumentUnreadable
+from recallite.errors import DocumentError
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -40,7 +40,7 @@ _WORD = re.compile(r"\S+")
 
 
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
-    """Return the text of a PDF; raises DocumentEncrypted, DocumentUnreadable and DocumentTooLarge."""
+    """Return the text of a PDF; raises DocumentError."""
     document = _open(data, password)
     try:
         return _loaded(document, max_chars)
@@ -67,10 +67,10 @@ def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
         page.close()
     if not any(pages):
         if damaged:
-            raise DocumentUnreadable("it is damaged: its pages cannot be read")
+            raise DocumentError("it is damaged: its pages cannot be read")
         if drawn:
-            raise DocumentUnreadable("it holds images and no text: it needs text recognition (OCR) before")
-        raise DocumentUnreadable("it holds no text")
+            raise DocumentError("it holds images and no text: it needs text recognition (OCR) before")
+        raise DocumentError("it holds no text")
     headings = find_headings(pages, _outline(document))
     text, starts = compose(pages, headings)
     information = document.get_metadata_dict(skip_empty=True)
@@ -93,12 +93,12 @@ def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
         count = len(document)
     except pypdfium2.PdfiumError as reason:
         if getattr(reason, "err_code", None) not in _PASSWORD_ERRORS:
-            raise DocumentUnreadable("it is damaged: its pages cannot be found") from reason
+            raise DocumentError("it is damaged: its pages cannot be found") from reason
         if password is None:
-            raise DocumentEncrypted("it is encrypted: give its password") from reason
-        raise DocumentEncrypted("it is encrypted, and this is not its password") from reason
+            raise DocumentError("it is encrypted: give its password", "encrypted") from reason
+        raise DocumentError("it is encrypted, and this is not its password", "encrypted") from reason
     if not count:
-        raise DocumentUnreadable("it has no pages")
+        raise DocumentError("it has no pages")
     return document
 
 

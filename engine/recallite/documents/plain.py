@@ -7,7 +7,7 @@ import importlib
 import re
 
 from recallite.documents.loaded import Loaded, too_long
-from recallite.errors import DocumentUnreadable, ParserMissing
+from recallite.errors import DocumentError
 from recallite.system.extras import install_command
 
 # UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
@@ -25,12 +25,12 @@ _MOST_BAD = 0.001
 
 
 def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
-    """Return the text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
+    """Return the text unchanged; its lines are those of the file. Raises DocumentError."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
         raise too_long(max_chars)
     if not text.strip():
-        raise DocumentUnreadable("it holds no text")
+        raise DocumentError("it holds no text")
     return Loaded(
         text=text, media_type="text/markdown" if markdown else "text/plain", markdown=markdown, exact=True,
         warnings=warnings,
@@ -40,7 +40,7 @@ def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | Non
 def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
     """Return the text, and warnings of guesses and losses. Encodings tried: byte order mark, UTF-8, declared, guessed.
 
-    Raises DocumentUnreadable for data that is not text, and ParserMissing if guessing needs a library.
+    Raises DocumentError for data that is not text, or if guessing needs a library.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -83,12 +83,12 @@ def _without_mark(data: bytes) -> tuple[str, list[str]]:
                 break
             if not _CONTROL.search(text):
                 return text, [f"it was read as {encoding}, which it does not state"]
-    raise DocumentUnreadable("it is not text: it holds NUL bytes")
+    raise DocumentError("it is not text: it holds NUL bytes")
 
 
 def _without_nul(text: str) -> str:
     if "\x00" in text:
-        raise DocumentUnreadable("it is not text: it holds NUL characters")
+        raise DocumentError("it is not text: it holds NUL characters")
     return text
 
 
@@ -96,13 +96,14 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
     try:
         normalizer = importlib.import_module("charset_normalizer")
     except ImportError:
-        raise ParserMissing(
-            f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}"
+        raise DocumentError(
+            f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}",
+            "parser_missing",
         ) from None
     best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
     if best is None:
-        raise DocumentUnreadable("it is not text in a known encoding: save it as UTF-8")
+        raise DocumentError("it is not text in a known encoding: save it as UTF-8")
     try:
         return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
     except UnicodeDecodeError:
-        raise DocumentUnreadable(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
+        raise DocumentError(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None

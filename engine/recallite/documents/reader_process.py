@@ -15,8 +15,8 @@ from typing import IO, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from recallite import errors
 from recallite.documents.loaded import Kind, Limits, Loaded
+from recallite.errors import DocumentError, DocumentReason
 from recallite.system.confinement import refusing
 from recallite.system.extras import install_command
 from recallite.system.processes import ignore_interrupts, limit_memory_and_files, limit_processor_time
@@ -36,10 +36,10 @@ class Request(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True, tag=True):
-    """Name of the error in `recallite.errors` that stopped the reading of a document, and its message."""
+    """The DocumentError that stopped the reading of a document."""
 
-    error: str
     message: str
+    reason: DocumentReason
 
 
 Reply = Loaded | Failure
@@ -97,18 +97,18 @@ def _receive(stream: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
 def _answer(request: Request) -> Reply:
     try:
         return _load(request)
-    except errors.DocumentError as reason:
-        return Failure(type(reason).__name__, str(reason))
+    except DocumentError as fault:
+        return Failure(str(fault), fault.reason)
     except ImportError as reason:
         missing = f"{reason.name or 'a library'}, which reads {request.kind}, is missing"
-        return Failure("ParserMissing", f"{missing}: {install_command('documents')}")
+        return Failure(f"{missing}: {install_command('documents')}", "parser_missing")
     except MemoryError:
-        return Failure("DocumentTooLarge", f"it needs more than {request.limits.memory_mb:,} MB of memory to be read")
+        return Failure(f"it needs more than {request.limits.memory_mb:,} MB of memory to be read", "too_large")
     except RecursionError:
-        return Failure("DocumentUnreadable", "it is nested too deeply")
+        return Failure("it is nested too deeply", "unreadable")
     except Exception as reason:  # a library on a damaged file
         message = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
-        return Failure("DocumentUnreadable", message)
+        return Failure(message, "unreadable")
 
 
 def _load(request: Request) -> Loaded:

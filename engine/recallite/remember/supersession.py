@@ -34,9 +34,9 @@ _MOST_PAIRS = 10_000
 class RowRefused(RecalliteError):
     """A row names records that it cannot supersede; the transaction is to be rolled back."""
 
-    def __init__(self, row: Row, reason: RecalliteError) -> None:
-        super().__init__(str(reason))
-        self.row, self.reason = row, reason
+    def __init__(self, row: Row, error: RecalliteError) -> None:
+        super().__init__(str(error))
+        self.row, self.error = row, error
 
 
 def row_id(reader: Reader, public_id: object, base: str) -> int:

@@ -81,7 +81,7 @@ def _write_one(
     try:
         return write_one(engine, rows, identity, policy, on_existing)
     except RowRefused as refused:
-        raise refused.reason from None
+        raise refused.error from None
 
 
 def is_skipped(row: Row, policy: WritePolicy) -> bool:
@@ -136,7 +136,7 @@ def remember_batches(
             written = _write(engine, stored, [vectors[place] for place in places], policy, on_existing, later=later)
         except RowRefused as refused:
             place = next(place for place, row in zip(places, stored, strict=True) if row is refused.row)
-            raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
+            raise InvalidItem(len(ids) + place, len(ids), refused.error) from refused.error
         except RecalliteError as reason:
             bad = _first_bad_vector(engine, vectors)
             if bad is None:

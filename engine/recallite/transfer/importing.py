@@ -316,5 +316,5 @@ def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
             raise InvalidVector("a vector is not of length 1: the line was changed or damaged")
 
 
-def _at_line(number: int, stored: int, reason: BaseException) -> InvalidItem:
+def _at_line(number: int, stored: int, reason: RecalliteError) -> InvalidItem:
     return InvalidItem(number - 1, stored, reason, label=f"line {number}")

@@ -38,7 +38,7 @@ def test_standard_input_and_a_password(run):
     locked = encrypted(pdf([Put(72, 700, "secret words")]), "sesame")
     failed = run("knowledge", "ingest", "-", "--name", "locked.pdf", stdin=locked)
     assert (failed.code, failed.err) == (
-        2, "recallite: DocumentEncrypted: locked.pdf: it is encrypted: give its password\n",
+        2, "recallite: DocumentError: locked.pdf: it is encrypted: give its password\n",
     )  # fmt: skip
     assert run("knowledge", "ingest", "-", "--name", "locked.pdf", "--password", "sesame", stdin=locked).code == 0
     assert run("knowledge", "search", "secret").code == 0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from recallite.errors import (
-    DocumentEncrypted,
-    DocumentUnreadable,
+    DocumentError,
 )
+from tests.raising import raises
 from tests.unit.documents.support import Put, encrypted, image_pdf, paragraph, pdf, word
 from tests.unit.documents.test_knowledge import embedder, folder, memory, outcomes, reasons  # noqa: F401
 
@@ -57,21 +55,21 @@ def test_one_document_raises_and_a_folder_reports(memory, folder):
     (folder / "binary.txt").write_bytes(b"\0\1\2\3")
     (folder / "broken.docx").write_bytes(b"PK\x03\x04broken")
     (folder / "program.exe").write_bytes(b"MZ")
-    for name, error, said in (
-        ("image.pdf", DocumentUnreadable, r"image\.pdf: it holds images and no text"),
-        ("locked.pdf", DocumentEncrypted, r"give its password"),
-        ("empty.md", DocumentUnreadable, "it is empty"),
-        ("binary.txt", DocumentUnreadable, "it is not text"),
-        ("absent.md", DocumentUnreadable, "it is not there"),
+    for name, reason, said in (
+        ("image.pdf", "unreadable", r"image\.pdf: it holds images and no text"),
+        ("locked.pdf", "encrypted", r"give its password"),
+        ("empty.md", "unreadable", "it is empty"),
+        ("binary.txt", "unreadable", "it is not text"),
+        ("absent.md", "unreadable", "it is not there"),
     ):
-        with pytest.raises(error, match=said):
+        with raises(DocumentError, reason, match=said):
             memory.knowledge.ingest(folder / name)
     done = memory.knowledge.ingest(folder)
     assert outcomes(done) == [("guide.md", "created")]
     assert set(reasons(done)) == {"image.pdf", "locked.pdf", "empty.md", "binary.txt", "broken.docx", "program.exe"}
     opened = memory.knowledge.ingest(folder / "locked.pdf", password="sesame")
     assert outcomes(opened) == [("locked.pdf", "created")]
-    with pytest.raises(DocumentEncrypted, match="this is not its password"):
+    with raises(DocumentError, "encrypted", match="this is not its password"):
         memory.knowledge.ingest(encrypted(pdf([Put(72, 700, "other")]), "sesame"), password="wrong")
 
 

@@ -15,9 +15,10 @@ from recallite.documents import reader_process as worker
 from recallite.documents.loaded import Limits
 from recallite.documents.parser import Parser
 from recallite.documents.reader_process import Request
-from recallite.errors import DocumentError, DocumentTooLarge, DocumentUnreadable, ParserMissing
+from recallite.errors import DocumentError
 from recallite.system.confinement import refusing
 from tests.limits import LAST_RESORT_SECONDS, until
+from tests.raising import raises
 from tests.unit.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
 
 GOOD = pdf([Put(72, 700, "good words")])
@@ -49,7 +50,7 @@ def test_one_process_reads_many_documents(parser):
     first = pid(parser)
     assert parser.load(b"<p>page</p>", "a.html").text == "page"
     assert parser.load(word(("Normal", "letter")), "a.docx").text == "letter"
-    with pytest.raises(DocumentUnreadable, match="damaged"):
+    with raises(DocumentError, "unreadable", match="damaged"):
         parser.load(b"%PDF-1.7 no more", "b.pdf")
     assert pid(parser) == first
 
@@ -61,7 +62,7 @@ def test_text_and_markdown_need_no_process(parser):
 
 
 def test_more_bytes_than_the_limit_are_not_looked_at():
-    with Parser(Limits(max_bytes=10)) as parser, pytest.raises(DocumentTooLarge, match="has 11 bytes"):
+    with Parser(Limits(max_bytes=10)) as parser, raises(DocumentError, "too_large", match="has 11 bytes"):
         parser.load(b"x" * 11, "a.txt")
 
 
@@ -95,7 +96,7 @@ def test_a_word_document_that_swells_within_its_bytes_has_its_memory_and_no_more
 def test_a_process_that_dies_is_replaced(parser):
     parser.load(GOOD, "a.pdf")
     os.kill(pid(parser), signal.SIGSEGV)
-    with pytest.raises(DocumentUnreadable, match="its reader ended with signal 11"):
+    with raises(DocumentError, "unreadable", match="its reader ended with signal 11"):
         parser.load(GOOD, "a.pdf")
     assert parser.load(GOOD, "a.pdf").text == "good words"
 
@@ -107,7 +108,7 @@ def test_a_process_that_hangs_is_ended():
         # Stopped, it uses no time of the processor: only the clock on the wall tells.
         os.kill(pid(strict), signal.SIGSTOP)
         strict._limits = Limits(seconds=0.2)
-        with pytest.raises(DocumentTooLarge, match=r"longer than 0\.2 s"):
+        with raises(DocumentError, "too_large", match=r"longer than 0\.2 s"):
             strict.load(GOOD, "a.pdf")
         assert strict._worker is None
 
@@ -115,7 +116,7 @@ def test_a_process_that_hangs_is_ended():
 def test_an_answer_that_is_too_long_ends_the_process(monkeypatch):
     monkeypatch.setattr("recallite.documents.parser._BYTES_PER_CHAR", 0)
     monkeypatch.setattr("recallite.documents.parser._OVERHEAD_BYTES", 10)
-    with Parser(LIMITS) as strict, pytest.raises(DocumentTooLarge, match="its text is longer"):
+    with Parser(LIMITS) as strict, raises(DocumentError, "too_large", match="its text is longer"):
         strict.load(GOOD, "a.pdf")
 
 
@@ -190,7 +191,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
             monkeypatch.delitem(sys.modules, f"recallite.documents.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
         failure = worker._answer(Request(kind, GOOD, LIMITS))
-        assert failure.error == "ParserMissing"
+        assert failure.reason == "parser_missing"
         assert library in failure.message
         assert "pip install '.[documents]'" in failure.message
         monkeypatch.undo()
@@ -198,6 +199,6 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
 
 def test_a_missing_guesser_is_named(monkeypatch, parser):
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
-    with pytest.raises(ParserMissing, match=r"pip install '\.\[documents\]'"):
+    with raises(DocumentError, "parser_missing", match=r"pip install '\.\[documents\]'"):
         parser.load("Größe und Schönheit".encode("latin-1"), "a.txt")
     assert parser.load("Größe".encode(), "a.txt").text == "Größe"

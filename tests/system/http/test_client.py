@@ -159,7 +159,7 @@ def test_errors_are_those_of_a_memory(client, on_disk, tmp_path):
         (lambda: client.get(5), errors.InvalidInput, "id is 5"),
         (lambda: client.sessions.get("none"), errors.NotFound, "none"),
         (lambda: client.knowledge.ingest(b"x"), errors.InvalidInput, "name"),
-        (lambda: client.knowledge.ingest(tmp_path / "none.md"), errors.DocumentUnreadable, "none.md"),
+        (lambda: client.knowledge.ingest(tmp_path / "none.md"), errors.DocumentError, "none.md"),
         (lambda: client.scoped("a"), errors.InvalidFilter, "scope"),
     ):
         with pytest.raises(kind, match=says):

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from recallite import Memory
-from recallite.errors import SessionDamaged, StoreCorrupt
+from recallite.errors import StoreCorrupt
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, raw
 
 NOT_UTF8 = "CAST(x'ff61' AS TEXT)"
@@ -116,10 +117,10 @@ def test_an_edited_row_is_store_corrupt_and_other_tables_can_be_read(edited, tab
 def test_a_message_that_was_edited_is_named_and_can_be_skipped(edited, value):
     memory = edited("session_message", "message", value)
     memory.sessions.get("s").append("user", "goes on")
-    with pytest.raises(SessionDamaged, match="session 's', message 0"):
+    with raises(StoreCorrupt, "message", match="session 's', message 0"):
         memory.sessions.get("s").messages()
     assert memory.sessions.get("s").messages(skip_damaged=True) == [{"role": "user", "content": "goes on"}]
-    with pytest.raises(SessionDamaged):
+    with raises(StoreCorrupt, "message"):
         memory.episodes.snapshot("s")
 
 

@@ -44,7 +44,7 @@ def test_nothing_to_read_is_said(run, tmp_path, monkeypatch):
     assert run("knowledge", "ingest", empty, "--include", "*.xyz").code == 0
     for source, said in ((empty / "x.md", f"{empty}/x.md: it is empty"), ("absent.md", "absent.md: it is not there")):
         done = run("knowledge", "ingest", source)
-        assert (done.code, done.err) == (2, f"recallite: DocumentUnreadable: {said}\n")
+        assert (done.code, done.err) == (2, f"recallite: DocumentError: {said}\n")
     monkeypatch.chdir(empty)
     done = run("knowledge", "ingest", "")
     assert (done.code, done.err) == (

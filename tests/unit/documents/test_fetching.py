@@ -13,8 +13,9 @@ from recallite.documents import fetching
 from recallite.documents.addresses import is_public
 from recallite.documents.fetching import fetch
 from recallite.documents.loaded import Limits
-from recallite.errors import DocumentError, DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 
 LIMITS = Limits(max_bytes=10_000, seconds=LAST_RESORT_SECONDS)
 
@@ -114,13 +115,13 @@ def test_addresses_that_are_public(address):
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "168.63.129.16", "[::ffff:169.254.169.254]"])
 def test_a_metadata_service_is_refused_where_private_addresses_are_allowed(host):
-    with pytest.raises(DocumentRefused, match="where a cloud keeps credentials"):
+    with raises(DocumentError, "refused", match="where a cloud keeps credentials"):
         allowed(f"http://{host}/latest/meta-data/")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"])
 def test_a_private_address_is_refused_in_every_spelling(site, host):
-    with pytest.raises(DocumentRefused, match="not a public address: allow private addresses if that is meant"):
+    with raises(DocumentError, "refused", match="not a public address: allow private addresses if that is meant"):
         fetch(f"http://{host}:{site.server_address[1]}/", LIMITS)
     assert site.asked == []
 
@@ -139,7 +140,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(site, monk
 
     monkeypatch.setattr(fetching.socket, "getaddrinfo", resolve)
     monkeypatch.setattr(fetching.httpcore2.SyncBackend, "connect_tcp", connect)
-    with pytest.raises(DocumentUnreadable, match="nobody there"):
+    with raises(DocumentError, "unreadable", match="nobody there"):
         fetch("http://rebinding.example/", LIMITS)
     assert connected == ["203.0.114.7"]
 
@@ -155,7 +156,7 @@ def test_a_redirect_is_checked_like_the_url_itself(site, monkeypatch):
         return len(checked) == 1
 
     monkeypatch.setattr(fetching, "is_public", once)
-    with pytest.raises(DocumentRefused, match=r"localhost is at .* not a public address"):
+    with raises(DocumentError, "refused", match=r"localhost is at .* not a public address"):
         fetch(f"{site.url}/out", LIMITS)
     assert [path for path, _ in site.asked] == ["/out"]
 
@@ -163,7 +164,7 @@ def test_a_redirect_is_checked_like_the_url_itself(site, monkeypatch):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x", "gopher://x/"])
 def test_a_redirect_to_another_scheme_is_refused(site, target):
     site.pages["/out"] = (302, {"Location": target}, b"")
-    with pytest.raises(DocumentRefused, match=r"not an http\(s\) URL"):
+    with raises(DocumentError, "refused", match=r"not an http\(s\) URL"):
         allowed(f"{site.url}/out")
 
 
@@ -172,21 +173,21 @@ def test_five_redirects_are_followed_and_no_more(site):
         site.pages[f"/{step}"] = (301, {"Location": f"/{step + 1}"}, b"")
     site.pages["/7"] = (200, {}, b"there")
     assert allowed(f"{site.url}/2").data == b"there"
-    with pytest.raises(DocumentRefused, match="more than 5 redirects"):
+    with raises(DocumentError, "refused", match="more than 5 redirects"):
         allowed(f"{site.url}/1")
 
 
 @pytest.mark.parametrize("headers", [{"Content-Length": "20000"}, {}, {"X-Endless": "yes"}])
 def test_more_bytes_than_the_limit_are_not_read(site, headers):
     site.pages["/large"] = (200, headers, b"x" * 20_000)
-    with pytest.raises(DocumentTooLarge, match=r"20,000 bytes|more than 10,000 bytes"):
+    with raises(DocumentError, "too_large", match=r"20,000 bytes|more than 10,000 bytes"):
         allowed(f"{site.url}/large")
 
 
 @pytest.mark.parametrize("body", ["hang", b"drip"])
 def test_a_server_that_takes_its_time_is_left(site, body):
     site.pages["/slow"] = (200, {"X-Endless": "yes"}, body)
-    with pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+    with raises(DocumentError, "too_large", match=r"not read within 0\.3 s"):
         allowed(f"{site.url}/slow", Limits(max_bytes=10**12, seconds=0.3))
 
 
@@ -229,7 +230,10 @@ DRIPPED = {
 @pytest.mark.parametrize("part", DRIPPED)
 def test_a_server_that_sends_a_byte_now_and_then_is_left_when_time_is_up(part):
     """Dripped without the limit, the document is complete after 200 pieces and is read."""
-    with answering(*DRIPPED[part], times=200) as url, pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+    with (
+        answering(*DRIPPED[part], times=200) as url,
+        raises(DocumentError, "too_large", match=r"not read within 0\.3 s"),
+    ):
         allowed(url, Limits(max_bytes=10_000, seconds=0.3))
 
 
@@ -247,7 +251,7 @@ def test_the_time_of_a_fetch_is_one_for_all_its_redirects(site, monkeypatch):
         return get(*arguments)
 
     monkeypatch.setattr(fetching, "_get", slow)
-    with pytest.raises(DocumentTooLarge, match=r"/2 was not read within 5 s"):
+    with raises(DocumentError, "too_large", match=r"/2 was not read within 5 s"):
         allowed(f"{site.url}/0", Limits(seconds=5.0))
 
 
@@ -255,7 +259,7 @@ def test_headers_without_end_are_not_read():
     hints = b"HTTP/1.1 103 Early Hints\r\nX: " + b"y" * 1000 + b"\r\n\r\n"
     with (
         answering(b"", hints, HEAD + b"Content-Length: 2\r\n\r\nhi", times=10_000) as url,
-        pytest.raises(DocumentTooLarge, match=r"more than 1,020,000 bytes, headers included"),
+        raises(DocumentError, "too_large", match=r"more than 1,020,000 bytes, headers included"),
     ):
         allowed(url, LIMITS)
 
@@ -263,7 +267,7 @@ def test_headers_without_end_are_not_read():
 def test_a_resolver_that_does_not_answer_is_left_when_time_is_up(monkeypatch):
     leaving = threading.Event()
     monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *arguments, **options: leaving.wait())
-    with pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+    with raises(DocumentError, "too_large", match=r"not read within 0\.3 s"):
         fetch("http://slow.example/", Limits(seconds=0.3))
     leaving.set()
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from recallite.documents.found_files import FoundFile, Walk, find_file, read_file
-from recallite.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
+from recallite.errors import DocumentError, InvalidInput
 from recallite.system import folders
+from tests.raising import raises
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
 
@@ -91,12 +92,12 @@ def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(folder, t
     (found,) = list(Walk(folder, ["a.md"], [], recursive=True, follow_symlinks=True))
     (folder / "a.md").unlink()
     (folder / "a.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(DocumentUnreadable, match="cannot be read"):
+    with raises(DocumentError, "unreadable", match="cannot be read"):
         read_file(found, 1000)
     (deep,) = list(Walk(folder, ["d.pdf"], [], recursive=True, follow_symlinks=True))
     (folder / "sub" / "deep").rename(tmp_path / "deep")
     (folder / "sub" / "deep").symlink_to(tmp_path / "deep")
-    with pytest.raises(DocumentUnreadable, match="cannot be read"):
+    with raises(DocumentError, "unreadable", match="cannot be read"):
         read_file(deep, 1000)
 
 
@@ -104,11 +105,11 @@ def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(folder, t
 def test_special_files_are_named_and_not_waited_for(folder):
     os.mkfifo(folder / "fifo.md")
     assert walked(folder)[1]["fifo.md"] == "it is a FIFO, not a file"
-    with pytest.raises(DocumentUnreadable, match="it is a FIFO, not a file"):
+    with raises(DocumentError, "unreadable", match="it is a FIFO, not a file"):
         find_file(folder / "fifo.md", None)
-    with pytest.raises(DocumentUnreadable, match="it is a FIFO, not a file"):
+    with raises(DocumentError, "unreadable", match="it is a FIFO, not a file"):
         read_file(FoundFile("x", folder, "fifo.md"), 1000)
-    with pytest.raises(DocumentUnreadable, match="it is a device"):
+    with raises(DocumentError, "unreadable", match="it is a device"):
         find_file(Path("/dev/null"), None)
 
 
@@ -118,7 +119,7 @@ def test_what_may_not_be_read_is_reported(folder, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(folders, "open_file", refuse)
-    with pytest.raises(DocumentUnreadable, match="it cannot be read: Permission denied"):
+    with raises(DocumentError, "unreadable", match="it cannot be read: Permission denied"):
         read_file(FoundFile("x", folder, "a.md"), 1000)
 
 
@@ -135,12 +136,12 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_or_not_at_all(folder
     monkeypatch.setattr(os, "read", meddling)
     assert read_file(FoundFile("x", folder, "a.md"), 1000)[0] == b"longer than it was"
     changes = (b"x" * length for length in range(100, 1000))
-    with pytest.raises(DocumentUnreadable, match="it changes while it is read"):
+    with raises(DocumentError, "unreadable", match="it changes while it is read"):
         read_file(FoundFile("x", folder, "a.md"), 1000)
 
 
 def test_a_file_that_grows_past_the_limit(folder):
-    with pytest.raises(DocumentTooLarge, match=r"it has 4 bytes; max_bytes is 3"):
+    with raises(DocumentError, "too_large", match=r"it has 4 bytes; max_bytes is 3"):
         read_file(FoundFile("x", folder, "a.md"), 3)
 
 
@@ -169,7 +170,7 @@ def test_only_what_is_in_the_root(folder, tmp_path):
     for path in ("a.md", "sub/../a.md", str(folder / "a.md")):
         assert find_file(Path(path), folder).inner == "a.md"
     for path in ("../secret.md", "sub/../../secret.md", str(tmp_path / "secret.md"), "/etc/passwd"):
-        with pytest.raises(DocumentRefused, match="it is not in"):
+        with raises(DocumentError, "refused", match="it is not in"):
             find_file(Path(path), folder)
 
 
@@ -178,7 +179,7 @@ def test_no_link_in_the_root_is_followed(folder, tmp_path):
     (folder / "link.md").symlink_to(tmp_path / "secret.md")
     (folder / "up").symlink_to(tmp_path)
     for path in ("link.md", "up/secret.md"):
-        with pytest.raises(DocumentRefused, match="a symbolic link, which is not followed here"):
+        with raises(DocumentError, "refused", match="a symbolic link, which is not followed here"):
             find_file(Path(path), folder)
 
 
@@ -192,5 +193,5 @@ def test_a_walk_while_files_go_away(folder):
             path.unlink()
     assert list(found) == []
     assert {"it is not there"} <= {each.reason for each in walk.skipped}
-    with pytest.raises(DocumentUnreadable, match="it is not there"):
+    with raises(DocumentError, "unreadable", match="it is not there"):
         read_file(first, 1000)

@@ -12,7 +12,8 @@ from recallite.documents.docx import load_docx
 from recallite.documents.html import load_html
 from recallite.documents.loaded import Limits
 from recallite.documents.plain import decode, load_text
-from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
+from tests.raising import raises
 from tests.unit.documents.support import pdf, word, word_bomb
 
 LIMITS = Limits(max_bytes=5_000_000, max_chars=100_000)
@@ -88,9 +89,9 @@ def test_a_charset_that_is_none_is_passed_over():
 
 
 def test_html_without_text_or_with_too_much():
-    with pytest.raises(DocumentUnreadable, match="holds no text"):
+    with raises(DocumentError, "unreadable", match="holds no text"):
         html("<script>render()</script>")
-    with pytest.raises(DocumentTooLarge, match="longer than 100,000 characters"):
+    with raises(DocumentError, "too_large", match="longer than 100,000 characters"):
         html("<p>" + "x" * 100_001)
 
 
@@ -112,15 +113,15 @@ def test_headings_lists_and_tables_of_a_word_document():
 def test_a_zip_bomb_is_refused_before_it_is_unpacked():
     bomb = word_bomb(20)
     assert len(bomb) < 100_000
-    with pytest.raises(DocumentTooLarge, match="expands to 20,"):
+    with raises(DocumentError, "too_large", match="expands to 20,"):
         load_docx(bomb, LIMITS)
 
 
 def test_a_damaged_word_document():
     data = word(("Normal", "text"))
-    with pytest.raises(DocumentUnreadable, match="damaged"):
+    with raises(DocumentError, "unreadable", match="damaged"):
         load_docx(data[:-200] + b"\0" * 200, LIMITS)
-    with pytest.raises(DocumentUnreadable, match="holds no text"):
+    with raises(DocumentError, "unreadable", match="holds no text"):
         load_docx(word(("Normal", " ")), LIMITS)
 
 
@@ -165,14 +166,14 @@ def test_a_few_wrong_bytes_in_utf_8_are_replaced_and_said():
 
 @pytest.mark.parametrize("data", [b"\x00\x01\x02", b"text\x00more", bytes(range(256)) * 10])
 def test_what_is_no_text_is_refused(data):
-    with pytest.raises(DocumentUnreadable, match="not text"):
+    with raises(DocumentError, "unreadable", match="not text"):
         decode(data)
 
 
 def test_blank_and_long_texts():
-    with pytest.raises(DocumentUnreadable, match="holds no text"):
+    with raises(DocumentError, "unreadable", match="holds no text"):
         load_text(b" \n\n", 10, markdown=False)
-    with pytest.raises(DocumentTooLarge, match="longer than 10"):
+    with raises(DocumentError, "too_large", match="longer than 10"):
         load_text(b"x" * 11, 10, markdown=True)
 
 
@@ -211,7 +212,7 @@ def test_a_server_may_say_what_it_is():
     ],
 )
 def test_what_is_not_read_is_named(data, name, said):
-    with pytest.raises(DocumentUnreadable, match=said):
+    with raises(DocumentError, "unreadable", match=said):
         detect(data, name)
 
 
@@ -219,11 +220,11 @@ def test_other_archives_are_named(tmp_path):
     for member, said in (("xl/workbook.xml", "spreadsheet"), ("a.txt", "unpack it")):
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
             archive.writestr(member, "x")
-        with pytest.raises(DocumentUnreadable, match=said):
+        with raises(DocumentError, "unreadable", match=said):
             detect((tmp_path / "a.zip").read_bytes(), "a.zip")
 
 
 def test_an_encrypted_office_document():
     data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
-    with pytest.raises(DocumentEncrypted, match="save it without a password"):
+    with raises(DocumentError, "encrypted", match="save it without a password"):
         detect(data, "a.docx")

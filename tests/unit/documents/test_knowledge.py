@@ -10,13 +10,12 @@ import pytest
 from recallite import AsyncMemory, Memory
 from recallite.documents import ingesting
 from recallite.errors import (
-    DocumentRefused,
-    DocumentTooLarge,
-    DocumentUnreadable,
+    DocumentError,
     EmbedderError,
     InvalidInput,
     NotFound,
 )
+from tests.raising import raises
 from tests.unit.documents.test_fetching import serving
 from tests.unit.memory.support import WordEmbedder
 
@@ -144,9 +143,9 @@ def test_a_document_by_url(memory):
     with serving() as site:
         site.pages["/a/guide.md"] = (200, {"Content-Type": "text/markdown"}, GUIDE.encode())
         url = f"{site.url}/a/guide.md"
-        with pytest.raises(DocumentRefused, match="not a public address"):
+        with raises(DocumentError, "refused", match="not a public address"):
             memory.knowledge.ingest(url)
-        with pytest.raises(DocumentUnreadable) as raised:
+        with raises(DocumentError, "unreadable") as raised:
             memory.knowledge.ingest(f"{site.url}/absent", allow_private_addresses=True)
         assert str(raised.value) == f"{site.url}/absent answered 404"
         (document,) = memory.knowledge.ingest(url, allow_private_addresses=True).documents
@@ -193,8 +192,8 @@ def test_a_fault_nobody_foresaw_is_that_of_its_document_alone(memory, folder, mo
     assert (outcomes(done), reasons(done)) == (
         [("other.md", "created")], {"guide.md": "reading it failed: KeyError: 'zz'"},
     )  # fmt: skip
-    assert [each.error for each in done.skipped] == ["DocumentUnreadable"]
-    with pytest.raises(DocumentUnreadable, match=r"guide\.md: reading it failed: KeyError: 'zz'"):
+    assert [each.error for each in done.skipped] == ["unreadable"]
+    with raises(DocumentError, "unreadable", match=r"guide\.md: reading it failed: KeyError: 'zz'"):
         memory.knowledge.ingest(folder / "guide.md")
 
 
@@ -224,7 +223,7 @@ def test_a_server_that_states_what_is_no_charset_keeps_no_url_from_being_read(me
         )
     # The header with a NUL is refused by the client.
     assert outcomes(done) == [("0", "created"), ("2", "created")]
-    assert [each.error for each in done.skipped] == ["DocumentUnreadable", "DocumentUnreadable"]
+    assert [each.error for each in done.skipped] == ["unreadable", "unreadable"]
 
 
 def test_a_password_is_text(memory):
@@ -373,11 +372,11 @@ def test_a_scope_sees_its_own_documents_only(memory, folder):
 
 
 def test_larger_documents_than_the_limits_allow(folder, memory):
-    with pytest.raises(DocumentTooLarge, match=r"max_bytes is 100"):
+    with raises(DocumentError, "too_large", match=r"max_bytes is 100"):
         memory.knowledge.ingest(folder / "guide.md", max_bytes=100)
-    with pytest.raises(DocumentTooLarge, match="limit is 100"):
+    with raises(DocumentError, "too_large", match="limit is 100"):
         memory.knowledge.ingest(b"x" * 101, max_bytes=100)
-    with pytest.raises(DocumentTooLarge, match="longer than 50 char"):
+    with raises(DocumentError, "too_large", match="longer than 50 char"):
         memory.knowledge.ingest(folder / "guide.md", max_chars=50)
 
 

@@ -8,7 +8,8 @@ import pypdf
 import pytest
 
 from recallite.documents.pdf import load_pdf
-from recallite.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
+from recallite.errors import DocumentError
+from tests.raising import raises
 from tests.unit.documents.support import Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
 
 PROSE = ["The quick brown fox jumps over the lazy dog and", "runs on through the wood until the evening falls",
@@ -99,24 +100,24 @@ def test_an_attachment_is_named():
 
 
 def test_images_without_text_are_said_to_be_that():
-    with pytest.raises(DocumentUnreadable, match=r"images and no text: it needs text recognition \(OCR\)"):
+    with raises(DocumentError, "unreadable", match=r"images and no text: it needs text recognition \(OCR\)"):
         load(image_pdf())
-    with pytest.raises(DocumentUnreadable, match="it holds no text"):
+    with raises(DocumentError, "unreadable", match="it holds no text"):
         load(raw_pdf(b" "))
 
 
 def test_a_password_opens_what_is_encrypted():
     locked = encrypted(pdf([Put(72, 700, "secret words")]), "opensesame")
     assert load(locked, "opensesame").text == "secret words"
-    with pytest.raises(DocumentEncrypted, match=r"give its password"):
+    with raises(DocumentError, "encrypted", match=r"give its password"):
         load(locked)
-    with pytest.raises(DocumentEncrypted, match="this is not its password"):
+    with raises(DocumentError, "encrypted", match="this is not its password"):
         load(locked, "wrong")
 
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\nno more", b"%PDF-", pdf([Put(72, 700, "words")])[:200]])
 def test_a_damaged_file_says_so(data):
-    with pytest.raises(DocumentUnreadable, match=r"damaged|no pages|no text"):
+    with raises(DocumentError, "unreadable", match=r"damaged|no pages|no text"):
         load(data)
 
 
@@ -128,5 +129,5 @@ def test_a_damaged_page_is_left_out_and_said():
 
 
 def test_more_text_than_the_limit_is_refused():
-    with pytest.raises(DocumentTooLarge, match="longer than 20 characters"):
+    with raises(DocumentError, "too_large", match="longer than 20 characters"):
         load(pdf(paragraph(72, 700, PROSE)), max_chars=20)

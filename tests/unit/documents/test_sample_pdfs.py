@@ -9,7 +9,8 @@ import pytest
 
 from recallite.documents.loaded import Limits
 from recallite.documents.parser import Parser
-from recallite.errors import DocumentEncrypted, DocumentUnreadable
+from recallite.errors import DocumentError
+from tests.raising import raises
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(os.environ.get("RECALLITE_TEST_PDFS") or ROOT.parent / "shared" / "eval" / "pdf")
@@ -58,10 +59,10 @@ def test_headings_of_the_outline_and_pages(load):
 
 
 def test_reasons(load):
-    with pytest.raises(DocumentUnreadable, match="it holds images and no text"):
+    with raises(DocumentError, "unreadable", match="it holds images and no text"):
         load("imagemagick-lzw.pdf")
-    with pytest.raises(DocumentEncrypted, match=r"give its password"):
+    with raises(DocumentError, "encrypted", match=r"give its password"):
         load("libreoffice-writer-password.pdf")
-    with pytest.raises(DocumentEncrypted, match="not its password"):
+    with raises(DocumentError, "encrypted", match="not its password"):
         load("libreoffice-writer-password.pdf", password="wrong")
     assert LOREM in load("libreoffice-writer-password.pdf", password="openpassword").text

@@ -158,13 +158,15 @@ def fail_quietly(failed: bool) -> None:
         raise typer.Exit(1)
 
 
-def fail(name: str, message: str, *, as_json: bool) -> None:
+def fail(name: str, message: str, *, reason: str | None = None, as_json: bool) -> None:
     """One failure on one line of stderr."""
     message = one_line(message)
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.encode({"error": {"type": name, "message": message}}).decode(), err=True)
+        typer.echo(
+            msgspec.json.encode({"error": {"type": name, "reason": reason, "message": message}}).decode(), err=True
+        )
     else:
         typer.echo(f"recallite: {name}: {message}", err=True)
 

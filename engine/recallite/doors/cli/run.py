@@ -15,34 +15,13 @@ import typer
 from recallite.doors.cli.app import app
 from recallite.doors.cli.logs import debug_log
 from recallite.doors.cli.output import fail, hint, one_line
-from recallite.errors import (
-    DocumentError,
-    EmbedderError,
-    ForkedProcess,
-    InvalidInput,
-    KernelError,
-    LanguageModelError,
-    NotFound,
-    StoreError,
-    WorkerLost,
-)
+from recallite.doors.error_codes import codes_of
+from recallite.errors import RecalliteError
 from recallite.system.messages import shown
 from recallite.system.plugins import PluginWarning
 
 INTERRUPTED = 130
 _UNEXPECTED = 70
-_CODES: tuple[tuple[type[Exception], int], ...] = (
-    (NotFound, 1),
-    (InvalidInput, 2),
-    (DocumentError, 2),
-    (StoreError, 3),
-    (ForkedProcess, 3),
-    (EmbedderError, 4),
-    (KernelError, 4),
-    (LanguageModelError, 4),
-    (WorkerLost, 4),
-    (OSError, 3),  # of the streams: the engine's own are errors of the store
-)
 # Newer typer carries its own click: the classes are those that typer's exceptions have.
 _UsageError = typer.BadParameter.__mro__[1]
 _ClickException = typer.BadParameter.__mro__[2]
@@ -112,7 +91,10 @@ def exit_code(fault: Exception) -> int:
     """The exit code that stands for this failure."""
     if isinstance(fault, _ClickException):
         return 2
-    return next((code for kind, code in _CODES if isinstance(fault, kind)), _UNEXPECTED)
+    if isinstance(fault, RecalliteError):
+        return codes_of(fault).exit
+    # Of the streams: the engine's own are errors of the store.
+    return 3 if isinstance(fault, OSError) else _UNEXPECTED
 
 
 def _failed(fault: Exception, words: list[str], *, as_json: bool) -> int:
@@ -128,7 +110,7 @@ def _failed(fault: Exception, words: list[str], *, as_json: bool) -> int:
             message = f"{message} See: {context.command_path} --help"
     elif code == _UNEXPECTED:
         message = f"{message} (a bug in Recallite: RECALLITE_DEBUG=1 prints the traceback)"
-    fail(name, message, as_json=as_json)
+    fail(name, message, reason=getattr(fault, "reason", None), as_json=as_json)
     return code
 
 

@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 from recallite import errors
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SCOPE_HEADER
-from recallite.errors import AccessDenied, InvalidInput, RecalliteError, ServerError, ServerUnreachable
+from recallite.errors import InvalidInput, RecalliteError, ServerError, ServerUnreachable
 from recallite.model import checks
 from recallite.model.records import Hit, Hits
 from recallite.system.messages import shown
 
 T = TypeVar("T")
-# It has more to say than a message, which is all that the server sends of it.
-_OWN_ARGUMENTS = {"SessionDamaged": "StoreError"}
 _SHOWN_CHARS = 200
 BYTES = "application/octet-stream"
 """The content type of a document or an import."""
@@ -44,8 +42,17 @@ class Sent(NamedTuple):
 class _Failure(msgspec.Struct):
     type: str
     message: str
+    reason: Any = None
     position: int = 0
     stored: int = 0
+    label: str | None = None
+    item: _Failure | None = None
+
+    def as_error(self) -> RecalliteError:
+        if self.item is not None:
+            return errors.InvalidItem(self.position, self.stored, self.item.as_error(), label=self.label)
+        kind = errors.CLASSES.get(self.type, ServerError)
+        return kind(self.message, self.reason if self.reason in kind.REASONS else None)
 
 
 class _Failed(msgspec.Struct):
@@ -147,16 +154,7 @@ def failure(status: int, content: bytes) -> RecalliteError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = content[:_SHOWN_CHARS].decode("utf-8", "replace")
         return ServerError(f"the server answered {status}: {text}")
-    if status in (401, 403) and failed.type == "AccessDenied":
-        return AccessDenied(failed.message)
-    if failed.type == "InvalidItem":
-        # The message is "item 3: REASON (2 memories before ...)", which the error makes anew.
-        reason = failed.message.partition(": ")[2].rpartition(" (")[0]
-        return errors.InvalidItem(failed.position, failed.stored, ValueError(reason))
-    kind = getattr(errors, _OWN_ARGUMENTS.get(failed.type, failed.type), None)
-    if not (isinstance(kind, type) and issubclass(kind, RecalliteError)):
-        kind = ServerError
-    return kind(failed.message)
+    return failed.as_error()
 
 
 def unreachable(url: str, sent: Sent, fault: Exception) -> ServerUnreachable:
@@ -229,7 +227,7 @@ def document(source: object, name: str | None) -> tuple[bytes, str]:
     try:
         return path.read_bytes(), name or path.name
     except OSError as fault:
-        raise errors.DocumentUnreadable(f"{path} cannot be read: {fault.strerror or fault}") from None
+        raise errors.DocumentError(f"{path} cannot be read: {fault.strerror or fault}") from None
 
 
 @contextmanager

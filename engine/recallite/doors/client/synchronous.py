@@ -164,7 +164,7 @@ class Client(_Surface):
             try:
                 ids += self._ask("remember_many", batch, **options)
             except InvalidItem as fault:
-                raise InvalidItem(len(ids) + fault.position, len(ids), fault.reason) from None
+                raise InvalidItem(len(ids) + fault.position, len(ids), fault.error) from None
             if on_progress is not None:
                 on_progress(len(ids), None)
         return ids

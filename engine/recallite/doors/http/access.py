@@ -27,14 +27,14 @@ class Access:
         """The grant of a request with this header. Raises Refused (401) without a good token where one is needed."""
         if authorization is None:
             if self._required:
-                raise Refused(401, "this server asks for a token: send Authorization: Bearer ...", error="AccessDenied")
+                raise Refused(401, "this server asks for a token: send Authorization: Bearer ...", error=AccessDenied)
             return Grant()
         if authorization[: len(_BEARER)].lower() != _BEARER:
-            raise Refused(401, "Authorization is no bearer token: send Authorization: Bearer ...", error="AccessDenied")
+            raise Refused(401, "Authorization is no bearer token: send Authorization: Bearer ...", error=AccessDenied)
         try:
             return self._tokens.grant(authorization[len(_BEARER) :].strip())
         except AccessDenied as fault:
-            raise Refused(401, str(fault), error="AccessDenied") from None
+            raise Refused(401, str(fault), error=AccessDenied) from None
 
     def memory(self, request: HTTPConnection) -> tuple[Memory, str, Grant]:
         """The memory that an admitted request may see, the scope that it is bound to, and what it may do there.
@@ -54,4 +54,4 @@ class Access:
 def may_write(request: HTTPConnection) -> None:
     """Raise Refused (403) for a request whose token is for reading."""
     if request.scope[GRANT].read_only:
-        raise Refused(403, "the token is for reading: this changes something", error="AccessDenied")
+        raise Refused(403, "the token is for reading: this changes something", error=AccessDenied)

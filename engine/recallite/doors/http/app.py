@@ -28,6 +28,7 @@ from recallite.doors.http.request_checks import Application, Limits, RequestChec
 from recallite.doors.http.requests import arguments, request_model
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
+from recallite.errors import AccessDenied
 from recallite.memory import Memory
 from recallite.model.reports import Imported
 from recallite.review.memory_map import MemoryMap
@@ -220,7 +221,7 @@ class MemoryApi:
     async def _metrics_text(self, request: Request) -> Response:
         grant: Grant = request.scope[GRANT]
         if grant.scope != "/":
-            raise Refused(403, "metrics are of the whole store: the token is for a scope", error="AccessDenied")
+            raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
         return Response(text, media_type=CONTENT_TYPE)
 

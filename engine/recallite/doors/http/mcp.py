@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from recallite.doors.http.failures import Refused
+from recallite.errors import ServerError
 from recallite.system.logs import logger
 
 if TYPE_CHECKING:
@@ -53,5 +54,5 @@ class MemoryProtocol:
         memory, _, grant = self._access.memory(HTTPConnection(scope))
         await self._running.wait()
         if self._manager is None:
-            raise Refused(503, "the server's log says why it does not answer the protocol", error="ServerError")
+            raise Refused(503, "the server's log says why it does not answer the protocol", error=ServerError)
         await self._manager.handle_request({**scope, GRANTED: (memory, grant.read_only)}, receive, send)

@@ -20,12 +20,15 @@ _ERROR = {
             "type": "object",
             "properties": {
                 "type": {"type": "string", "description": "The name of the error, as in Python."},
+                "reason": {"type": ["string", "null"], "description": "What tells apart errors of one type."},
                 "field": {"type": ["string", "null"], "description": "The field that is wrong."},
                 "message": {"type": "string", "description": "What is wrong, and what to do."},
                 "position": {"type": "integer", "description": "Of InvalidItem: the item, from 0."},
                 "stored": {"type": "integer", "description": "Of InvalidItem: how many items are stored."},
+                "label": {"type": ["string", "null"], "description": "Of InvalidItem: the name of the item."},
+                "item": {"type": "object", "description": "Of InvalidItem: type, reason and message of its error."},
             },
-            "required": ["type", "field", "message"],
+            "required": ["type", "reason", "field", "message"],
         }
     },
     "required": ["error"],

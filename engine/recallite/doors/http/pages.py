@@ -12,6 +12,7 @@ from recallite.doors.http.access import Access
 from recallite.doors.http.batching import InThread
 from recallite.doors.http.failures import Refused, json_response
 from recallite.doors.operations import PREFIX
+from recallite.errors import NotFound
 from recallite.review.memory_map import MemoryMap
 
 _POLICY = (
@@ -33,7 +34,7 @@ def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread[Res
 
     def file(name: str) -> Response:
         if name not in contents:
-            raise Refused(404, f"there is no file {name!r}", error="NotFound")
+            raise Refused(404, f"there is no file {name!r}", error=NotFound)
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
         return Response(contents[name], headers=headers, media_type=_MEDIA_TYPES[PurePosixPath(name).suffix])
 

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from recallite.doors.http.access import GRANT
 from recallite.doors.http.access_tokens import Grant
 from recallite.doors.http.failures import Refused, error_json, error_response
-from recallite.errors import RecalliteError
+from recallite.errors import AccessDenied, RecalliteError
 from recallite.model.authority import speaking_as
 from recallite.system.logs import logger
 
@@ -111,7 +111,7 @@ class RequestChecks:
                 scope[GRANT] = await anyio.to_thread.run_sync(self._admit, authorization)
         except Refused as refusal:
             beside = {"connection": "close", **(refusal.headers or {})}  # the body is not read
-            return error_json(refusal.status_code, refusal.error, refusal.detail, headers=beside)
+            return error_json(refusal.status_code, refusal.error(refusal.detail), headers=beside)
         except RecalliteError as fault:
             return error_response(fault)
         return None
@@ -127,10 +127,10 @@ class RequestChecks:
             raise Refused(400, "the request has several Host headers")
         host = hostname(headers.get(b"host", ""))
         if self._hosts is not None and host not in self._hosts:
-            raise Refused(403, f"this server does not answer for the host {host!r}", error="AccessDenied")
+            raise Refused(403, f"this server does not answer for the host {host!r}", error=AccessDenied)
         origin = headers.get(b"origin")
         if origin is not None and origin.partition("://")[2].lower() != headers.get(b"host", "").lower():
-            raise Refused(403, "pages of other origins may not ask this server", error="AccessDenied")
+            raise Refused(403, "pages of other origins may not ask this server", error=AccessDenied)
         length, most = headers.get(b"content-length", "0"), self._max_bytes(scope)
         if length.isdigit() and int(length) > most:
             raise Refused(413, f"the body has {int(length):,} bytes: at most {most:,} are taken")

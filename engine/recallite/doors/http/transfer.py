@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from recallite.documents.outcomes import IngestedDocument
 from recallite.doors.operation import Operation
-from recallite.errors import DocumentUnreadable, InvalidInput
+from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields
 from recallite.model.reports import Imported
@@ -41,7 +41,7 @@ def ingest(
     if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
         raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
     if not body:
-        raise DocumentUnreadable("the body is empty: send the bytes of the document")
+        raise DocumentError("the body is empty: send the bytes of the document")
     fields = None if metadata is None else _object(metadata)
     return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=fields).documents[0]
 

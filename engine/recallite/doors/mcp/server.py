@@ -21,6 +21,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recallite._version import __version__
+from recallite.doors.error_codes import INVALID_PARAMS, codes_of
 from recallite.doors.mcp.actions import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
 from recallite.doors.tools.action import Call, DocumentAccess
 from recallite.doors.tools.calling import as_text, execute
@@ -189,10 +190,8 @@ class MemoryServer:
 
         try:
             content = await self._in_thread(context, text)
-        except NotFound as fault:
-            raise MCPError(types.INVALID_PARAMS, str(fault)) from None
         except RecalliteError as fault:
-            raise MCPError(types.INTERNAL_ERROR, _told(fault)) from None
+            raise MCPError(codes_of(fault).mcp, _told(fault)) from None
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content)]
         )
@@ -219,10 +218,8 @@ class MemoryServer:
 
         try:
             text = await self._in_thread(context, markdown)
-        except InvalidInput as fault:
-            raise MCPError(types.INVALID_PARAMS, str(fault)) from None
         except RecalliteError as fault:
-            raise MCPError(types.INTERNAL_ERROR, _told(fault)) from None
+            raise MCPError(codes_of(fault).mcp, _told(fault)) from None
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(messages=[message])
 
@@ -278,7 +275,7 @@ def _failed(message: str) -> types.CallToolResult:
 
 def _told(fault: RecalliteError) -> str:
     """The text of an error for a model. Its message may name files of this machine: that goes to the log alone."""
-    if isinstance(fault, InvalidInput | NotFound):
+    if codes_of(fault).mcp == INVALID_PARAMS:
         return str(fault)
     _log.error("%s: %s", type(fault).__name__, fault)
     what = "the embedding model" if isinstance(fault, EmbedderError) else "the memory"

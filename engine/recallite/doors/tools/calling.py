@@ -12,7 +12,7 @@ import msgspec
 from recallite.doors.tools.action import Action, Call, DocumentAccess, FailureType, Tool, ToolFault
 from recallite.doors.tools.offering import TOOLS
 from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
-from recallite.errors import InvalidInput, NotFound, SessionDamaged
+from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model.authority import speaking_as
 from recallite.model.checks import plain_str
 from recallite.system import plugins
@@ -93,7 +93,9 @@ def _carried_out(action: Action, call: Call) -> Any:
             return action(call)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None
-    except SessionDamaged as fault:
+    except StoreCorrupt as fault:
+        if fault.reason != "message":
+            raise
         raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
         raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None

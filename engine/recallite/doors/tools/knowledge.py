@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from recallite.doors.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
 from recallite.doors.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
-from recallite.errors import DocumentError, DocumentRefused, NotFound
+from recallite.errors import DocumentError, NotFound
 from recallite.model.records import Hit
 from recallite.text.quoting import NOTICE
 
@@ -84,10 +84,10 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
         allowed += ["an http(s) URL"] * call.documents.urls
         try:
             ingested = self._ingest(call)
-        except DocumentRefused as fault:
-            raise ToolFault("not_allowed", "source", str(fault), allowed) from None
         except DocumentError as fault:
-            raise ToolFault("unreadable", "source", str(fault), allowed) from None
+            raise ToolFault(
+                "not_allowed" if fault.reason == "refused" else "unreadable", "source", str(fault), allowed
+            ) from None
         return IngestedDocuments(
             results=[
                 IngestedFile.of(document, document_id=document.id, source=_name(document.source))
@@ -105,18 +105,17 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
         ingest, access = call.memory.knowledge.ingest, call.documents
         if _is_url(self.source):
             if not access.urls:
-                raise DocumentRefused("URLs are not read here: the host may allow them (document_urls)")
+                raise DocumentError("URLs are not read here: the host may allow them (document_urls)", "refused")
             return ingest(self.source, metadata=self.metadata, on_progress=call.report)
         if not access.folders:
-            raise DocumentRefused("no files are read here: the host may name folders (document_folders)")
+            raise DocumentError("no files are read here: the host may name folders (document_folders)", "refused")
         refused: DocumentError | None = None
         for folder in access.folders:
             try:
                 return ingest(self.source, metadata=self.metadata, root=folder, on_progress=call.report)
-            except DocumentRefused as fault:
-                refused = refused or fault
             except DocumentError as fault:
-                refused = fault
+                if refused is None or fault.reason != "refused":
+                    refused = fault
         assert refused is not None
         raise refused
 

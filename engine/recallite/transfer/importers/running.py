@@ -174,14 +174,14 @@ class Run:
                     batch_size=len(left), policy=self._policy, on_existing=on_existing,
                 )  # fmt: skip
             except InvalidItem as fault:
-                if isinstance(fault.reason, AlreadyExists):  # another process imports the same
+                if isinstance(fault.error, AlreadyExists):  # another process imports the same
                     there = self._memory.get([id for id, _ in left])
                     left = [(id, entry) for id, entry in left if id not in there]
                     self._unchanged += len(there)
                     if there:
                         continue
                 _, refused = left.pop(fault.position)
-                self._trouble(FileTrouble(path=refused.path, line=refused.line, reason=str(fault.reason)))
+                self._trouble(FileTrouble(path=refused.path, line=refused.line, reason=str(fault.error)))
             else:
                 break
         return len(left)
