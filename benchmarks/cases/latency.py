@@ -27,7 +27,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "vector ready, `neighbor_boost=0`": {"neighbor_boost": 0.0},
     'vector ready, `mode="vector"`': {"mode": "vector"},
     '`mode="keyword"`': {"mode": "keyword"},
-    'vector ready, `group_by="source"`': {"group_by": "source"},
+    'vector ready, `diversify_by="one_per_source"`': {"diversify_by": "one_per_source"},
     "vector ready, 10 % by tag": {"tags": ["tenth"]},
     "vector ready, 1 % by scope": {"scope": "/team/7"},
 }

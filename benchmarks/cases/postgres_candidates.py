@@ -82,7 +82,7 @@ def _recalling(memory: Memory, data: Any, fields: dict[str, Any], **options: Any
         place = number % len(data.questions)
         text, vector = data.questions[place], data.asked[place]
         return memory.recall(
-            text, vector=vector, limit=_TOP, **recall_arguments({"count_access": False, **fields, **options})
+            text, vector=vector, limit=_TOP, **recall_arguments({"purpose": "inspect", **fields, **options})
         )
 
     return recall

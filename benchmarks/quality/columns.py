@@ -12,7 +12,7 @@ __all__ = ["COLUMNS"]
 
 _NO_NAMES = {"speaker_weight": 0.0, "date_weight": 0.0}
 _FUSION_ALONE = {
-    "neighbor_boost": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0, "adaptive": False,
+    "neighbor_boost": 0.0, "half_life_days": 0, "importance_weight": 0.0, "rerank_weight": 0.0, "adaptive": False,
     **_NO_NAMES,
 }  # fmt: skip
 

@@ -44,10 +44,10 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                     hits = memory.recall(
                         sample["question"],
                         limit=LIMIT,
-                        **recall_arguments({"group_by": "source", "as_of": moment, **options}),
+                        **recall_arguments({"diversify_by": "one_per_source", "as_of": moment, **options}),
                     )
                 today = memory.recall(
-                    sample["question"], limit=LIMIT, **recall_arguments({"group_by": "source", **options})
+                    sample["question"], limit=LIMIT, **recall_arguments({"diversify_by": "one_per_source", **options})
                 )
                 figures = {
                     **_figures(hits, gold),

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from msgspec import structs
 
@@ -33,7 +33,7 @@ from recallite.model.records import (
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Settings
-from recallite.recall.request import Mode, RecallOptions, Request, build_request, unknown_argument
+from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
 from recallite.system import plugins
 from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
@@ -406,7 +406,6 @@ class Memory:
         mode: Mode = "hybrid",
         profile: str | Profile | Mapping[str, Any] | None = None,
         relevant: bool = False,
-        min_confidence: float | None = None,
         scope: str | Sequence[str] | None = None,
         kinds: str | Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -414,8 +413,9 @@ class Memory:
         as_of: date | str | None = None,
         valid_at: date | str | None = None,
         filter: Filter | None = None,
-        diversify_by: Literal["time", "source"] | None = None,
+        diversify_by: Diversity | None = None,
         token_budget: int | None = None,
+        purpose: Purpose = "use",
     ) -> Hits:
         """The memories that answer `query`, any text of at most 100,000 characters; best first.
 
@@ -430,8 +430,8 @@ class Memory:
         """
         request = build_request(
             self._scope, self._engine.settings.profile, limit=limit, mode=mode, profile=profile, relevant=relevant,
-            min_confidence=min_confidence, scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of,
-            valid_at=valid_at, filter=filter, diversify_by=diversify_by, token_budget=token_budget,
+            scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of, valid_at=valid_at, filter=filter,
+            diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
         )  # fmt: skip
         return self._recall([query], None if vector is None else [vector], request)[0]
 

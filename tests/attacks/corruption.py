@@ -192,7 +192,7 @@ def _recalled(memory: Memory) -> list[tuple[str, float]]:
     return [
         (hit.text, round(hit.score, 5))
         for query in (_QUERY, *_WORDS)
-        for hit in memory.recall(query, limit=_MEMORIES, profile={"decay": "none"})
+        for hit in memory.recall(query, limit=_MEMORIES, profile={"half_life_days": 0})
     ]
 
 

@@ -35,8 +35,8 @@ class Prepared(NamedTuple):
 _FILTER = "scope:scopes where:where kinds:names tags:tags since:time until:time as_of:time"
 _NARROW = "scope:scopes where:where kinds:names tags:tags"
 _RECALL = (
-    f"{_FILTER} vector:vector mode:name limit:count profile:name min_score:unit group_by:name diversify_by:name token_budget:count "
-    "explain:flag half_life_days:number spread:number mmr_lambda:unit vector_weight:number long_query_chars:count"
+    f"{_FILTER} vector:vector mode:name limit:count profile:name min_score:unit purpose:name diversify_by:name token_budget:count "
+    "half_life_days:number spread:number mmr_lambda:unit vector_weight:number long_query_chars:count"
 )
 _WRITE = "tags:tags importance:unit metadata:metadata context:text source:name position:count created_at:time valid_from:time"
 CALLS = (

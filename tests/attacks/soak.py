@@ -128,7 +128,7 @@ class _Life:
 
     def recall_scoped(self) -> None:
         scoped = self.memory.scoped(f"/team/{self.random.randrange(8)}")
-        for hits in scoped.recall_many([self.sentence() for _ in range(3)], min_confidence=0.1):
+        for hits in scoped.recall_many([self.sentence() for _ in range(3)], profile={"min_confidence": 0.1}):
             self.of_ours(hits)
 
     def of_ours(self, hits: Any) -> None:

@@ -38,7 +38,7 @@ def recall_texts(
     **options: Unpack[RecallOptions],
 ) -> list[Hits]:
     """`Memory.recall_many` as of the moment `now`, from which ages are measured; hits count as accessed on request."""
-    arguments = recall_arguments({"count_access": False, **options})
+    arguments = recall_arguments({"purpose": "inspect", **options})
     request = build_request(memory.scope, memory.settings.profile, limit=limit, **arguments)
     moment = check_time(now, "now")
     if moment is not None:

@@ -31,6 +31,7 @@ class DialectProfile(Profile, frozen=True, kw_only=True, cache_hash=True):
     - min_score_of: What `min_score` applies to: the score, or the relevance before recency and importance.
     - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
     - exact_rescore: Measure the cosine of every candidate exactly.
+    - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
     """
 
     rrf_k: NonNegative = 60.0
@@ -43,6 +44,7 @@ class DialectProfile(Profile, frozen=True, kw_only=True, cache_hash=True):
     min_score_of: Literal["score", "relevance"] = "score"
     gap_score: Share | None = None
     exact_rescore: bool = False
+    decay: Literal["half_life", "exp"] = "half_life"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,8 +92,8 @@ PROFILES: dict[str, DialectProfile] = {
     "memweave": DialectProfile(
         name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
         candidate_multiplier=4, neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
-        min_score=0.35, min_score_of="relevance", decay="none",
-        half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
+        min_score=0.35, min_score_of="relevance", half_life_days=0, decay_floor=0.0, importance_weight=0.0,
+        rescore_depth=50, exact_rescore=True,
         standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
     ),
 }  # fmt: skip

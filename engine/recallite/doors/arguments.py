@@ -58,9 +58,14 @@ ARGUMENTS: dict[str, Argument] = {
     "query": Argument("The question.", "QUERY"),
     "mode": Argument("hybrid (the default), vector or keyword.", "MODE"),
     "profile": Argument("A named set of recall's options.", "NAME"),
-    "diversify_by": Argument("Cover the relevant times or sources; the hits come in order of time.", "time|source"),
+    "diversify_by": Argument(
+        "Cover the relevant times or sources, in order of time; or have one_per_source, or one_per_source_over_time.",
+        "time|source|...",
+    ),
     "token_budget": Argument("Only hits that fit into this number of tokens."),
-    "min_confidence": Argument("Drop hits of a confidence below this."),
+    "purpose": Argument(
+        "inspect: the hits do not count as accessed. explain: nor then; ranks by signal too.", "PURPOSE"
+    ),
     "relevant": Argument("Only what answers: nothing if nothing does."),
     "id_of_session": Argument("The id of a session.", "ID"),
 }

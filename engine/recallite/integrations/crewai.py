@@ -27,8 +27,8 @@ __all__ = ["RecalliteStorage"]
 
 # The cosine alone: CrewAI weighs age and importance itself.
 _NEAREST = {
-    **RANKED_ALONE, "neighbor_boost": 0, "decay": "none", "importance_weight": 0, "rerank_weight": 0,
-    "learned_ranking": False, "count_access": False,
+    **RANKED_ALONE, "neighbor_boost": 0, "half_life_days": 0, "importance_weight": 0, "rerank_weight": 0,
+    "learned_ranking": False,
 }  # fmt: skip
 # What a record has that no field of ours is for, beside its metadata.
 _BESIDE = "_crewai"
@@ -143,7 +143,13 @@ class RecalliteStorage(OnMemory):
         try:
             most = min(limit, MAX_LIMIT)
             hits = self._records.recall(
-                "", vector=query_embedding, limit=most, mode="vector", profile=_NEAREST, filter=Filter(**fields)
+                "",
+                vector=query_embedding,
+                limit=most,
+                mode="vector",
+                profile=_NEAREST,
+                filter=Filter(**fields),
+                purpose="inspect",
             )
         except InvalidVector as fault:
             if not self._records.count():

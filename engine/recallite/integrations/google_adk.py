@@ -53,7 +53,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
         self._scoped = self._memory.scoped(scope)
         self._options: dict[str, Any] = {"limit": check_count(limit, "limit"), "mode": mode}
         if mode != "keyword":
-            self._options["min_confidence"] = min_confidence
+            self._options["profile"] = {"min_confidence": min_confidence}
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Store the events of a session; those of it that are stored and no longer in it are purged."""

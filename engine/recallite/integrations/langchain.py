@@ -191,7 +191,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         if "scope" in options:
             raise InvalidInput(f"this store has the documents of {self._documents.scope} alone: open one of the scope")
         mode = self._mode if vector is None else "vector"
-        arguments = recall_arguments({"mode": mode, "count_access": False, **RANKED_ALONE, **options})
+        arguments = recall_arguments({"mode": mode, "purpose": "inspect", **RANKED_ALONE, **options})
         condition = {"and": [_HERE, where_of(filter) or {}, where or {}]}
         return [*self._documents.recall(query, limit=k, vector=vector, kinds=KIND, where=condition, **arguments)]
 

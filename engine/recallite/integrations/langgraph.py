@@ -263,7 +263,7 @@ class RecalliteStore(OnMemory, BaseStore):
         wanted = op.offset + op.limit
         hits = self._items.recall(
             op.query[:MAX_QUERY_CHARS], vector=vector, mode="hybrid" if vector is None else "vector", filter=indexed,
-            limit=wanted, profile={"count_access": False, **RANKED_ALONE},
+            limit=wanted, profile=RANKED_ALONE, purpose="inspect",
         )  # fmt: skip
         results: list[tuple[Record | Hit, float | None]] = [
             (hit, hit.score if vector is None else hit.signals["cosine"]) for hit in hits[op.offset :]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import structs
 
 from recallite.errors import InvalidInput
-from recallite.model.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
+from recallite.model.configuration import Count, NonNegative, Section, Setting, Share, declared
 from recallite.model.filters import FIELD_NAMES
 from recallite.system.messages import shown
 
@@ -26,6 +26,7 @@ class Formula(NamedTuple):
     min_score_of: Literal["score", "relevance"] = "score"
     gap_score: float | None = None
     exact_rescore: bool = False
+    decay: Literal["half_life", "exp"] = "half_life"
 
 
 _FORMULA = Formula()
@@ -42,20 +43,17 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
       candidates. A record that shares no word with the query has no keyword rank; one whose cosine is 0 or less, or
       below `ranked_share` of the best, has no vector rank. Without any rank it scores 0.4.
     - candidates: Candidates by vector, and by keyword, that are fused.
-    - neighbor_boost: Strength of spreading activation; 0 turns it off.
-    - neighbor_weight: Share that flows from the strongest neighbour: up to two places before and after in the same
-      source, or linked (times the link's strength).
-    - source_weight: Share that flows from the three best records of the same source.
-    - expansion_depth: Best candidates whose neighbours become candidates too.
+    - neighbor_boost: Strength of spreading activation; 0 turns it off. With 1 a record gains up to 0.4 times its
+      strongest neighbour's score (up to two places before and after in the same source, or linked), and 0.5 times that
+      of the three best records of its source. The neighbours of the best 100 candidates become candidates too.
     - importance_weight: Weight of importance: a record of importance 1 scores this share above one of 0.5, and one of
       0 as much below.
     - speaker_weight: If the question names the context of a record, a speaker above all, its score is multiplied by
       1 + this weight.
     - date_weight: If the question names a time ("in May", "last week"), in English, the score of a record of that
       time is multiplied by 1 + this weight, and of one up to a week later by less.
-    - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
+    - half_life_days: Age at which the recency weight, 0.5^(age / half_life_days), halves; 0 if age does not count.
     - decay_floor: Least recency weight.
-    - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
     - mmr_lambda: Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.
     - min_score: Hits with a lower score are dropped.
     - min_confidence: Hits with a lower confidence are dropped.
@@ -73,13 +71,10 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
       about the past what held then goes before what came later, and nothing is left out.
     - hops: How often a question that describes something by something else ("where was the author of Dune born?") is
       asked again with the values that its hits state; what has such a value as its subject joins the hits. In English,
-      and not with `group_by`, `diversify_by` or `token_budget`; it needs `adaptive`. 0 turns it off.
+      and not with `diversify_by` or `token_budget`; it needs `adaptive`. 0 turns it off.
     - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
       are recognised, searched by their topic, and answered with `diversify_by="time"`. Those and questions about the
       past ("where did I live before", "what was my first job", "in March") are recalled with superseded records.
-    - group_by: `source` for one hit per source.
-    - explain: Each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1.
-    - count_access: Whether the hits count as accessed, which `accessed_at` and `access_count` tell.
     """
 
     name: Literal["default", "reeve", "hermes", "memweave"] = "default"
@@ -89,16 +84,12 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     fusion: Literal["weighted", "rrf"] = "weighted"
     candidates: Count = 200
     neighbor_boost: NonNegative = 1.0
-    neighbor_weight: NonNegative = 0.4
-    source_weight: NonNegative = 0.5
-    expansion_depth: int = 100
     importance_weight: NonNegative = 0.2
     speaker_weight: NonNegative = 0.2
     date_weight: NonNegative = 0.25
     # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
-    half_life_days: Positive = 90.0
+    half_life_days: NonNegative = 90.0
     decay_floor: Share = 0.5
-    decay: Literal["half_life", "exp", "none"] = "half_life"
     mmr_lambda: Share | None = None
     min_score: Share = 0.0
     min_confidence: Share = 0.0
@@ -114,9 +105,6 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     superseded: Literal["after_current", "omit", "as_ranked"] = "after_current"
     hops: Annotated[int, Setting(minimum=0, maximum=5)] = 3
     adaptive: bool = True
-    group_by: Literal["source"] | None = None
-    explain: bool = False
-    count_access: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,8 +134,6 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
             if name not in fields or name == "name":
                 raise InvalidInput(unknown_option("a profile", name))
             values[name] = fields[name].check(value, name)
-        if "half_life_days" in values and self.decay == "none":
-            values.setdefault("decay", "half_life")
         return structs.replace(self, **values)
 
 
@@ -174,8 +160,7 @@ ARGUMENTS = ("query", "limit", "vector", "mode", "profile", "relevant", "filter"
 _WEIGHTS_OF_THE_DEFAULT = {
     name: getattr(Profile(), name)
     for name in (
-        "vector_weight", "keyword_weight", "fusion", "neighbor_boost", "neighbor_weight", "source_weight",
-        "rerank_weight", "speaker_weight", "date_weight",
+        "vector_weight", "keyword_weight", "fusion", "neighbor_boost", "rerank_weight", "speaker_weight", "date_weight",
     )
 }  # fmt: skip
 
@@ -186,7 +171,8 @@ _MEANT = {
     **dict.fromkeys(("k", "top_k", "n", "n_results", "num_results", "max_results"), "limit"),
     **dict.fromkeys(("metadata", "metadatas", "filters", "where_document"), "where={...}, or a field of a filter"),
     **dict.fromkeys(("user_id", "agent_id", "run_id"), "scope, or memory.scoped('/users/ada')"),
-    "namespace": "scope", "threshold": "min_confidence, or relevant=True", "score_threshold": "min_confidence",
+    **dict.fromkeys(("threshold", "score_threshold"), "relevant=True, or profile={'min_confidence': ...}"),
+    "namespace": "scope", "group_by": "diversify_by='one_per_source'",
 }  # fmt: skip
 OPTIONS = (*Profile.__struct_fields__[1:], *Formula._fields)
 """Every name that `Profile.override` takes, of a profile of another system too."""

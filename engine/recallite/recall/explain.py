@@ -265,7 +265,7 @@ def _place(
         return "threshold", "it is less than half as sure as the best hit", rank
     if profile.superseded == "omit" and not request.about_past and watched.successor >= 0:
         return "superseded", "it no longer holds", rank
-    if request.group_by is not None:
+    if request.one_per_source:
         sources = opened.memory_index.table.sources
         answered = opened.memory_index.table.rows_of(np.array(watched.answer.keys, dtype=np.int64))
         source = sources[trace.rows[place]]

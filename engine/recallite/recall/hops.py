@@ -27,7 +27,7 @@ Ask = Callable[[Sequence[str], int], Sequence[Hits]]
 
 def has_steps(question: str, request: Request) -> bool:
     """Whether a question is followed in steps."""
-    whole = request.group_by is None and request.diversify_by is None and request.token_budget is None
+    whole = not request.one_per_source and request.diversify_by is None and request.token_budget is None
     return request.profile.hops > 0 and whole and several_steps(question)
 
 

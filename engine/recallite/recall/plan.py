@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _LONE_SHARE = 0.8
 # How much of a neighbour's activation arrives: from one place away, and from two.
 _NEAR, _FAR = 1.0, 0.7
+# Shares of the strongest neighbour's score, and of the three best of the source.
+_NEIGHBOR_SHARE, _SOURCE_SHARE = 0.4, 0.5
+EXPANDED = 100
+"""The best candidates whose neighbours become candidates too."""
 _EVERY = 2**31
 NO_TREES = kernels.Forest(np.empty((0, 1), np.uint8), np.empty((0, 1)), np.empty((0, 2)))
 SIGNALS = kernels.SIGNALS
@@ -64,7 +68,7 @@ def wanted_of(
     return Wanted(
         by_vector and request.profile.vector_weight > 0 and places > 0, by_tokens, request.mode != "vector", embedder,
         max(vectors.visible, ALIKE), factor, request.limit, request.mmr_pool, request.wanted,
-        request.group_by is not None, request.diversify_by is not None, request.about_past,
+        request.one_per_source, request.diversify_by is not None, request.about_past,
         request.filter.include_superseded, shared,
     )  # fmt: skip
 
@@ -108,7 +112,6 @@ def at(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
 @lru_cache(maxsize=64)
 def rank_parameters(profile: Profile) -> kernels.RankParameters:
     """The options of the same name, except those below; the clock is 0."""
-    decays = profile.decay != "none"
     same = {
         name: getattr(part, name)
         for part in (profile, profile.formula)
@@ -117,16 +120,16 @@ def rank_parameters(profile: Profile) -> kernels.RankParameters:
     }
     changed = {
         "rrf_k": profile.formula.rrf_k if profile.fusion == "rrf" else -1.0,
-        "expansion_depth": profile.expansion_depth if profile.neighbor_boost > 0 else 0,
-        "neighbor_weight": profile.neighbor_boost * profile.neighbor_weight,
-        "source_weight": profile.neighbor_boost * profile.source_weight,
+        "expansion_depth": EXPANDED if profile.neighbor_boost > 0 else 0,
+        "neighbor_weight": profile.neighbor_boost * _NEIGHBOR_SHARE,
+        "source_weight": profile.neighbor_boost * _SOURCE_SHARE,
         "near": _NEAR,
         "far": _FAR,
         "lone_share": _LONE_SHARE,
         "clock": 0,
-        "half_life_days": profile.half_life_days if decays else np.inf,
-        "decay_floor": profile.decay_floor if decays else 0.0,
-        "exponential": int(profile.decay == "exp"),
+        "half_life_days": profile.half_life_days or np.inf,
+        "decay_floor": profile.decay_floor if profile.half_life_days else 0.0,
+        "exponential": int(profile.formula.decay == "exp"),
         "keyword_fallback": int(profile.formula.keyword_fallback),
         "weighted_sum": int(profile.formula.composition == "weighted_sum"),
     }

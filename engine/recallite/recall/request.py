@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from msgspec import Struct
 
@@ -15,8 +15,10 @@ from recallite.model.filters import FIELD_NAMES, Filter, bound_filter
 from recallite.model.profiles import OPTIONS, Profile, resolve_profile, unknown_option
 
 Mode = Literal["hybrid", "vector", "keyword"]
+Diversity = Literal["time", "source", "one_per_source", "one_per_source_over_time"]
+Purpose = Literal["use", "inspect", "explain"]
 _PLAIN = {
-    "neighbor_boost": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
+    "neighbor_boost": 0.0, "half_life_days": 0.0, "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
     "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing_instructions": 0,
     "superseded": "as_ranked", "hops": 0,
@@ -28,6 +30,8 @@ ANSWER_CONFIDENCE, ANSWER_SHARE = 0.12, 0.5
 _MMR_POOL, _MMR_LEAST = 4, 32
 # What is spread is chosen among this many times the limit.
 _SPREAD_POOL = 8
+# What remains to be spread over if each source gives one hit.
+_ONE_PER_SOURCE: dict[str | None, str | None] = {"one_per_source": None, "one_per_source_over_time": "time"}
 
 
 class RecallOptions(TypedDict, total=False):
@@ -36,20 +40,21 @@ class RecallOptions(TypedDict, total=False):
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: how to rank: the name of a preset, a `Profile`, or choices in place of those of the store's profile, as
       {"neighbor_boost": 0}; with "name" in place of those of that preset
-    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or `min_confidence`, if it is more),
-      and those that are less than half as sure as the best; nothing is left if nothing answers
-    - min_confidence: leave out hits with a lower confidence
+    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or the profile's `min_confidence`, if
+      it is more), and those that are less than half as sure as the best; nothing is left if nothing answers
     - scope, kinds, tags, where, as_of, valid_at: fields of a filter
     - filter: a `Filter`, in place of its fields; it has further ones: `since`, `until`, `include_superseded`
     - diversify_by: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
-      score; in place of MMR
+      score; in place of MMR. "one_per_source" for the best hit of each source, in order of score, and
+      "one_per_source_over_time" for those that cover the periods
     - token_budget: as many hits as fit, at least the best
+    - purpose: "use" counts the hits as accessed, which `accessed_at` and `access_count` tell; "inspect" does not. Nor
+      does "explain", for which each hit's signals also hold its rank by each (`cosine_rank`, ..., 0 for none), from 1
     """
 
     mode: Mode
     profile: str | Profile | Mapping[str, Any] | None
     relevant: bool
-    min_confidence: float | None
     scope: str | Sequence[str] | None
     kinds: str | Sequence[str] | None
     tags: Sequence[str] | None
@@ -57,8 +62,9 @@ class RecallOptions(TypedDict, total=False):
     as_of: date | str | None
     valid_at: date | str | None
     filter: Filter | None
-    diversify_by: Literal["time", "source"] | None
+    diversify_by: Diversity | None
     token_budget: int | None
+    purpose: Purpose
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -75,7 +81,7 @@ class Request(Struct, frozen=True, kw_only=True):
     limit: int = 10
     now: int
     relevant: bool = False
-    group_by: str | None = None
+    one_per_source: bool = False
     diversify_by: str | None = None
     own_words: bool = False
     about_past: bool = False
@@ -149,7 +155,6 @@ def build_request(
     mode: str = "hybrid",
     profile: str | Profile | Mapping[str, Any] | None = None,
     relevant: bool = False,
-    min_confidence: float | None = None,
     scope: str | Sequence[str] | None = None,
     kinds: str | Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
@@ -159,6 +164,7 @@ def build_request(
     filter: Filter | None = None,
     diversify_by: str | None = None,
     token_budget: int | None = None,
+    purpose: str = "use",
 ) -> Request:
     """Check the arguments of `recall`."""
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
@@ -166,8 +172,6 @@ def build_request(
     if isinstance(profile, Mapping):
         choices, profile = dict(profile), None
         profile = choices.pop("name", None)
-    if min_confidence is not None:
-        choices["min_confidence"] = min_confidence
     preset = resolve_profile(default_profile if profile is None else profile)
     try:
         ranking = _chosen_again(preset, mode, tuple(choices), *choices.values())
@@ -176,11 +180,8 @@ def build_request(
     if checks.check_flag(relevant, "relevant") and ranking.min_confidence < ANSWER_CONFIDENCE:
         ranking = _chosen_again(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if diversify_by is not None:
-        checks.check_choice(diversify_by, "diversify_by", ("time", "source"))
-        if ranking.group_by is not None and diversify_by == "source":
-            raise InvalidInput(
-                "group_by='source' gives one hit a source already: leave out diversify_by, or use 'time'"
-            )
+        checks.check_choice(diversify_by, "diversify_by", get_args(Diversity))
+    checks.check_choice(purpose, "purpose", get_args(Purpose))
     if limit is None:
         limit = ranking.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
@@ -195,11 +196,11 @@ def build_request(
         limit=limit,
         now=checks.now_us(),
         relevant=relevant,
-        group_by=ranking.group_by,
-        diversify_by=diversify_by,
+        one_per_source=diversify_by in _ONE_PER_SOURCE,
+        diversify_by=_ONE_PER_SOURCE.get(diversify_by, diversify_by),
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
-        explain=ranking.explain,
-        counted=ranking.count_access,
+        explain=purpose == "explain",
+        counted=purpose == "use",
     )
 
 

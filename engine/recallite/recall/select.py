@@ -31,7 +31,7 @@ def choose(opened: Opened, request: Request, hits: kernels.Hits, query: int, cou
     ranks = np.arange(count)
     if request.diversify_by is None:
         ranks = _diversify(opened, request, hits, query, ranks)
-        if request.group_by is not None:
+        if request.one_per_source:
             ranks = _one_a_source(opened, hits.rows[query, ranks], ranks)
     else:
         ranks = _spread_out(opened, request, hits, query, ranks)

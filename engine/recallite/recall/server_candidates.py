@@ -19,6 +19,7 @@ from recallite.index.lexical import K1, B
 from recallite.index.memory_index import MemoryIndex, Selection
 from recallite.model.filters import And, Comparison, Filter
 from recallite.recall.asking import read_question
+from recallite.recall.plan import EXPANDED
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
 from recallite.store.sql.candidates import CandidateSearch, Chains
@@ -142,7 +143,7 @@ class _Finding:
         if queries.vectors is not None and self._embedder is not None:
             lists += [self._nearest(self._filter, vector, request.wanted) for vector in queries.vectors]
         lists += [self._with_words(question_words) for question_words in words]
-        depth = request.profile.expansion_depth if request.profile.neighbor_boost > 0 else 0
+        depth = EXPANDED if request.profile.neighbor_boost > 0 else 0
         empty = np.empty(0, dtype=np.int64)
         return (
             np.unique(np.concatenate([empty, *lists])),
@@ -194,11 +195,7 @@ class _Finding:
         Where there are many, they are those nearest to the queries.
         """
         request, none = self._request, np.empty(0, dtype=np.int64)
-        if (
-            request.profile.standing_instructions == 0
-            or request.group_by is not None
-            or request.diversify_by is not None
-        ):
+        if request.profile.standing_instructions == 0 or request.one_per_source or request.diversify_by is not None:
             return none, none
         every = self._standing(STANDING)
         ids = self._search.listed(every, self._now, _FEW_STANDING)

@@ -100,7 +100,7 @@ def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels
     moment, table = request.now if filter_.as_of is None else filter_.as_of, index.table
     expired = len(table.expired_rows(moment)) if table.any_expires else 0
     lapsed = _lapsed(index, reader, moment, filter_.valid_at) if table.any_superseded else _NOTHING_LAPSED
-    grouped = request.group_by is not None or request.diversify_by is not None
+    grouped = request.one_per_source or request.diversify_by is not None
     key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, lapsed[1:]
     return index.kept("view", key, partial(_made, index, reader, request, lapsed.rows))
 
@@ -108,7 +108,7 @@ def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels
 def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
     selection = _select_rows(index, reader, request, lapsed)
     standing = _NO_ROWS
-    if request.profile.standing_instructions > 0 and request.group_by is None and request.diversify_by is None:
+    if request.profile.standing_instructions > 0 and not request.one_per_source and request.diversify_by is None:
         standing = np.flatnonzero(index.table.standing)
         if selection.mask is not None:
             standing = standing[selection.mask[standing] == 1]

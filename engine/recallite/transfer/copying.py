@@ -283,8 +283,8 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
     """
     settings = Settings(embedder="none", index_snapshot=False)
     texts, vectors, keywords = _questions(source, row_ids)
-    by_vector = build_request(scope, settings.profile, limit=_HITS, profile={"count_access": False})
-    by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", profile={"count_access": False})
+    by_vector = build_request(scope, settings.profile, limit=_HITS, purpose="inspect")
+    by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", purpose="inspect")
 
     def answers(store: Store) -> list[Hits]:
         store.candidates = "memory"  # exact on both sides

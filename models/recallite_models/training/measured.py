@@ -74,7 +74,7 @@ def _measured(memory: Memory, name: str, stores: Sequence[data.Store], depth: in
         first += len(store.turns)
         for kind, base in [("own", scope)] if name in _ALONE else [("own", scope), ("many", larger)]:
             # Ages are no feature: they count beside what is learned.
-            request = build_request(base, "default", profile={"decay": "none"})
+            request = build_request(base, "default", profile={"half_life_days": 0})
             texts = [question.text for question in store.questions]
             for question, answer in zip(
                 store.questions, measure_queries(memory._engine, texts, request, depth), strict=True

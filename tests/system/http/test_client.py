@@ -65,7 +65,7 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.get(ids[1]).superseded_by == (ids[2],)
     assert client.restore(ids[1]).superseded_by == ()
     assert client.update(["tea", "none"], renew=True) == 1
-    hits, own = (memory.recall("green tea", profile={"explain": True}) for memory in (client, on_disk))
+    hits, own = (memory.recall("green tea", purpose="explain") for memory in (client, on_disk))
     assert [(h.id, h.score, h.signals) for h in hits] == [(h.id, h.score, h.signals) for h in own]
     assert (hits.query, hits.evidence_gaps) == (own.query, own.evidence_gaps)
     later = {"since": "2999-01-01", "include_superseded": True}

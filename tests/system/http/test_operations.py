@@ -41,7 +41,7 @@ def test_the_description_names_every_operation_with_its_fields_and_schemas_that_
     fields = described["paths"]["/v1/recall"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     request = described["components"]["schemas"][fields["$ref"].rsplit("/", 1)[1]]
     assert request["required"] == ["query"]
-    assert {"query", "limit", "where", "min_confidence", "token_budget"} <= request["properties"].keys()
+    assert {"query", "limit", "where", "purpose", "token_budget"} <= request["properties"].keys()
 
 
 def test_a_memory_from_its_writing_to_its_end(http):
@@ -56,7 +56,7 @@ def test_a_memory_from_its_writing_to_its_end(http):
         "Ada likes green tea",
         "Ada likes black tea",
     ]
-    hits = http.post("/v1/recall", json={"query": "tea", "limit": 3, "profile": {"explain": True}}).json()
+    hits = http.post("/v1/recall", json={"query": "tea", "limit": 3, "purpose": "explain"}).json()
     assert [hit["id"] for hit in hits["hits"]] == [record["id"]]
     assert http.post("/v1/explain", json={"query": "tea", "id": record["id"]}).json()["returned"] is True
     assert http.get("/v1/memories", params={"tags": ["drink", "food"], "limit": 5}).json()[0]["id"] == record["id"]

@@ -87,7 +87,7 @@ def test_hits_show_their_confidence_and_a_bar_for_each_signal(open_at, site):
     expect(page.locator("#announce")).to_have_text("10 hits for What is Mira allergic to?")
     first = page.locator(".hit").first
     expect(first.locator(".text-link")).to_have_text("Mira is allergic to peanuts.")
-    wanted = site.memory.recall("What is Mira allergic to?", profile={"explain": True})[0]
+    wanted = site.memory.recall("What is Mira allergic to?", purpose="explain")[0]
     expect(first.locator(".confidence strong")).to_have_text(f"{round(100 * wanted.confidence)} %")
     first.get_by_role("button", name="All scores").click()
     rows = first.locator(".scores .bar-row")

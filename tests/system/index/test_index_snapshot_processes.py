@@ -22,7 +22,7 @@ with Memory(sys.argv[1], settings=settings) as memory:
     assert memory.store.stats().index["origin"] == "snapshot"
     print("ready", flush=True)
     sys.stdin.readline()
-    hits = memory.recall("unique7 apple berry", limit=30, profile={"decay": "none"})
+    hits = memory.recall("unique7 apple berry", limit=30, profile={"half_life_days": 0})
     print([(hit.id, round(hit.score, 5)) for hit in hits])
 """
 
@@ -32,7 +32,7 @@ with Memory(sys.argv[1], settings=settings) as memory:
 def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_memory, what):
     """A page of a mapped file that is not there any more is SIGBUS, and no process survives that."""
     with Memory(stored, settings=PLAIN) as memory:
-        right = repr(scored(memory.recall("unique7 apple berry", limit=30, profile={"decay": "none"})))
+        right = repr(scored(memory.recall("unique7 apple berry", limit=30, profile={"half_life_days": 0})))
     reader = spawn(_READER, stored, low_memory)
     assert reader.stdout.readline() == "ready\n", reader.stderr.read()
     os.truncate(f"{stored}-index" if what == "snapshot" else stored, 100)

@@ -33,7 +33,7 @@ def library() -> None:
     """Every verb that writes or reads a file, with the bundled model."""
     with Memory("agent.db") as memory:
         ids = memory.remember_many(TEXTS)
-        assert memory.recall("What database are we using?", limit=1, profile={"explain": True})[0].id == ids[0]
+        assert memory.recall("What database are we using?", limit=1, purpose="explain")[0].id == ids[0]
         memory.link(ids[0], ids[1])
         memory.update(ids[1], text="The office plants are watered on Mondays")
         memory.procedures.save("deploy", "build, then push")

@@ -95,7 +95,13 @@ FILTERS: list[dict] = [
     {"valid_at": BEGIN + timedelta(days=250)},
 ]
 
-OPTIONS: list[dict] = [{}, {"group_by": "source"}, {"mode": "keyword"}, {"mode": "vector"}, {"diversify_by": "time"}]
+OPTIONS: list[dict] = [
+    {},
+    {"diversify_by": "one_per_source"},
+    {"mode": "keyword"},
+    {"mode": "vector"},
+    {"diversify_by": "time"},
+]
 
 
 def test_where_candidates_cover_all_the_hits_are_those_of_the_index_in_memory(both):
@@ -168,7 +174,7 @@ def test_the_indexes_find_what_the_index_in_memory_finds(indexed):
 
 def test_what_was_deleted_superseded_or_has_expired_is_not_found(indexed):
     memory, server = indexed
-    hits = server.recall("word1 word2 rare", vector=unit(3, DIMENSION), limit=1000, min_confidence=0)
+    hits = server.recall("word1 word2 rare", vector=unit(3, DIMENSION), limit=1000)
     current = {record.id for record in memory.list(limit=1000)}
     assert {hit.id for hit in hits} <= current
 

@@ -16,7 +16,7 @@ with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     for seed in range(3):
         vector = np.random.default_rng(seed).normal(size=16)
         for options in (
-            {}, {"profile": {"fusion": "rrf"}}, {"profile": {"mmr_lambda": 0.5}}, {"profile": {"group_by": "source"}},
+            {}, {"profile": {"fusion": "rrf"}}, {"profile": {"mmr_lambda": 0.5}}, {"diversify_by": "one_per_source"},
             {"mode": "keyword"},
         ):
             hits = memory.recall("apple berry", vector=vector, limit=30, as_of="2026-06-01T00:00:00Z", **options)

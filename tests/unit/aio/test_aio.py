@@ -28,12 +28,14 @@ def test_every_verb_answers_as_the_sync_one(path, tmp_path):
             ids = await memory.remember_many([{"text": f"red berry {n}", "vector": unit(n)} for n in range(2, 6)])
             await memory.link(stored.id, ids[0])
             changed = await memory.update(ids[1], text="green berry")
-            hits = await memory.recall("red", vector=unit(1), limit=3, profile={"decay": "none"})
-            many = await memory.recall_many(["red", "green"], profile={"decay": "none"})
+            hits = await memory.recall("red", vector=unit(1), limit=3, profile={"half_life_days": 0})
+            many = await memory.recall_many(["red", "green"], profile={"half_life_days": 0})
             with Memory(path, settings=PLAIN) as sync:
-                assert scored(hits) == scored(sync.recall("red", vector=unit(1), limit=3, profile={"decay": "none"}))
+                assert scored(hits) == scored(
+                    sync.recall("red", vector=unit(1), limit=3, profile={"half_life_days": 0})
+                )
                 assert [scored(each) for each in many] == [
-                    scored(sync.recall(query, profile={"decay": "none"})) for query in ("red", "green")
+                    scored(sync.recall(query, profile={"half_life_days": 0})) for query in ("red", "green")
                 ]
                 assert (await memory.get(changed.id)).text == sync.get(changed.id).text == "green berry"
             assert (await memory.review.explain("green", changed.id)).returned

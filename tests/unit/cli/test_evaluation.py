@@ -86,7 +86,7 @@ def test_eval_json_and_the_saved_report_are_the_whole_evaluation(run, stored, qu
 
 def test_eval_compares_with_an_earlier_report(run, stored, questions, tmp_path):
     out = tmp_path / "before.json"
-    assert run("eval", questions, "--min-confidence", "1", "--out", out).code == 0
+    assert run("eval", questions, "--set", "min_confidence=1", "--out", out).code == 0
     done = run("eval", questions, "--against-report", out)
     assert re.search(r"^ +settings +before\.json *$", done.out, re.M)
     assert "before.json, question by question\n" in done.out

@@ -32,9 +32,9 @@ def test_recall_prints_score_confidence_id_and_text(run, stored):
 
 
 def test_recall_says_why_there_is_nothing(run, stored, tmp_path):
-    low = run("recall", "which database?", "--min-confidence", "1")
+    low = run("recall", "which database?", "--set", "min_confidence=1")
     assert (low.code, low.out, low.err) == (1, "", "gap: no match reaches the minimum confidence of 1\n")
-    both = run("recall", "which database?", "--min-confidence", "1", "--set", "min_score=0.9")
+    both = run("recall", "which database?", "--set", "min_confidence=1", "--set", "min_score=0.9")
     assert both.err == "gap: no match reaches the minimum score of 0.9 and the minimum confidence of 1\n"
     assert run("recall", "zebra").err == "gap: nothing in this scope matches the query\n"
     other = tmp_path / "other.db"
@@ -125,9 +125,9 @@ def test_an_empty_filter_is_an_error_and_no_filter_at_all(run, stored, option):
 def test_recall_takes_every_choice(run, stored):
     done = run(
         "recall", "database Tuesday", "--limit", "1", "--mode", "keyword", "--profile", "default",
-        "--set", "group_by=source", "--token-budget", "1000", "--set", "min_score=0.01",
-        "--min-confidence", "0", "--set", "neighbor_boost=0", "--set",
-        "decay=none", "--set", "mmr-lambda=null", "--json",
+        "--diversify-by", "one_per_source", "--token-budget", "1000", "--purpose", "inspect", "--set", "min_score=0.01",
+        "--set", "min-confidence=0", "--set", "neighbor_boost=0", "--set", "half_life_days=0", "--set",
+        "mmr-lambda=null", "--json",
     )  # fmt: skip
     assert (done.code, len(done.json)) == (0, 1)
     assert done.json[0]["signals"]["decay"] == 1.0
@@ -145,14 +145,15 @@ def test_recall_takes_every_choice(run, stored):
         (("--set", "spread"), "--set is 'spread'"),
         (("--set", "neighbor_boost=much"), "neighbor_boost is 'much'"),
         (("--set", "min_score=2"), "min_score is 2"),
-        (("--min-confidence", "nan"), "min_confidence is nan"),
+        (("--set", "min_confidence=nan"), "min_confidence is 'nan'"),
         (("--where", "{"), "--where '{' is not JSON"),
         (("--where", "[]"), "--where is '[]'"),
         (("--where", '{"colour": "red"}'), "unknown field 'colour'"),
         (("--since", "2020-01-01T00:00"), "no time zone"),
         (("--until", "some day"), "not a time"),
         (("--scope", "infra"), "not absolute"),
-        (("--set", "group_by=kind"), "group_by is 'kind'"),
+        (("--diversify-by", "kind"), "diversify_by is 'kind'"),
+        (("--purpose", "look"), "purpose is 'look'"),
         (("--token-budget", "0"), "token_budget is 0"),
         (("--file", "nowhere.txt"), "not both"),
     ],
@@ -350,4 +351,5 @@ def test_recall_in_order_of_time(run, remember):
     assert "in order of time, not of score" in asked.err
     assert run("recall", "Porto", "--diversify-by", "time", "--json", "--explain").json["diversify_by"] == "time"
     wrong = run("recall", "Porto", "--diversify-by", "week")
-    assert (wrong.code, wrong.err) == (2, "recallite: InvalidInput: diversify_by is 'week': use 'time' or 'source'\n")
+    values = "'time', 'source', 'one_per_source' or 'one_per_source_over_time'"
+    assert (wrong.code, wrong.err) == (2, f"recallite: InvalidInput: diversify_by is 'week': use {values}\n")

@@ -41,7 +41,7 @@ def stored(path, monkeypatch) -> Path:
 def answers(memory):
     questions = {"query": "apple unique7", "vector": unit(7)}, {"query": "changed"}, {"query": "4", "mode": "keyword"}
     return [
-        scored(memory.recall(limit=20, **recall_arguments({**question, "decay": "none"}))) for question in questions
+        scored(memory.recall(limit=20, **recall_arguments({**question, "half_life_days": 0}))) for question in questions
     ]
 
 

@@ -53,10 +53,10 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
         {"query": "apple berry"},
         {"query": "unique7", "vector": unit(7)},
         {"query": "", "vector": unit(8), "kinds": ["note"]},
-        {"query": "fig date", "group_by": "source"},
+        {"query": "fig date", "diversify_by": "one_per_source"},
     ]
     return [
-        scored(memory.recall(limit=30, **recall_arguments({**question, "decay": "none"}))) for question in questions
+        scored(memory.recall(limit=30, **recall_arguments({**question, "half_life_days": 0}))) for question in questions
     ]
 
 
@@ -388,10 +388,10 @@ def test_one_recall_of_a_process_answers_alike(stored, with_snapshot, monkeypatc
     monkeypatch.setattr("recallite.engine._LARGE", 10)
     once = Settings(embedder="none", index_snapshot=with_snapshot)
     with Memory(stored, settings=once) as memory:
-        found = scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"decay": "none"}), 3)
+        found = scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"half_life_days": 0}), 3)
         assert origin(memory) == ("snapshot" if with_snapshot else "store")
     with Memory(stored, settings=PLAIN) as memory:
-        assert scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"decay": "none"}), 3) == found
+        assert scored(memory.recall("unique7", vector=unit(7), limit=10, profile={"half_life_days": 0}), 3) == found
 
 
 def test_columns_follow_what_others_write(stored):

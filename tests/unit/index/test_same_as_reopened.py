@@ -81,14 +81,14 @@ QUESTIONS = [
     {"query": "cherry", "vector": unit(7, 8)},
     {"query": "", "vector": unit(8, 8), "scope": "/a"},
     {"query": "fig grape date", "mode": "keyword", "scope": "/ab"},
-    {"query": "elder", "vector": unit(9, 8), "group_by": "source"},
+    {"query": "elder", "vector": unit(9, 8), "diversify_by": "one_per_source"},
     {"query": "apple", "vector": unit(9, 8), "mmr_lambda": 0.5},
 ]
 
 
 def answers(memory: Memory) -> list[list[tuple[str, float]]]:
     return [
-        scored(memory.recall(limit=50, **recall_arguments({**question, "decay": "none"}))) for question in QUESTIONS
+        scored(memory.recall(limit=50, **recall_arguments({**question, "half_life_days": 0}))) for question in QUESTIONS
     ]
 
 
@@ -198,7 +198,7 @@ def test_sources_of_one_name_in_two_scopes_are_two_sources(on_disk):
     on_disk.remember(NewRecord("apple two", source="s", position=1, scope="/b"))
     on_disk.recall("apple")
     assert chain(on_disk) == {1: (-1, -1), 2: (-1, -1)}
-    assert len(on_disk.recall("apple", profile={"group_by": "source"})) == 2
+    assert len(on_disk.recall("apple", diversify_by="one_per_source")) == 2
     assert on_disk.store.stats().sources == 2
 
 
@@ -232,7 +232,7 @@ def test_records_appended_in_small_steps_answer_as_loaded_at_once(path, step):
 
         def all_answers(opened: Memory) -> list[list[tuple[str, float]]]:
             return [
-                scored(opened.recall(query, vector=vector, limit=30, profile={"decay": "none"}), 4)
+                scored(opened.recall(query, vector=vector, limit=30, profile={"half_life_days": 0}), 4)
                 for query, vector in questions
             ]
 

@@ -101,10 +101,10 @@ def test_recall_puts_first_what_holds_now_while_it_waits(memory):
     old, new = "Dana lives in Oslo", "Dana lives in Bergen"
     question = "Where does Dana live?"
     paused(memory).remember_many(dated([old, *unrelated(), new]))
-    plain = memory.recall(question, limit=2, profile={"superseded": "as_ranked", "decay": "none"})
+    plain = memory.recall(question, limit=2, profile={"superseded": "as_ranked", "half_life_days": 0})
     assert [hit.text for hit in plain] == [old, new]
-    assert [hit.text for hit in memory.recall(question, limit=2, profile={"decay": "none"})] == [new, old]
-    many = memory.recall_many([question, "plum jam"], limit=2, profile={"decay": "none"})
+    assert [hit.text for hit in memory.recall(question, limit=2, profile={"half_life_days": 0})] == [new, old]
+    many = memory.recall_many([question, "plum jam"], limit=2, profile={"half_life_days": 0})
     assert [hit.text for hit in many[0]] == [new, old]
 
 

@@ -42,7 +42,7 @@ def test_a_half_life_of_401_digits_is_no_number(memory):
         lambda memory, value: memory.remember(NewRecord("x", position=value)),
         lambda memory, value: memory.scoped(value),
         lambda memory, value: memory.recall("x", mode=value),
-        lambda memory, value: memory.recall("x", profile={"group_by": value}),
+        lambda memory, value: memory.recall("x", diversify_by=value),
         lambda memory, value: memory.recall("x", limit=value),
         lambda memory, value: memory.recall("x", profile=value),
         lambda memory, value: memory.recall("x", profile={"fusion": value}),

@@ -77,7 +77,7 @@ def test_a_removed_link_leaves_the_others_of_both_ends(on_disk):
         assert on_disk.unlink(source, target) == 1
     with Memory(on_disk.path, settings=PLAIN) as fresh:
         for n in range(30):
-            asked = {"vector": unit(n), "limit": 30, "decay": "none"}
+            asked = {"vector": unit(n), "limit": 30, "half_life_days": 0}
             assert scored(on_disk.recall("text", **recall_arguments(asked))) == scored(
                 fresh.recall("text", **recall_arguments(asked))
             )

@@ -135,7 +135,7 @@ def test_an_id_of_any_shape_is_not_found(both, record_id):
 
 
 def test_links_to_the_outside_are_not_seen_and_do_not_spread(both):
-    alone = both.handle.recall("apple inside 0", profile={"decay": "none"})
+    alone = both.handle.recall("apple inside 0", profile={"half_life_days": 0})
     both.link(both.inside[0], both.outside[0])
     both.link(both.outside[1], both.inside[0])
     both.link(both.inside[0], both.inside[1])
@@ -186,7 +186,7 @@ def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path)
 def test_the_same_source_name_in_two_scopes_is_not_mixed(memory):
     a = memory.scoped("/a").remember(NewRecord("apple one", source="chat", position=0))
     memory.scoped("/b").remember(NewRecord("apple two", source="chat", position=1))
-    (hit,) = memory.scoped("/a").recall("apple", profile={"group_by": "source"})
+    (hit,) = memory.scoped("/a").recall("apple", diversify_by="one_per_source")
     assert (hit.id, hit.source.id) == (a.id, "chat")
 
 

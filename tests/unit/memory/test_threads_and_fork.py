@@ -69,11 +69,11 @@ def test_threads_remember_recall_and_forget_on_one_memory(path, where):
         expected = {name: text for mine in kept.values() for name, text in mine.items()}
         assert {record.id: record.text for record in memory.list(limit=None)} == expected
         assert memory.store.verify().problems == ()
-        answers = scored(memory.recall("common changed1", vector=unit(1), limit=50, profile={"decay": "none"}))
+        answers = scored(memory.recall("common changed1", vector=unit(1), limit=50, profile={"half_life_days": 0}))
         if where == "file":
             with Memory(path, settings=PLAIN) as reopened:
                 assert (
-                    scored(reopened.recall("common changed1", vector=unit(1), limit=50, profile={"decay": "none"}))
+                    scored(reopened.recall("common changed1", vector=unit(1), limit=50, profile={"half_life_days": 0}))
                     == answers
                 )
 

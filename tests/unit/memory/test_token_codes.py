@@ -70,7 +70,7 @@ def test_codes_are_kept_by_setting_from_one_run_of_the_embedder(path):
 def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
     with Memory(":memory:", embedder=TokenWords()) as memory:
         ids = memory.remember_many(TEXTS)
-        hits = memory.recall("striped zebra", profile={"explain": True})
+        hits = memory.recall("striped zebra", purpose="explain")
         looks = {hit.id: hit.signals["rerank"] for hit in hits}
         assert hits[0].id == ids[0]
         assert max(looks, key=looks.__getitem__) == ids[0]

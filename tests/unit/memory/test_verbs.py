@@ -85,7 +85,7 @@ def test_remember_many_equals_remember_one_by_one(path, tmp_path):
         ones = [single.remember(NewRecord(**item)).id for item in items]
 
         def asked(memory: Memory, names: list[str]) -> list[tuple[int, float]]:
-            hits = scored(memory.recall("apple number7", vector=unit(7), limit=30, profile={"decay": "none"}))
+            hits = scored(memory.recall("apple number7", vector=unit(7), limit=30, profile={"half_life_days": 0}))
             return [(names.index(name), score) for name, score in hits]
 
         assert asked(bulk, ids) == asked(single, ones)

@@ -37,7 +37,7 @@ def texts(hits):
 
 
 def ask(memory, question, **options):
-    return memory.recall(question, vector=unit(0), **recall_arguments({"decay": "none", **options}))
+    return memory.recall(question, vector=unit(0), **recall_arguments({"half_life_days": 0, **options}))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_as_of_shows_what_held_then(moved):
 
 def test_many_questions_get_the_answers_of_each(moved):
     questions = ["Where does Dana live?", "Where did Dana live before?", "Where did Dana originally live?", "nurse"]
-    every = moved.recall_many(questions, vectors=[unit(0)] * 4, profile={"decay": "none"})
+    every = moved.recall_many(questions, vectors=[unit(0)] * 4, profile={"half_life_days": 0})
     assert [texts(hits) for hits in every] == [texts(ask(moved, question)) for question in questions]
 
 
@@ -181,7 +181,7 @@ def test_one_signal_alone_and_the_profiles_of_other_systems_are_left_alone(moved
 
 def test_explain_says_what_replaced_a_record(moved):
     hits = ask(moved, "Where does Dana live?")
-    options = {"vector": unit(0), "decay": "none"}
+    options = {"vector": unit(0), "half_life_days": 0}
     first, last = (
         moved.review.explain("Where does Dana live?", hit.id, **recall_arguments(options)) for hit in (hits[0], hits[2])
     )

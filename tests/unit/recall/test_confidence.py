@@ -56,7 +56,7 @@ def test_right_answers_pass_the_threshold_and_questions_without_one_do_not(notes
         assert hits[0].id == notes.ids[place]
         assert hits[0].confidence >= least
         assert hits.evidence_gaps == ()
-        assert hits[0].id in [hit.id for hit in notes.recall(question, min_confidence=least)]
+        assert hits[0].id in [hit.id for hit in notes.recall(question, profile={"min_confidence": least})]
     for question in UNANSWERABLE:
         best = max(hit.confidence for hit in notes.recall(question))
         assert best < min(notes.recall(right)[0].confidence for right in ASKED)
@@ -76,7 +76,7 @@ def test_relevant_leaves_what_answers_or_nothing(notes):
     many = notes.recall_many([*ASKED, *UNANSWERABLE], relevant=True)
     alone = [notes.recall(question, relevant=True) for question in (*ASKED, *UNANSWERABLE)]
     assert [[hit.id for hit in hits] for hits in many] == [[hit.id for hit in hits] for hits in alone]
-    assert notes.recall(UNANSWERABLE[0], relevant=True, min_confidence=0.9) == []
+    assert notes.recall(UNANSWERABLE[0], relevant=True, profile={"min_confidence": 0.9}) == []
     with pytest.raises(InvalidInput, match="relevant"):
         notes.recall("plants", relevant="yes")
 

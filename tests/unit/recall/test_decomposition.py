@@ -174,7 +174,7 @@ def test_token_budgets_groups_and_thresholds_hold_for_the_whole(plain):
     assert len(ask(plain, token_budget=20)) < 5
     assert ask(plain, min_confidence=1.0) == []
     assert len(ask(plain, limit=2)) == 2
-    assert len(ask(plain, group_by="source")) == 5
+    assert len(ask(plain, diversify_by="one_per_source")) == 5
     assert len(ask(plain, mmr_lambda=0.5, limit=3)) == 3
 
 
@@ -192,7 +192,7 @@ def test_explain_follows_a_record_through_the_parts(plain):
     lunch = next(id for id, name in plain.ids.items() if name == "lunch")
     said = plain.review.explain(LONG, lunch, profile="hermes", limit=1, as_of="2026-01-02T00:00:00Z")
     assert (said.returned, said.stage) == (False, "limit")
-    assert len(ask(plain, explain=True)[0].signals) > len(ask(plain)[0].signals)
+    assert len(ask(plain, purpose="explain")[0].signals) > len(ask(plain)[0].signals)
 
 
 def test_parts_by_keyword_alone():

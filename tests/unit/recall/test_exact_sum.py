@@ -103,7 +103,8 @@ def test_hermes_the_best_are_those_of_all_visible_records(opened, seed):
     grouped: dict[tuple, tuple] = {}  # sources of two scopes are two
     for score, row in wanted:
         grouped.setdefault((row["scope"], row["source"]), (score, row))
-    hits = memory.recall("zzz", vector=query, limit=6, **recall_arguments({"group_by": "source", **few, **HERMES}))
+    options = recall_arguments({"diversify_by": "one_per_source", **few, **HERMES})
+    hits = memory.recall("zzz", vector=query, limit=6, **options)
     assert_best(hits, list(grouped.values()), 6)
 
 

@@ -64,15 +64,15 @@ def test_a_record_below_the_threshold(memory):
     said = memory.review.explain("apple pie", low.id, vector=unit(1), profile={"min_score": 0.9})
     assert (said.returned, said.stage) == (False, "threshold")
     assert said.score < 0.9
-    said = memory.review.explain("apple pie", low.id, vector=unit(1), min_confidence=0.9)
+    said = memory.review.explain("apple pie", low.id, vector=unit(1), profile={"min_confidence": 0.9})
     assert (said.returned, said.stage) == (False, "threshold")
 
 
 def test_a_record_beyond_the_limit(memory):
     ids = memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
-    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"decay": "none"})]
+    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"half_life_days": 0})]
     assert set(order) == set(ids)
-    said = memory.review.explain("apple", order[7], limit=3, profile={"decay": "none"})
+    said = memory.review.explain("apple", order[7], limit=3, profile={"half_life_days": 0})
     assert (said.returned, said.stage, said.rank) == (False, "limit", 8)
     assert "8" in said.reason
     assert "3" in said.reason
@@ -81,8 +81,8 @@ def test_a_record_beyond_the_limit(memory):
 def test_a_record_that_another_of_its_source_stands_for(memory):
     best = memory.remember(NewRecord("apple apple pie", source="s", position=0))
     other = memory.remember(NewRecord("apple tree", source="s", position=1))
-    assert [hit.id for hit in memory.recall("apple pie", profile={"group_by": "source"})] == [best.id]
-    said = memory.review.explain("apple pie", other.id, profile={"group_by": "source"})
+    assert [hit.id for hit in memory.recall("apple pie", diversify_by="one_per_source")] == [best.id]
+    said = memory.review.explain("apple pie", other.id, diversify_by="one_per_source")
     assert (said.returned, said.stage) == (False, "group")
 
 
@@ -98,7 +98,7 @@ def test_a_record_that_diversity_moved_down(memory):
     memory.remember("apple pie recipe")
     double = memory.remember("apple pie recipe", policy=ONLY_STORES)
     memory.remember("apple orchard in autumn")
-    options = {"mmr_lambda": 0.2, "limit": 2, "decay": "none"}
+    options = {"mmr_lambda": 0.2, "limit": 2, "half_life_days": 0}
     assert double.id not in [hit.id for hit in memory.recall("apple pie", **recall_arguments(options))]
     said = memory.review.explain("apple pie", double.id, **recall_arguments(options))
     assert (said.returned, said.stage) == (False, "diversify")
@@ -135,10 +135,17 @@ def test_explaining_counts_as_no_access(memory):
     assert memory.get(kept.id).access_count == 0
 
 
+@pytest.mark.parametrize(("purpose", "counted"), [("use", 1), ("inspect", 0), ("explain", 0)])
+def test_only_hits_to_use_count_as_accessed(memory, purpose, counted):
+    kept = memory.remember("apple")
+    assert [hit.id for hit in memory.recall("apple", purpose=purpose)] == [kept.id]
+    assert memory.get(kept.id).access_count == counted
+
+
 def test_an_explained_hit_says_its_rank_in_every_signal(memory):
     memory.remember_many(["apple pie", "apple tart with apple sauce", "pear cake"])
     plain = memory.recall("apple", limit=2)
-    explained = memory.recall("apple", limit=2, profile={"explain": True})
+    explained = memory.recall("apple", limit=2, purpose="explain")
     assert [hit.id for hit in explained] == [hit.id for hit in plain]
     assert [hit.signals["bm25_rank"] for hit in explained] == [1.0, 2.0]
     assert {f"{name}_rank" for name in ("cosine", "bm25", "fused", "spread")} <= set(explained[0].signals)

@@ -438,10 +438,10 @@ def test_spread_crosses_no_filter(memory):
     memory.remember(NewRecord("hidden beside", source="s", position=1, kind="hidden", scope="/a"))
     linked = memory.remember("hidden link", kind="shown", scope="/b")
     shown = memory.list(kinds=["shown"], scope="/a")[0]
-    alone = memory.recall("apple", kinds=["shown"], scope="/a", profile={"decay": "none"})
+    alone = memory.recall("apple", kinds=["shown"], scope="/a", profile={"half_life_days": 0})
     memory.link(shown.id, linked.id)
     assert [hit.id for hit in memory.recall("apple", kinds=["shown"], scope="/a")] == [shown.id]
-    again = memory.recall("apple", kinds=["shown"], scope="/a", profile={"decay": "none"})
+    again = memory.recall("apple", kinds=["shown"], scope="/a", profile={"half_life_days": 0})
     assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in alone]
     assert len(memory.recall("apple")) == 3
 

@@ -49,7 +49,7 @@ def test_the_order_is_that_of_the_forest_with_age_and_importance_beside_it(fille
         assert [hit.id for hit in hits] == [query.ids[place] for place in order]
 
 
-@pytest.mark.parametrize("options", [{}, {"mmr_lambda": 0.7}, {"min_score": 0.2}, {"group_by": "source"}])
+@pytest.mark.parametrize("options", [{}, {"mmr_lambda": 0.7}, {"min_score": 0.2}, {"diversify_by": "one_per_source"}])
 def test_the_same_scores_stand_at_the_same_places_as_without_it(filled, options):
     moved = False
     for question in QUESTIONS:
@@ -100,7 +100,6 @@ def test_of_the_profiles_the_default_alone_uses_it(name):
     [
         {"vector_weight": 0.7}, {"keyword_weight": 0.5}, {"fusion": "rrf"}, {"neighbor_boost": 0.0},
         {"rerank_weight": 0.0},
-        {"source_weight": 0.2}, {"neighbor_weight": 0.1},
     ],
 )  # fmt: skip
 def test_weights_of_ones_own_turn_it_off_unless_it_is_asked_for(changes):

@@ -33,7 +33,7 @@ def remember(memory, *texts, **fields):
 
 
 def ask(memory, question, **options):
-    return memory.recall(question, vector=unit(0), **recall_arguments({"decay": "none", **options}))
+    return memory.recall(question, vector=unit(0), **recall_arguments({"half_life_days": 0, **options}))
 
 
 def test_the_newest_value_leads_in_the_places_and_scores_that_there_are(memory):
@@ -44,7 +44,7 @@ def test_the_newest_value_leads_in_the_places_and_scores_that_there_are(memory):
     assert [hit.id for hit in hits] == [april, march]
     assert [hit.score for hit in hits] == [hit.score for hit in ignored]
     assert ["change" in hit.match_reasons for hit in hits] == [True, False]
-    assert "older value" in memory.review.explain(ASKED, april, vector=unit(0), profile={"decay": "none"}).reason
+    assert "older value" in memory.review.explain(ASKED, april, vector=unit(0), profile={"half_life_days": 0}).reason
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_hermes_weights_are_finite_and_not_negative(memory, weights):
 def test_memweave_defaults():
     own = resolve_profile("memweave")
     assert (own.vector_weight, own.keyword_weight, own.min_score, own.limit) == (0.7, 0.3, 0.35, 6)
-    assert (own.candidate_multiplier, own.half_life_days, own.decay, own.mmr_lambda) == (4, 30, "none", None)
+    assert (own.candidate_multiplier, own.half_life_days, own.decay, own.mmr_lambda) == (4, 0, "half_life", None)
     assert (own.neighbor_boost, own.importance_weight, own.rerank_weight) == (0, 0, 0)
 
 
@@ -295,7 +295,7 @@ def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
     ids = embedded.remember_many({"text": text, "created_at": NOW - timedelta(days=n)} for n, text in enumerate(texts))
     query = "Which database do we use, MySQL?"
     hits = embedded.recall(
-        query, **recall_arguments({"profile": profile, "as_of": NOW, "min_score": 0, "explain": True})
+        query, **recall_arguments({"profile": profile, "as_of": NOW, "min_score": 0, "purpose": "explain"})
     )
     assert {hit.id for hit in hits[:2]} == {ids[0], ids[2]}
     for place, hit in enumerate(hits, 1):
@@ -354,7 +354,7 @@ def test_weights_of_the_sum_are_refused_where_the_score_is_a_product(memory, pro
 def test_choices_of_other_systems_are_not_those_of_the_default_profile(memory):
     with pytest.raises(InvalidInput, match="'semantic_weight': profiles of other systems have it: give profile="):
         ask(memory, "default", semantic_weight=0.4)
-    assert len(Profile.__struct_fields__) == 32
+    assert len(Profile.__struct_fields__) == 25
 
 
 def test_the_settings_profile_says_how_recall_and_writing_go():

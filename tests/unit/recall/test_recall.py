@@ -93,7 +93,9 @@ def test_scores_descend_and_equal_ones_keep_the_order_of_writing(memory):
     )
     for limit in (1, 10, 299, 300):
         for options in ({}, {"mode": "vector"}, {"mode": "keyword"}, {"neighbor_boost": 0}, {"fusion": "rrf"}):
-            hits = memory.recall("same", vector=unit(1), limit=limit, **recall_arguments({"decay": "none", **options}))
+            hits = memory.recall(
+                "same", vector=unit(1), limit=limit, **recall_arguments({"half_life_days": 0, **options})
+            )
             if options.get("fusion") != "rrf":
                 assert [hit.id for hit in hits] == ids[:limit]
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -101,15 +103,15 @@ def test_scores_descend_and_equal_ones_keep_the_order_of_writing(memory):
 
 def test_the_same_recall_gives_the_same_hits(talk):
     question = "What pets were talked about?"
-    first = talk.recall(question, profile={"decay": "none"})
-    assert all(scored(talk.recall(question, profile={"decay": "none"}), 9) == scored(first, 9) for _ in range(3))
+    first = talk.recall(question, profile={"half_life_days": 0})
+    assert all(scored(talk.recall(question, profile={"half_life_days": 0}), 9) == scored(first, 9) for _ in range(3))
 
 
 def test_many_at_once_as_one_by_one(talk):
     questions = ["dog", "city", "", "half marathon on Sunday", "dog", "!!!", "What does she paint?"]
-    at_once = talk.recall_many(questions, limit=4, profile={"decay": "none"})
+    at_once = talk.recall_many(questions, limit=4, profile={"half_life_days": 0})
     assert [scored(hits) for hits in at_once] == [
-        scored(talk.recall(question, limit=4, profile={"decay": "none"})) for question in questions
+        scored(talk.recall(question, limit=4, profile={"half_life_days": 0})) for question in questions
     ]
     assert [hits.query for hits in at_once] == questions
     assert talk.recall_many([]) == []
@@ -118,9 +120,9 @@ def test_many_at_once_as_one_by_one(talk):
 def test_many_vectors_at_once_as_one_by_one(memory):
     memory.remember_many({"text": f"number{number}", "vector": unit(number)} for number in range(40))
     vectors = [unit(number) for number in (3, 7, 11)]
-    at_once = memory.recall_many(["", "number7", "x"], vectors=vectors, profile={"decay": "none"})
+    at_once = memory.recall_many(["", "number7", "x"], vectors=vectors, profile={"half_life_days": 0})
     one_by_one = [
-        memory.recall(query, vector=vector, profile={"decay": "none"})
+        memory.recall(query, vector=vector, profile={"half_life_days": 0})
         for query, vector in zip(["", "number7", "x"], vectors, strict=True)
     ]
     assert list(map(scored, at_once)) == list(map(scored, one_by_one))
@@ -132,14 +134,14 @@ def test_grouping_gives_the_best_record_of_each_source(memory):
         for number in range(35)
     )
     lone = memory.remember_many(["apple alone", "apple lonely"])
-    flat = memory.recall("apple pie", limit=50, profile={"decay": "none"})
+    flat = memory.recall("apple pie", limit=50, profile={"half_life_days": 0})
     best: dict[str, str] = {}
     for hit in flat:
         best.setdefault(hit.source.id if hit.source else hit.id, hit.id)
-    grouped = memory.recall("apple pie", limit=50, profile={"decay": "none", "group_by": "source"})
+    grouped = memory.recall("apple pie", limit=50, diversify_by="one_per_source", profile={"half_life_days": 0})
     assert [hit.id for hit in grouped] == list(best.values())
     assert set(lone) <= {hit.id for hit in grouped}
-    assert len(memory.recall("apple pie", limit=3, profile={"group_by": "source"})) == 3
+    assert len(memory.recall("apple pie", limit=3, diversify_by="one_per_source")) == 3
 
 
 def test_grouping_finds_k_sources_whenever_k_exist(memory):
@@ -148,14 +150,14 @@ def test_grouping_finds_k_sources_whenever_k_exist(memory):
     memory.remember_many(
         {"text": f"apple and much other text number {n} " + "more " * 20, "source": f"s{n}"} for n in range(20)
     )
-    hits = memory.recall("apple", limit=10, mode="keyword", profile={"group_by": "source"})
+    hits = memory.recall("apple", limit=10, mode="keyword", diversify_by="one_per_source")
     assert len({hit.source.id for hit in hits}) == 10
 
 
 def test_a_token_budget_keeps_the_best_and_says_what_is_left_out(talk):
-    everything = talk.recall("What is the dog called?", limit=8, profile={"decay": "none"})
+    everything = talk.recall("What is the dog called?", limit=8, profile={"half_life_days": 0})
     for budget in (1, 10, 25, 60, 10_000):
-        hits = talk.recall("What is the dog called?", limit=8, token_budget=budget, profile={"decay": "none"})
+        hits = talk.recall("What is the dog called?", limit=8, token_budget=budget, profile={"half_life_days": 0})
         costs = dict(
             zip(
                 (hit.id for hit in everything),
@@ -187,7 +189,7 @@ def test_nothing_relevant_can_be_an_answer(talk):
     assert answered[0].confidence > not_answered[0].confidence
     assert answered.evidence_gaps == ()
     assert any("japan" in gap.lower() for gap in not_answered.evidence_gaps)
-    assert talk.recall("zyxwv qqq", min_confidence=0.9) == []
+    assert talk.recall("zyxwv qqq", profile={"min_confidence": 0.9}) == []
 
 
 def test_a_word_of_several_terms_is_missing_once(tmp_path):
@@ -231,8 +233,8 @@ def test_decay_and_importance_follow_their_formulas(memory):
         ({"half_life_days": 30}, [1.0, 0.5, 0.5, 0.5]),
         ({"half_life_days": 60}, [1.0, 0.5**0.5, 0.5, 0.5]),
         ({"decay_floor": 0.0, "half_life_days": 30}, [1.0, 0.5, 0.25, 0.5 ** (3650 / 30)]),
-        ({"decay": "exp", "decay_floor": 0.1, "half_life_days": 30}, [1.0, 0.36788, 0.13534, 0.1]),
-        ({"decay": "none"}, [1.0, 1.0, 1.0, 1.0]),
+        ({"profile": "reeve", "decay": "exp", "decay_floor": 0.1, "half_life_days": 30}, [1.0, 0.36788, 0.13534, 0.1]),
+        ({"half_life_days": 0}, [1.0, 1.0, 1.0, 1.0]),
     ):
         decay = {
             hit.metadata["age"]: hit.signals["decay"] for hit in memory.recall("apple", **recall_arguments(options))
@@ -243,12 +245,14 @@ def test_decay_and_importance_follow_their_formulas(memory):
 def test_importance_lifts_and_lowers(memory):
     for importance in (0.0, 0.5, 1.0):
         memory.remember("apple", importance=importance, policy=ONLY_STORES)
-    hits = memory.recall("apple", profile={"decay": "none", "importance_weight": 0.2})
+    hits = memory.recall("apple", profile={"half_life_days": 0, "importance_weight": 0.2})
     assert [hit.importance for hit in hits] == [1.0, 0.5, 0.0]
     raw = [hit.signals["score"] for hit in hits]
     assert raw[0] / raw[1] == pytest.approx(1.2)
     assert raw[2] / raw[1] == pytest.approx(0.8)
-    assert [hit.importance for hit in memory.recall("apple", profile={"decay": "none", "importance_weight": 0})] == [
+    assert [
+        hit.importance for hit in memory.recall("apple", profile={"half_life_days": 0, "importance_weight": 0})
+    ] == [
         0.0,
         0.5,
         1.0,
@@ -262,23 +266,23 @@ def test_a_future_memory_is_not_older_than_a_new_one(memory):
 
 def test_diversity_keeps_the_best_and_moves_duplicates_down(memory):
     memory.remember_many(["apple pie recipe with cinnamon"] * 3 + ["apple orchard visit in autumn"])
-    plain = memory.recall("apple pie", profile={"decay": "none"})
-    diverse = memory.recall("apple pie", profile={"decay": "none", "mmr_lambda": 0.3})
+    plain = memory.recall("apple pie", profile={"half_life_days": 0})
+    diverse = memory.recall("apple pie", profile={"half_life_days": 0, "mmr_lambda": 0.3})
     assert diverse[0].id == plain[0].id
     assert diverse[1].text == "apple orchard visit in autumn"
     assert {hit.id for hit in diverse} == {hit.id for hit in plain}
-    assert scored(memory.recall("apple pie", profile={"decay": "none", "mmr_lambda": 1.0})) == scored(plain)
+    assert scored(memory.recall("apple pie", profile={"half_life_days": 0, "mmr_lambda": 1.0})) == scored(plain)
 
 
 def test_texts_in_other_scripts_are_not_all_alike(memory):
     memory.remember_many(["東京の天気は晴れです", "大阪の電車は便利です", "東京の天気は雨です"])
-    hits = memory.recall("東京の天気", profile={"mmr_lambda": 0.5, "decay": "none"})
+    hits = memory.recall("東京の天気", profile={"mmr_lambda": 0.5, "half_life_days": 0})
     assert {hit.text for hit in hits[:2]} == {"東京の天気は晴れです", "東京の天気は雨です"} or len(hits) == 3
 
 
 def test_stages_are_timed_when_asked(talk):
-    assert set(talk.recall("dog", profile={"explain": True}).stages) >= {"embed", "search", "fetch"}
-    assert all(milliseconds >= 0 for milliseconds in talk.recall("dog", profile={"explain": True}).stages.values())
+    assert set(talk.recall("dog", purpose="explain").stages) >= {"embed", "search", "fetch"}
+    assert all(milliseconds >= 0 for milliseconds in talk.recall("dog", purpose="explain").stages.values())
 
 
 BAD_OPTIONS = [
@@ -289,7 +293,9 @@ BAD_OPTIONS = [
     {"limit": 2.5},
     {"mode": "fuzzy"},
     {"mode": None},
-    {"group_by": "kind"},
+    {"diversify_by": "kind"},
+    {"purpose": "look"},
+    {"purpose": None},
     {"token_budget": 0},
     {"token_budget": "many"},
     {"min_score": 2},
@@ -318,8 +324,8 @@ BAD_OPTIONS = [
     {"neighbor_boost": float("nan")},
     {"neighbor_boost": "x"},
     {"fusion": "borda"},
-    {"decay": "linear"},
-    {"half_life_days": 0},
+    {"profile": "reeve", "decay": "linear"},
+    {"half_life_days": -1},
     {"half_life_days": float("inf")},
     {"decay_floor": 1.5},
     {"mmr_lambda": 2},
@@ -425,7 +431,7 @@ ODD = [
 
 @pytest.mark.parametrize("query", ODD, ids=lambda query: ascii(query[:20]))
 def test_no_query_raises(talk, query):
-    for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"group_by": "source", "mmr_lambda": 0.5}):
+    for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"diversify_by": "one_per_source", "mmr_lambda": 0.5}):
         assert isinstance(talk.recall(query, **recall_arguments(options)), Hits)
     talk.review.explain(query, talk.ids[0])
     assert [len(hits) for hits in talk.recall_many([query, query], limit=2)] == [len(talk.recall(query, limit=2))] * 2

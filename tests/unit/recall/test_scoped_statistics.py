@@ -83,7 +83,7 @@ def _said(memory: Memory, query: str, **options) -> tuple[list, tuple[str, ...]]
         {"profile": "hermes", "vector": unit(6)},
         {"profile": "reeve", "scope": "/x"},
         {"as_of": _START + timedelta(hours=60)},
-        {"explain": True, "where": {"position": {"gt": 40}}, "limit": 40},
+        {"purpose": "explain", "where": {"position": {"gt": 40}}, "limit": 40},
     ],
 )
 def test_a_handle_answers_as_a_store_of_its_own(twins, options):

@@ -31,7 +31,7 @@ def texts(hits: list) -> list[str]:
 
 
 def ask(memory: Memory, query: str = "zzz", **options: object):
-    return memory.recall(query, **recall_arguments({"vector": QUERY, "decay": "none", "limit": 8, **options}))
+    return memory.recall(query, **recall_arguments({"vector": QUERY, "half_life_days": 0, "limit": 8, **options}))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_applies_comes_last_and_says_why(notes):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert (
         hits[-2].confidence
-        == notes.review.explain("zzz", hits[-2].id, vector=QUERY, profile={"decay": "none"}).confidence
+        == notes.review.explain("zzz", hits[-2].id, vector=QUERY, profile={"half_life_days": 0}).confidence
     )
     assert hits[:6] == without[:6]
 
@@ -174,7 +174,7 @@ def test_filters_scopes_and_thresholds_hold(notes):
 def test_where_they_are_not_brought(notes):
     notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
     for options in (
-        {"standing_instructions": 0}, {"mode": "vector"}, {"profile": "reeve"}, {"group_by": "source"},
+        {"standing_instructions": 0}, {"mode": "vector"}, {"profile": "reeve"}, {"diversify_by": "one_per_source"},
         {"diversify_by": "time"},
     ):  # fmt: skip
         assert ALWAYS not in texts(ask(notes, **options)), options
@@ -182,7 +182,7 @@ def test_where_they_are_not_brought(notes):
 
 def test_many_questions_and_parts_of_one(notes):
     notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
-    together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"decay": "none"})
+    together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"half_life_days": 0})
     for query, hits in zip(("zzz", "note 3"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
         assert hits[-1].text == ALWAYS
@@ -259,7 +259,7 @@ def test_the_twin_answers_alike(path):
 
 def test_with_explain_what_is_brought_has_ranks_too(notes):
     notes.remember(NewRecord(ALWAYS, vector=toward(0.2)))
-    hits = ask(notes, explain=True)
+    hits = ask(notes, purpose="explain")
     assert hits[-1].text == ALWAYS
     assert hits[-1].signals["cosine_rank"] == 21.0
     assert hits[0].signals["cosine_rank"] == 1.0

@@ -52,9 +52,9 @@ def test_a_memory_below_a_minimum(memory):
 
 def test_a_memory_beyond_the_first_k(memory):
     memory.remember_many([f"apple {'x ' * number}" for number in range(10)])
-    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"decay": "none"})]
-    assert lost(memory, "apple", order[7], k=3, decay="none") == "limit"
-    found = memory.review.evaluate([{"question": "apple", "expected": [order[7]]}], k=3, decay="none")
+    order = [hit.id for hit in memory.recall("apple", limit=10, profile={"half_life_days": 0})]
+    assert lost(memory, "apple", order[7], k=3, half_life_days=0) == "limit"
+    found = memory.review.evaluate([{"question": "apple", "expected": [order[7]]}], k=3, half_life_days=0)
     assert found.results[0].expected[0].candidate_rank == 8
 
 
@@ -62,13 +62,13 @@ def test_a_memory_that_diversity_moved_down(memory):
     memory.remember("apple pie recipe")
     double = memory.remember("apple pie recipe", policy=ONLY_STORES)
     memory.remember("apple orchard in autumn")
-    assert lost(memory, "apple pie", double.id, k=2, mmr_lambda=0.2, decay="none") == "diversify"
+    assert lost(memory, "apple pie", double.id, k=2, mmr_lambda=0.2, half_life_days=0) == "diversify"
 
 
 def test_a_memory_that_another_of_its_source_stands_for(memory):
     memory.remember(NewRecord("apple apple pie", source="s", position=0))
     other = memory.remember(NewRecord("apple tree", source="s", position=1))
-    assert lost(memory, "apple pie", other.id, group_by="source") == "group"
+    assert lost(memory, "apple pie", other.id, diversify_by="one_per_source") == "group"
 
 
 def test_a_memory_of_a_time_that_is_covered_already(memory):
@@ -78,7 +78,7 @@ def test_a_memory_of_a_time_that_is_covered_already(memory):
             for number, month in enumerate((1, 1, 1, 5, 9))
         ]
     )
-    options = {"diversify_by": "time", "decay": "none"}
+    options = {"diversify_by": "time", "half_life_days": 0}
     found = {hit.id for hit in memory.recall("apple pie", limit=3, **recall_arguments(options))}
     left = next(each.id for each in memory.list() if each.valid_from.month == 1 and each.id not in found)
     assert lost(memory, "apple pie", left, k=3, **options) == "spread"
@@ -212,7 +212,7 @@ def test_an_earlier_evaluation_is_compared_as_it_is(fruit):
 def test_options_of_every_kind_are_taken_and_named(fruit):
     options = {
         "profile": Profile(neighbor_boost=0),
-        "group_by": "source",
+        "diversify_by": "one_per_source",
         "filter": Filter(scope="/"),
         "token_budget": 50,
     }

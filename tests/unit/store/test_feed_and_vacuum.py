@@ -188,13 +188,13 @@ def test_vacuum_gives_space_back_and_changes_no_answer(on_disk):
         [{"text": f"number {number} " + "filler " * 100, "vector": unit(number)} for number in range(400)]
     )
     on_disk.forget(ids[20:])
-    before = scored(on_disk.recall("number filler", vector=unit(7), limit=20, profile={"decay": "none"}))
+    before = scored(on_disk.recall("number filler", vector=unit(7), limit=20, profile={"half_life_days": 0}))
     size = on_disk.store.stats().bytes_on_disk
     given_back = on_disk.store.vacuum()
     assert given_back > 0
     assert on_disk.store.stats().bytes_on_disk == size - given_back
     assert on_disk.store.stats().terms < 30
-    assert scored(on_disk.recall("number filler", vector=unit(7), limit=20, profile={"decay": "none"})) == before
+    assert scored(on_disk.recall("number filler", vector=unit(7), limit=20, profile={"half_life_days": 0})) == before
     assert on_disk.store.verify().problems == ()
 
 

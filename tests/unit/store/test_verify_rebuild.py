@@ -106,7 +106,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         ids = [record.id for record in memory.list()]
         memory.link(ids[0], ids[5])
         memory.update(ids[1], text="a changed text", vector=unit(50))
-        before = scored(memory.recall("common changed", vector=unit(2), profile={"decay": "none"}))
+        before = scored(memory.recall("common changed", vector=unit(2), profile={"half_life_days": 0}))
         history = [(version.text, version.recorded_from, version.recorded_until) for version in memory.history(ids[1])]
     diverge(
         stored,
@@ -115,17 +115,17 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
     with Memory(stored, settings=PLAIN) as memory:
         assert not memory.store.verify().ok
         assert memory.store.rebuild().problems == ()
-        assert scored(memory.recall("common changed", vector=unit(2), profile={"decay": "none"})) == before
+        assert scored(memory.recall("common changed", vector=unit(2), profile={"half_life_days": 0})) == before
         assert [(each.text, each.recorded_from, each.recorded_until) for each in memory.history(ids[1])] == history
 
 
 def test_a_recall_in_another_handle_follows_a_rebuild(stored):
     with Memory(stored, settings=PLAIN) as reader, Memory(stored, settings=PLAIN) as mender:
-        before = scored(reader.recall("number3 common", profile={"decay": "none"}))
+        before = scored(reader.recall("number3 common", profile={"half_life_days": 0}))
         mender.store.rebuild()
         mender.remember("number3 again")
-        after = scored(reader.recall("number3 common", limit=20, profile={"decay": "none"}))
-        assert after == scored(mender.recall("number3 common", limit=20, profile={"decay": "none"}))
+        after = scored(reader.recall("number3 common", limit=20, profile={"half_life_days": 0}))
+        assert after == scored(mender.recall("number3 common", limit=20, profile={"half_life_days": 0}))
         assert {record_id for record_id, _ in before} <= {record_id for record_id, _ in after}
 
 

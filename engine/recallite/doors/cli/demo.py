@@ -111,5 +111,5 @@ def demo(
             began = perf_counter()
             memory.remember_many([{"text": text} for text in MEMORIES], on_progress=report)
             remember_ms = (perf_counter() - began) * 1e3
-            answers = [memory.recall(question, limit=_SHOWN, profile={"explain": True}) for question in QUESTIONS]
+            answers = [memory.recall(question, limit=_SHOWN, purpose="explain") for question in QUESTIONS]
             return Shown(remember_ms, answers, memory.store.stats(), explain)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PIPE_COLUMNS = 100
 _SHOWN_CHARS = 160
-_NO_PAIR = ("filter", "explain")
+_NO_PAIR = ("filter", "limit")
 _FIGURES = {"recall": "recall@{k}", "hit": "hit@{k}", "hit_at_1": "hit@1", "mrr": "MRR", "ndcg": "nDCG@{k}"}
 # What helps against the losses of a stage.
 _REMEDIES = {
@@ -33,8 +33,7 @@ _REMEDIES = {
     "candidates": "neither meaning nor words found it: more candidates, or another embedder",
     "threshold": "lower min_confidence or min_score",
     "diversify": "raise mmr_lambda",
-    "group": "leave group_by out",
-    "spread": "leave diversify_by out, or ask for more hits",
+    **dict.fromkeys(("group", "spread"), "leave diversify_by out, or ask for more hits"),
     "limit": "change the weights, or ask for more hits",
     "token_budget": "raise token_budget",
 }
@@ -82,7 +81,7 @@ def _print_evaluation(shown: Shown) -> None:
     fails=lambda shown: not _asked(shown.evaluation),
     bar=("asking", "questions"),
     operation="review.explain",
-    without=("query", "id", "limit", "vector"),
+    without=("query", "id", "limit", "vector", "purpose"),
 )
 def eval_(
     memory: Memory,
@@ -148,7 +147,7 @@ def _against(pairs: list[str] | None) -> dict[str, Any]:
     from recallite.recall.request import RecallOptions
 
     names = dict.fromkeys((*RecallOptions.__annotations__, *FIELD_NAMES, *OPTIONS))
-    return parse_pairs(pairs, "--against", [name for name in names if name not in (*_NO_PAIR, "limit")])
+    return parse_pairs(pairs, "--against", [name for name in names if name not in _NO_PAIR])
 
 
 def _names(runs: Sequence[Evaluation], earlier: str | None) -> list[str]:

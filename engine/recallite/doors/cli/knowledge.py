@@ -117,7 +117,7 @@ def _print_passages(passages: Hits | str) -> None:
     fails=nothing,
     within=True,
     operation="knowledge.search",
-    without=("scope", "explain"),
+    without=("scope",),
 )
 def search(
     memory: Memory,

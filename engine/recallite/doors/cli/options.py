@@ -131,11 +131,11 @@ def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
     return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
 
 
-def recall_fields(fields: Mapping[str, Any], overrides: list[str] | None, **choices: Any) -> dict[str, Any]:
-    """The arguments of a recall from its options, `--set` and further choices of the profile."""
+def recall_fields(fields: Mapping[str, Any], overrides: list[str] | None) -> dict[str, Any]:
+    """The arguments of a recall from its options and `--set`."""
     from recallite.recall.request import recall_arguments
 
-    return recall_arguments({**fields, **parse_overrides(overrides), **choices})
+    return recall_arguments({**fields, **parse_overrides(overrides)})
 
 
 def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:

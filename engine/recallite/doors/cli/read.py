@@ -59,7 +59,9 @@ def recall(
 
     With --json: the hits of one question, an array; with --explain or many questions, an object a question.
     """
-    fields = recall_fields(fields, overrides, explain=explain)
+    if explain:
+        fields["purpose"] = "explain"
+    fields = recall_fields(fields, overrides)
     if query is not None and file is not None:
         raise InvalidInput("give a query or --file, not both")
     with open_memory(context) as memory:
@@ -72,7 +74,7 @@ def recall(
         return Answers(hits, query is None, explain, not any(hits) and memory.count() == 0)
 
 
-@prints(print_explanation, operation="review.explain", without=("explain",))
+@prints(print_explanation, operation="review.explain", without=("purpose",))
 def explain(
     memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, overrides: Overrides = None, **fields: Any
 ) -> Explanation:

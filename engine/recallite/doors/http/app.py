@@ -164,10 +164,8 @@ class MemoryApi:
         memory, scope, grant = self._access.memory(request)
         if operation.writes(values):
             may_write(request)
-        if grant.read_only and "profile" in operation.fields:
-            profile = values.get("profile")
-            choices = profile if isinstance(profile, dict) else {} if profile is None else {"name": profile}
-            values["profile"] = {**choices, "count_access": False}
+        if grant.read_only and "purpose" in operation.fields and values.get("purpose", "use") == "use":
+            values["purpose"] = "inspect"
         if operation.name == "recall" and self._recalls is not None:
             return json_response((await self._recalls.recall(memory, scope, values.pop("query"), values)).to_dict())
 

@@ -185,7 +185,7 @@ function pointMap({ signal, route }, data) {
     line.show(null);
     const query = find.value.trim();
     try {
-      const found = query ? (await post("v1/recall", { query, limit: MARKED, profile: { count_access: false } }, signal)).hits : [];
+      const found = query ? (await post("v1/recall", { query, limit: MARKED, purpose: "inspect" }, signal)).hits : [];
       if (find.value.trim() !== query) return;
       if (place.size === 0) data.ids.forEach((id, at) => place.set(id, at));
       const places = found.map((each) => place.get(each.id)).filter((at) => at !== undefined);

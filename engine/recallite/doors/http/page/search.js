@@ -83,7 +83,7 @@ export function show({ root, route, signal }) {
       {
         query,
         limit: asked.limit,
-        profile: { count_access: false, explain: true },
+        purpose: "explain",
         filter: toFields(filter),
       },
       aborter,

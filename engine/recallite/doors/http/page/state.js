@@ -138,7 +138,7 @@ function lastRecall(box, signal) {
     shared.lastRecall ? "Ask it again" : "Ask once",
     async () => {
       const query = shared.lastRecall?.query ?? "What is known?";
-      const found = await post("v1/recall", { query, profile: { count_access: false } }, signal);
+      const found = await post("v1/recall", { query, purpose: "inspect" }, signal);
       shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
       lastRecall(box, signal);
       box.querySelector("button")?.focus();

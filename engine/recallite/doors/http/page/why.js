@@ -33,7 +33,7 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
       return;
     }
     const fields = { filter: { include_superseded: true }, limit: PICKS, mode: "keyword" };
-    const found = await post("v1/recall", { query: wanted, profile: { count_access: false }, ...fields }, signal);
+    const found = await post("v1/recall", { query: wanted, purpose: "inspect", ...fields }, signal);
     if (found.hits.length === 0) throw new ApiError(0, "", "No memory has this id, and none has these words.");
     replace(
       out,
