@@ -131,10 +131,6 @@ def _finite(word: Word) -> bool:
     return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
 
 
-def _names_source(words: Sequence[Word]) -> bool:
-    return any(word.stem in lx.SOURCES for word in words) and all(word.text != "not" for word in words)
-
-
 def _says_something(words: Sequence[Word]) -> bool:
     return any(
         word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)

@@ -42,8 +42,6 @@ _RETURNS = lx.stems("send give bring take hand")
 _PUTS = lx.stems("put place leave keep store")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
-# Whose objects and targets may become the subject.
-REWRITING = lx.CHANGES | _REPLACES | _REMAKES | _MAKES | _PUTS | _MENDS | frozenset(_MOVES)
 _ENDED = frozenset(("quit", "dump"))
 ALIKE = {
     "resid": "live",
