@@ -15,7 +15,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
-from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreAccessDenied, StoreError
+from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.fetched import SERVER_FROM, CorpusFigures
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
@@ -169,7 +169,7 @@ class Engine:
         return self.last_embedder
 
     def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
-        """The embedder's identity. Raises EmbedderMissing, and EmbedderMismatch if `active` is another embedder."""
+        """The embedder's identity. Raises EmbedderError, and EmbedderMismatch if `active` is another embedder."""
         identity = self.embedder.identity(queries_first=queries_first)
         if active is not None and active.fingerprint != identity.fingerprint:
             raise EmbedderMismatch(
@@ -193,11 +193,12 @@ class Engine:
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 
     def require_whole(self, verb: str, scope: str, *, owner: bool) -> None:
-        """Raise InvalidInput for a scoped handle and StoreAccessDenied for a tenant; `verb` names what needs more."""
+        """Raise InvalidInput for a scoped handle and StoreError for a tenant; `verb` names what needs more."""
         if (confined := self.store.confined_to) is not None:
-            raise StoreAccessDenied(
+            raise StoreError(
                 f"{verb} works on the whole memory, of which the user of {self.store.path} has the scope {confined}: "
-                "ask its owner"
+                "ask its owner",
+                "denied",
             )
         if not owner:
             raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {scope}")

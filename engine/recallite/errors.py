@@ -2,43 +2,26 @@
 
 RecalliteError
 ├── InvalidInput (ValueError)          an argument is wrong: the message names it, its value and the remedy
-│   ├── InvalidText                    empty, blank, NUL, lone surrogates, too large
-│   ├── InvalidVector                  wrong dimension, NaN, infinity, zero
-│   ├── InvalidFilter                  unknown field or operator, malformed scope
-│   ├── AlreadyExists                  a record has this id already
-│   ├── AlreadySuperseded              another record stands in the place of this one already
+│   ├── Conflict                       another record has this id already, or stands in the place of this one
 │   └── InvalidItem                    one item of a batch: carries its position and the error behind it
 ├── NotFound (KeyError)                no such record in this scope
-├── StoreError                         the database file or server
+├── StoreError                         the database file or server: read-only, full, refused, not supported
+│   ├── StoreUnavailable               locked, unreachable or too slow for now: nothing was written, try again
+│   ├── StoreCorrupt                   damaged, or changed by another program into what is none
+│   ├── StoreClosed                    used after close(), or in a child after fork()
 │   ├── NotADatabase                   a directory, a foreign file, not ours
 │   ├── WrongKey                       the key of an encrypted file is wrong or missing, or a plain file is given one
-│   ├── EncryptionMissing              a key is given, and SQLite without ciphers is installed
-│   ├── SchemaTooNew                   written by a newer Recallite
-│   ├── StoreReadOnly                  the file or its folder cannot be written
-│   ├── StoreLocked                    another process holds the write lock for longer than the timeout
-│   ├── StoreFull                      no space left on the disk, or in the quota
-│   ├── StoreIOError                   the disk failed, or the system had no descriptors or memory left
-│   ├── StoreCorrupt                   a damaged page, or a row that another program has changed into what is none
-│   ├── StoreUnreachable               the database server is not there, is ending, or was lost before a commit
-│   │   └── ConnectionLost             a connection ended inside a transaction: it may be run again at once
-│   ├── StoreAccessDenied              the database server refuses the user or the password
-│   ├── StoreUnsupported               the database server lacks what a memory needs, or may not be given it
-│   ├── StoreTimeout                   a statement took longer than it may
-│   ├── WriteUnknown                   the database server was lost during a commit: it is done or not, see the message
-│   └── StoreClosed                    used after close()
-├── ForkedProcess                      opened before fork(), used in the child
-├── EmbedderError                      embedding failed
-│   ├── EmbedderMissing                no embedder can be loaded here
-│   ├── EmbedderMismatch               the store holds vectors of another embedder
-│   ├── TextRefused                    the embedder works, and refuses these texts
-│   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
+│   └── WriteUnknown                   the server was lost during a commit: it is done or not, see the message
+├── EmbedderError                      embedding failed, or no embedder can be loaded
+│   └── EmbedderMismatch               the store holds vectors of another embedder
 ├── DocumentError                      a document cannot be ingested
-├── ServerError                        a server that a `Client` asks
-│   ├── AccessDenied                   a token is missing, unknown, expired, or may not do this
-│   └── ServerUnreachable              no answer: whether a write was done is not known, see the message
+├── ServerError                        a server that a `Client` asks: it failed, or gave no answer
+│   └── AccessDenied                   a token is missing, unknown, expired, or may not do this
 ├── WorkerLost                         a worker process of a bulk run ended before its work was done
 ├── LanguageModelError                 a language model gave no usable answer
 └── KernelError                        a kernel refused its arguments
+
+The `reason` of an error tells apart what is caught as one: each class lists its reasons.
 """
 
 from __future__ import annotations
@@ -47,50 +30,43 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 __all__ = [
     "AccessDenied",
-    "AlreadyExists",
-    "AlreadySuperseded",
-    "ConnectionLost",
+    "Conflict",
     "DocumentError",
     "EmbedderError",
     "EmbedderMismatch",
-    "EmbedderMissing",
-    "EncryptionMissing",
-    "ForkedProcess",
-    "InvalidFilter",
     "InvalidInput",
     "InvalidItem",
-    "InvalidText",
-    "InvalidVector",
     "KernelError",
     "LanguageModelError",
-    "ModelInvalid",
     "NotADatabase",
     "NotFound",
     "RecalliteError",
-    "SchemaTooNew",
     "ServerError",
-    "ServerUnreachable",
-    "StoreAccessDenied",
     "StoreClosed",
     "StoreCorrupt",
     "StoreError",
-    "StoreFull",
-    "StoreIOError",
-    "StoreLocked",
-    "StoreReadOnly",
-    "StoreTimeout",
-    "StoreUnreachable",
-    "StoreUnsupported",
-    "TextRefused",
+    "StoreUnavailable",
     "WorkerLost",
     "WriteUnknown",
     "WrongKey",
 ]
 
 
+InputReason: TypeAlias = Literal["value", "text", "vector", "filter"]
+ConflictReason: TypeAlias = Literal["exists", "superseded"]
+StoreReason: TypeAlias = Literal[
+    "failed", "read_only", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"
+]
+UnavailableReason: TypeAlias = Literal["locked", "unreachable", "connection_lost", "timeout"]
 CorruptReason: TypeAlias = Literal["store", "message"]
+ClosedReason: TypeAlias = Literal["closed", "forked"]
+EmbedderReason: TypeAlias = Literal["failed", "missing", "invalid_model", "text_refused"]
 DocumentReason: TypeAlias = Literal["unreadable", "too_large", "encrypted", "refused", "parser_missing"]
-Reason: TypeAlias = CorruptReason | DocumentReason
+ServerReason: TypeAlias = Literal["failed", "unreachable"]
+Reason: TypeAlias = (
+    InputReason | ConflictReason | StoreReason | UnavailableReason | CorruptReason | ClosedReason | EmbedderReason
+    | DocumentReason | ServerReason
+)  # fmt: skip
 
 
 class RecalliteError(Exception):
@@ -104,27 +80,25 @@ class RecalliteError(Exception):
 
 
 class InvalidInput(RecalliteError, ValueError):
-    """An argument is wrong; nothing was written."""
+    """An argument is wrong; nothing was written.
+
+    - "text": it is empty, blank, too large or not encodable
+    - "vector": it has the wrong dimension, or a NaN, infinite or all-zero value
+    - "filter": a scope, a filter field or an operator is not known or malformed
+    - "value": anything else
+    """
+
+    REASONS: ClassVar[tuple[Reason, ...]] = get_args(InputReason)
 
 
-class InvalidText(InvalidInput):
-    """A text is empty, blank, too large or not encodable."""
+class Conflict(InvalidInput):
+    """Another record is there already, which the message names.
 
+    - "exists": it has the id that a new one was given
+    - "superseded": it supersedes the one that was to be superseded
+    """
 
-class InvalidVector(InvalidInput):
-    """A vector has the wrong dimension or a NaN, infinite or all-zero value."""
-
-
-class InvalidFilter(InvalidInput):
-    """A scope, a filter field or an operator is not known or malformed."""
-
-
-class AlreadyExists(InvalidInput):
-    """A record has the id already that a new one was given."""
-
-
-class AlreadySuperseded(InvalidInput):
-    """A record is superseded by another already, which the message names."""
+    REASONS = get_args(ConflictReason)
 
 
 class InvalidItem(InvalidInput):
@@ -133,6 +107,8 @@ class InvalidItem(InvalidInput):
     `position` is the item's place in the input, from 0; `stored` counts the items committed before it; `error` is what
     is wrong with it. The message calls it by `label`, e.g. "line 7", which is None where it has none.
     """
+
+    REASONS = ()
 
     def __init__(self, position: int, stored: int, error: RecalliteError, label: str | None = None) -> None:
         super().__init__(
@@ -156,39 +132,43 @@ class NotFound(RecalliteError, KeyError):
 
 
 class StoreError(RecalliteError):
-    """The database file or server cannot do what was asked."""
+    """The database file or server cannot do what was asked.
+
+    - "read_only": the file cannot be written, or the database server or the rights of its user allow no writing
+    - "full": the disk is full or the quota used up; the transaction was rolled back
+    - "io": the disk or the system refused to open, read or write the file, which may be intact
+    - "denied": the database server refuses the user, the password, the database, or a tenant
+    - "unsupported": the database server is too old, or lacks pgvector, UTF-8 or a right that a memory needs
+    - "newer_schema": the file or schema was written by a newer version
+    - "no_ciphers": a key is given and the installed SQLite has none; the message says how to install them
+    - "failed": anything else
+    """
+
+    REASONS: ClassVar[tuple[Reason, ...]] = get_args(StoreReason)
 
 
 class NotADatabase(StoreError):
     """The path is a directory, or a file or a database schema that Recallite did not write."""
 
+    REASONS = ()
+
 
 class WrongKey(StoreError):
     """A file is encrypted and the key is missing or another, or a key is given for a file that is not encrypted."""
 
-
-class EncryptionMissing(StoreError):
-    """A key is given and the installed SQLite has no ciphers; the message says how to install them."""
+    REASONS = ()
 
 
-class SchemaTooNew(StoreError):
-    """The file or schema was written by a newer version."""
+class StoreUnavailable(StoreError):
+    """The store cannot be used for now; nothing was written, and the same call may succeed later.
 
+    - "locked": another connection held the lock for longer than the timeout
+    - "unreachable": the database server is not there, is starting or ending, or has no connection left
+    - "connection_lost": a connection ended inside a transaction, which may be run again at once
+    - "timeout": a statement took longer than `statement_timeout_ms` of the address allows
+    """
 
-class StoreReadOnly(StoreError):
-    """The file cannot be written, or the database server or the rights of its user allow no writing."""
-
-
-class StoreLocked(StoreError):
-    """Another connection held the lock for longer than the timeout."""
-
-
-class StoreFull(StoreError):
-    """The disk is full or the quota used up; the transaction was rolled back."""
-
-
-class StoreIOError(StoreError):
-    """The disk or the system refused to open, read or write the file, which may be intact."""
+    REASONS = get_args(UnavailableReason)
 
 
 class StoreCorrupt(StoreError):
@@ -201,59 +181,35 @@ class StoreCorrupt(StoreError):
     REASONS = get_args(CorruptReason)
 
 
-class StoreUnreachable(StoreError):
-    """The database server is not there, is starting or ending, or has no connection left; nothing was written."""
-
-
-class ConnectionLost(StoreUnreachable):
-    """A connection to the database server ended inside a transaction, which is undone: nothing was written."""
-
-
-class StoreAccessDenied(StoreError):
-    """The database server refuses the user, the password or the database."""
-
-
-class StoreUnsupported(StoreError):
-    """The database server is too old, or lacks pgvector, UTF-8 or a right that a memory needs; nothing was changed."""
-
-
-class StoreTimeout(StoreError):
-    """A statement took longer than `statement_timeout_ms` of the address allows; its transaction was rolled back."""
-
-
 class WriteUnknown(StoreError):
     """A commit went to a server or a WAL that was lost: the write is gone, or may be. The message says what to do."""
 
+    REASONS = ()
+
 
 class StoreClosed(StoreError):
-    """The memory was closed before."""
+    """The memory was "closed" before, or opened before fork() and used in the child process ("forked")."""
 
-
-class ForkedProcess(RecalliteError):
-    """A memory opened before fork() was used in the child process."""
+    REASONS = get_args(ClosedReason)
 
 
 class EmbedderError(RecalliteError):
-    """The embedder failed; the record, if any, is kept and marked pending."""
+    """The embedder failed; the record, if any, is kept and marked pending.
 
+    - "missing": no embedder can be loaded in this environment
+    - "invalid_model": a model folder lacks a file, or a file is not what its manifest says
+    - "text_refused": the embedder works and refuses one of these texts: too long, filtered, of no token. An `Embedder`
+      may raise it. Which text it is is found out; its record is marked so, and is not tried again.
+    - "failed": anything else
+    """
 
-class EmbedderMissing(EmbedderError):
-    """No embedder can be loaded in this environment."""
+    REASONS: ClassVar[tuple[Reason, ...]] = get_args(EmbedderReason)
 
 
 class EmbedderMismatch(EmbedderError):
     """The store holds vectors of another embedder."""
 
-
-class TextRefused(EmbedderError):
-    """The embedder works and refuses one of these texts: too long, filtered, of no token.
-
-    An `Embedder` may raise it. Which text it is is found out; its record is marked so, and is not tried again.
-    """
-
-
-class ModelInvalid(EmbedderError):
-    """A model folder lacks a file, or a file is not what its manifest says."""
+    REASONS = ()
 
 
 class DocumentError(RecalliteError):
@@ -271,15 +227,19 @@ class DocumentError(RecalliteError):
 
 
 class ServerError(RecalliteError):
-    """A server refused a request, or failed at it, for a reason that lies in neither memory nor arguments."""
+    """A server refused a request, or failed at it, for a reason that lies in neither memory nor arguments.
+
+    - "unreachable": it gave no answer; a write may have been done nevertheless
+    - "failed": anything else
+    """
+
+    REASONS: ClassVar[tuple[Reason, ...]] = get_args(ServerReason)
 
 
 class AccessDenied(ServerError):
     """A token is missing, unknown or expired, or does not allow what was asked."""
 
-
-class ServerUnreachable(ServerError):
-    """The server gave no answer; a write may have been done nevertheless."""
+    REASONS = ()
 
 
 class WorkerLost(RecalliteError):

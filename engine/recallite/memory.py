@@ -96,8 +96,8 @@ class Memory:
     the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`, `sessions`, `consolidator` and
     `knowledge` (documents).
 
-    Raises WrongKey if the file has another key, EncryptionMissing if the ciphers are not installed, and for a server
-    StoreUnreachable, StoreAccessDenied or StoreUnsupported.
+    Raises WrongKey if the file has another key, StoreError if the ciphers are not installed or a server
+    refuses this user, and StoreUnavailable if it does not answer.
     """
 
     working: Working
@@ -218,7 +218,7 @@ class Memory:
 
         `id` is one of the caller's own, any short text that no other memory of the file has; None makes a UUID. A
         memory with such an id repeats or continues no other. If the id is there already, `on_existing` "error" raises
-        AlreadyExists; "replace" gives that memory this text and all fields, those left out their defaults, and purges
+        Conflict; "replace" gives that memory this text and all fields, those left out their defaults, and purges
         its history; "version" does the same and keeps the old text in its history. Its `created_at` stays.
 
         The record's `outcome` is one of:
@@ -310,7 +310,7 @@ class Memory:
         When all that supersede a memory are forgotten or have expired, it is current again; if they were superseded
         themselves, what supersedes them follows.
 
-        Raises NotFound for an unknown id, AlreadySuperseded if another memory supersedes an old one, and InvalidInput
+        Raises NotFound for an unknown id, Conflict if another memory supersedes an old one, and InvalidInput
         for a memory that would supersede itself, for a cycle, for memories of different scopes, for episodes,
         procedures and chunks of documents, and if a new one holds from before an old one began.
         """
@@ -624,7 +624,7 @@ class Memory:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The unit vectors that queries with these texts have, float32 (texts, dimension), by this memory's embedder.
 
-        Raises EmbedderMissing for a memory without one.
+        Raises EmbedderError for a memory without one.
         """
         import numpy as np
 

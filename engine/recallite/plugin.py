@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recallite.engine import Engine
-from recallite.errors import AlreadyExists
+from recallite.errors import Conflict
 from recallite.model.filters import Filter, bound_filter
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
@@ -69,7 +69,7 @@ class EngineHandle:
     def whole(self, verb: str) -> EngineHandle:
         """Return this handle for what works on the whole store; `verb` names it in the errors.
 
-        Raises InvalidInput if the handle is scoped, StoreAccessDenied if the role that opened the memory is a tenant.
+        Raises InvalidInput if the handle is scoped, StoreError if the role that opened the memory is a tenant.
         """
         self.core.require_whole(verb, self.scope, owner=self._owner)
         return self
@@ -83,7 +83,7 @@ class EngineHandle:
         return self.core.atomic(locks)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The unit vectors that queries with these texts have, float32 (texts, dimension). Raises EmbedderMissing."""
+        """The unit vectors that queries with these texts have, float32 (texts, dimension). Raises EmbedderError."""
         import numpy as np
 
         embedded = self.core.embedder.queries(list(texts))
@@ -113,13 +113,13 @@ class EngineHandle:
         """Insert what `prepare` returned, in a transaction of `write`, and return the row ids.
 
         Each row becomes a record, whatever it resembles: what `WritePolicy` says of duplicates, merging and links is
-        for `Memory.remember_many`. Raises AlreadyExists for an id that is taken, NotFound or AlreadySuperseded for what
-        a row is to supersede.
+        for `Memory.remember_many`. Raises Conflict for an id that is taken, and Conflict or NotFound for
+        what a row is to supersede.
         """
         named = [row.public_id for row in rows if row.named]
         taken = {*writer.records.find_ids(named, "/"), *(id for id, times in Counter(named).items() if times > 1)}
         if taken:
-            raise AlreadyExists(f"the id {shown(min(taken))} is taken by another memory: give another")
+            raise Conflict(f"the id {shown(min(taken))} is taken by another memory: give another")
         try:
             ids = insert_rows(writer, rows, identity)
         except RowRefused as refused:
@@ -135,7 +135,7 @@ class EngineHandle:
             yield self.core.index
 
     def within(self, filter: Filter | None, fields: Mapping[str, Any] | None = None, **options: Any) -> Filter:
-        """A filter, or its fields, confined to the scope. Raises InvalidFilter."""
+        """A filter, or its fields, confined to the scope. Raises InvalidInput."""
         return bound_filter(self.scope, filter, dict(fields or {}), **options)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from recallite.errors import NotADatabase, RecalliteError, StoreCorrupt, StoreFull
+from recallite.errors import NotADatabase, RecalliteError, StoreCorrupt
 from tests.attacks import process, shim
 from tests.attacks.checking import check_after, check_folder
 from tests.attacks.forking import in_child
@@ -159,7 +159,7 @@ def _of_type(raised: BaseException, fault: _Fault, hit: str) -> list[tuple[str, 
         return [("untyped", "no error of ours")]
     if isinstance(raised, StoreCorrupt | NotADatabase):
         return [("wrong", "taken for damage")]
-    if full and not isinstance(raised, StoreFull):
+    if full and raised.reason != "full":
         return [("wrong", "not told as a full disk")]
     return []
 

@@ -1,7 +1,7 @@
 """A file system that is really full: a small one of our own, filled again and again while work goes on.
 
-Failures: a write that does not end in success or StoreFull; one that is half done, or done though it raised; reading
-that fails; a store that does not go on once there is space.
+Failures: a write that does not end in success or a StoreError of a full disk; one that is half done, or done though it
+raised; reading that fails; a store that does not go on once there is space.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recallite.errors import RecalliteError, StoreFull
+from recallite.errors import RecalliteError
 from tests.attacks import process
 from tests.attacks.checking import check_after, check_folder
 from tests.attacks.outcome import Outcome
@@ -72,7 +72,7 @@ def _series(outcome: Outcome, folder: Path, fillings: int, seed: int) -> int:
                 filler.unlink(missing_ok=True)
                 if not isinstance(raised, RecalliteError):
                     outcome.fail("untyped", where)
-                elif not isinstance(raised, StoreFull) or operation.verb == "recall":
+                elif raised.reason != "full" or operation.verb == "recall":
                     outcome.fail("wrong", where)
             state = check_after(outcome, hands, state, after, raised, where)
             if raised is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory, Settings
-from recallite.errors import RecalliteError, StoreLocked
+from recallite.errors import RecalliteError
 from tests.attacks import process
 from tests.attacks.forking import Child
 from tests.attacks.outcome import Outcome
@@ -83,9 +83,10 @@ def _write(path: Path, name: str, seed: int, operations: int) -> dict[str, Any]:
             getattr(writer, verb)()
             if verb in _UPKEEP:
                 writer.figures[verb] += 1
-        except StoreLocked:
-            writer.figures["locked"] += 1
         except RecalliteError as error:
+            if error.reason == "locked":
+                writer.figures["locked"] += 1
+                continue
             writer.fail("wrong", f"{verb}: {type(error).__name__}: {error}")
         except Exception as error:
             writer.fail("untyped", f"{verb}: {type(error).__name__}: {error}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from recallite.errors import AlreadyExists, InvalidItem
+from recallite.errors import InvalidItem
 from recallite.memory import Memory
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
@@ -49,7 +49,7 @@ def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy |
             ids = memory.remember_many([records[place] for place in fresh], batch_size=len(fresh), policy=policy)
         except InvalidItem as refused:
             # Another process has stored one of them meanwhile, and this batch is rolled back: try without that one.
-            if isinstance(refused.error, AlreadyExists) and known_ids(memory, _ids(records, fresh)):
+            if refused.error.reason == "exists" and known_ids(memory, _ids(records, fresh)):
                 continue
             raise InvalidItem(fresh[refused.position], 0, refused.error) from refused.error
         stored = sum(map(bool, ids))

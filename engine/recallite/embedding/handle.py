@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.errors import EmbedderMissing, RecalliteError
+from recallite.errors import EmbedderError, RecalliteError
 from recallite.system.logs import logger
 
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ class EmbedderHandle:
         return size if isinstance(size, int) and size > 0 else None
 
     def get(self, *, queries_first: bool = False) -> Embedder:
-        """The embedder, loaded for a lone query or for documents; EmbedderMissing when there is none here."""
+        """The embedder, loaded for a lone query or for documents; EmbedderError when there is none here."""
         if not self.enabled:
-            raise EmbedderMissing("this memory has no embedder (Settings(embedder='none')): keyword recall only")
+            raise EmbedderError(
+                "this memory has no embedder (Settings(embedder='none')): keyword recall only", "missing"
+            )
         with self._lock:
             if self._embedder is None:
                 from recallite.embedding.cache import QueryCache

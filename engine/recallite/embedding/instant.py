@@ -15,7 +15,7 @@ from recallite.embedding.protocol import Embedded, Progress, QueryTokens
 from recallite.embedding.token_ids import int64_array
 from recallite.embedding.windows import OVERLAP_TOKENS, check_contexts, header, starts
 from recallite.embedding.word_cache import WordIds
-from recallite.errors import EmbedderMissing, ModelInvalid
+from recallite.errors import EmbedderError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,8 +42,8 @@ class InstantEmbedder:
     """Sums token vectors that were distilled from the default model; needs neither ONNX Runtime nor a transformer.
 
     `max_tokens` is the length of the parts of long documents: a sum has no window, but means less the longer it gets.
-    A query is always a single sum. Thread-safe; the engines of a process share one table. Raises ModelInvalid for an
-    unusable folder and EmbedderMissing where tokenizers is not installed.
+    A query is always a single sum. Thread-safe; the engines of a process share one table. Raises EmbedderError for an
+    unusable folder, or if tokenizers is not installed.
     """
 
     # Vector nDCG@10 on SciFact, abstracts of 300 tokens: 0.498 whole, 0.499 at 512, 0.516 at 256, 0.539 at 128,
@@ -181,7 +181,9 @@ def _table(folder: Path, tokenizer: Path) -> _Table:
     try:
         key = (folder.resolve(), tokenizer.resolve(), (folder / "manifest.json").stat().st_mtime_ns)
     except OSError as reason:
-        raise ModelInvalid(f"{folder} has no manifest.json that can be read ({reason}): {REINSTALL}") from reason
+        raise EmbedderError(
+            f"{folder} has no manifest.json that can be read ({reason}): {REINSTALL}", "invalid_model"
+        ) from reason
     with _lock:
         if key not in _tables:
             _tables[key] = _read(folder, tokenizer)
@@ -199,11 +201,11 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         if codes.shape != (len(scales), manifest["dimension"]):
             raise ValueError(f"codes of shape {codes.shape} for {len(scales)} scales")
         name = str(manifest["name"])
-    except ModelInvalid:
+    except EmbedderError:
         raise
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as reason:
-        raise ModelInvalid(
-            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}"
+        raise EmbedderError(
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
     words, unknown = _words(tokenizer)
     return _Table(name, codes, scales, words, unknown, fingerprint)
@@ -214,7 +216,7 @@ def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
     import numpy as np
 
     if not path.is_file():
-        raise ModelInvalid(f"{path} is absent: {REINSTALL}")
+        raise EmbedderError(f"{path} is absent: {REINSTALL}", "invalid_model")
     check_size(path, stated)
     verify(path, stated["sha256"])
     array: NDArray[Any] = np.load(path, allow_pickle=False)
@@ -225,9 +227,10 @@ def _words(path: Path) -> tuple[WordIds, int]:
     try:
         from tokenizers import Tokenizer
     except ImportError as reason:
-        raise EmbedderMissing(
+        raise EmbedderError(
             f"cannot embed without {reason.name}: pip install tokenizers, "
-            'or use Settings(embedder="none") for keyword search alone'
+            'or use Settings(embedder="none") for keyword search alone',
+            "missing",
         ) from reason
     tokenizer = Tokenizer.from_file(str(path))
     return WordIds(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)

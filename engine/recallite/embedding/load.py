@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from recallite.embedding.protocol import Embedder
-from recallite.errors import EmbedderMissing, InvalidInput, ModelInvalid, RecalliteError
+from recallite.errors import EmbedderError, InvalidInput, RecalliteError
 from recallite.model.environment import named_embedder
 from recallite.model.model_address import ModelAddress
 from recallite.system import plugins
@@ -27,8 +27,8 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     as a `ModelAddress`, to which no request is sent yet; or an object with the `Embedder` protocol, which is checked
     and returned.
     `queries_first` means that the first call will embed a single query.
-    Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
-    cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
+    Raises InvalidInput for an unknown name or an object that is no embedder, EmbedderError for a folder that
+    cannot be used, or if onnxruntime or tokenizers is not installed.
     """
     if isinstance(spec, str):
         spec = named_embedder(spec)
@@ -67,8 +67,8 @@ def model_folder(spec: str | os.PathLike[str] | None) -> Path:
         import recallite_models
     except ImportError:
         if spec is None or spec in ("default", _INSTANT):
-            raise EmbedderMissing(
-                "the bundled models are not installed: reinstall recallite, or give a folder with model.onnx"
+            raise EmbedderError(
+                "the bundled models are not installed: reinstall recallite, or give a folder with model.onnx", "missing"
             ) from None
         return Path(spec)
     names = {name.lower(): name for name in recallite_models.NAMES}
@@ -80,7 +80,9 @@ def model_folder(spec: str | os.PathLike[str] | None) -> Path:
     if folder.is_dir():
         return folder
     if not isinstance(spec, str) or len(folder.parts) > 1:
-        raise ModelInvalid(f"embedder {shown(str(folder))} is no folder: give one with model.onnx and tokenizer.json")
+        raise EmbedderError(
+            f"embedder {shown(str(folder))} is no folder: give one with model.onnx and tokenizer.json", "invalid_model"
+        )
     choices = ", ".join(["default", *recallite_models.NAMES])
     raise InvalidInput(
         f"embedder {shown(spec)} is not known: choose {choices}, or the path of a folder with model.onnx"

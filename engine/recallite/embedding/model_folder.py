@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from recallite.errors import ModelInvalid
+from recallite.errors import EmbedderError
 
 Pooling = Literal["mean", "cls"]
 REINSTALL = "restore the file, or reinstall recallite"
@@ -36,33 +36,35 @@ def sha256(path: Path) -> str:
 
 
 def verify(path: Path, expected: str | None) -> str:
-    """The file's sha256; raises ModelInvalid if it is not `expected`."""
+    """The file's sha256; raises EmbedderError if it is not `expected`."""
     digest = sha256(path)
     if expected is not None and digest != expected:
-        raise ModelInvalid(
-            f"{path} is not what its manifest says (sha256 {digest[:16]}…, not {expected[:16]}…): {REINSTALL}"
+        raise EmbedderError(
+            f"{path} is not what its manifest says (sha256 {digest[:16]}…, not {expected[:16]}…): {REINSTALL}",
+            "invalid_model",
         )
     return digest
 
 
 def check_size(path: Path, entry: dict[str, Any]) -> None:
-    """Raise ModelInvalid if the file's size is not that of its manifest entry."""
+    """Raise EmbedderError if the file's size is not that of its manifest entry."""
     if path.stat().st_size != entry["size"]:
-        raise ModelInvalid(
-            f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {REINSTALL}"
+        raise EmbedderError(
+            f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {REINSTALL}",
+            "invalid_model",
         )
 
 
 def read_folder(folder: Path) -> ModelFolder:
-    """Describe `folder`. Raises ModelInvalid, which names the missing or invalid file."""
+    """Describe `folder`. Raises EmbedderError, which names the missing or invalid file."""
     if not folder.is_dir():
-        raise ModelInvalid(f"{folder} is no folder: give one with model.onnx and tokenizer.json")
+        raise EmbedderError(f"{folder} is no folder: give one with model.onnx and tokenizer.json", "invalid_model")
     manifest = folder / "manifest.json"
     try:
         return _from_manifest(folder, _json(manifest)) if manifest.exists() else _from_files(folder)
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
-        raise ModelInvalid(
-            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}"
+        raise EmbedderError(
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
 
 
@@ -122,13 +124,15 @@ def _pooling(folder: Path, name: str) -> Pooling:
         "mean": "mean", "pooling_mode_mean_tokens": "mean", "cls": "cls", "pooling_mode_cls_token": "cls",
     }  # fmt: skip
     if name not in known:
-        raise ModelInvalid(f"{folder} pools by {name!r}: Recallite knows mean and cls")
+        raise EmbedderError(f"{folder} pools by {name!r}: Recallite knows mean and cls", "invalid_model")
     return known[name]
 
 
 def _present(path: Path) -> Path:
     if not path.is_file():
-        raise ModelInvalid(f"{path} is absent: an embedding model needs model.onnx and tokenizer.json")
+        raise EmbedderError(
+            f"{path} is absent: an embedding model needs model.onnx and tokenizer.json", "invalid_model"
+        )
     return path
 
 
@@ -140,7 +144,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as reason:
-        raise ModelInvalid(f"{path} cannot be read as JSON ({reason}): {REINSTALL}") from reason
+        raise EmbedderError(f"{path} cannot be read as JSON ({reason}): {REINSTALL}", "invalid_model") from reason
     if not isinstance(value, dict):
-        raise ModelInvalid(f"{path} holds no JSON object: {REINSTALL}")
+        raise EmbedderError(f"{path} holds no JSON object: {REINSTALL}", "invalid_model")
     return value

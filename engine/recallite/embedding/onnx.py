@@ -12,7 +12,7 @@ from recallite.embedding.protocol import Embedded, Progress, QueryTokens
 from recallite.embedding.session import BATCH_TOKENS, Runtime, runtime
 from recallite.embedding.token_ids import TokenIds
 from recallite.embedding.windows import OVERLAP_TOKENS, check_contexts, header, starts
-from recallite.errors import EmbedderError, ModelInvalid
+from recallite.errors import EmbedderError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +29,7 @@ class OnnxEmbedder:
 
     `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use the same model
     file share one session; a forked child gets its own. `queries_first` means that the first call will embed a single
-    query. Raises ModelInvalid for an unusable folder and EmbedderMissing where onnxruntime or tokenizers is not
-    installed.
+    query. Raises EmbedderError for an unusable folder, or if onnxruntime or tokenizers is not installed.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, queries_first: bool = False) -> None:
@@ -44,15 +43,17 @@ class OnnxEmbedder:
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
         unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or (self._sentence is None and self._tokens is None):
-            raise ModelInvalid(
+            raise EmbedderError(
                 f"{self._folder.model} has the inputs {sorted(engine.inputs)} "
                 f"and the outputs {sorted(engine.outputs)}: "
                 "Recallite needs input_ids (attention_mask, token_type_ids) and one of sentence_embedding, "
-                "token_embeddings, last_hidden_state"
+                "token_embeddings, last_hidden_state",
+                "invalid_model",
             )
         if self.max_tokens <= self._ids.specials:
-            raise ModelInvalid(
-                f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text"
+            raise EmbedderError(
+                f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text",
+                "invalid_model",
             )
         self._masked = "attention_mask" in engine.inputs
         self.dimension = self._folder.dimension or self._measured(engine)

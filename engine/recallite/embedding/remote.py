@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from recallite.errors import EmbedderError, EmbedderMissing, TextRefused
+from recallite.errors import EmbedderError, EmbedderReason
 from recallite.model.checks import check_count
 from recallite.model.model_address import ModelAddress
 from recallite.remote.json_service import CONTENT_REFUSED, EndpointError, cleaned, open_service
@@ -47,7 +48,7 @@ class RemoteEmbedder:
     - clock: seconds, for the pause after a failure
     - routed: asked through litellm, as "voyage/voyage-3"; base_url may then be empty
 
-    Raises InvalidInput for a wrong argument and EmbedderMissing if the extra `llm` is not installed.
+    Raises InvalidInput for a wrong argument and EmbedderError if the extra `llm` is not installed.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class RemoteEmbedder:
         )  # fmt: skip
         self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
         self._service = open_service(
-            address, EmbedderMissing, attempts=attempts, longest_wait_seconds=longest_wait_seconds,
-            pause_seconds=_PAUSE_SECONDS, clock=clock,
+            address, partial(EmbedderError, reason="missing"), attempts=attempts, pause_seconds=_PAUSE_SECONDS,
+            longest_wait_seconds=longest_wait_seconds, clock=clock,
         )  # fmt: skip
         self._probing = threading.Lock()
         self._dimension: int | None = None
@@ -107,8 +108,8 @@ class RemoteEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors float32 (n, dimension), one row a text.
 
-        Raises TextRefused if the endpoint refuses these texts, and EmbedderError if it fails or returns another number
-        of vectors, another dimension, NaN, infinity or zeros.
+        Raises EmbedderError if the endpoint refuses these texts ("text_refused"), fails, or returns another number of
+        vectors, another dimension, NaN, infinity or zeros.
         """
         import numpy as np
 
@@ -123,7 +124,7 @@ class RemoteEmbedder:
         peaks = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
         if not (np.isfinite(peaks).all() and peaks.all()):
             row = int(np.flatnonzero(~(np.isfinite(peaks) & (peaks > 0)))[0])
-            raise TextRefused(str(self._wrong(f"a vector that is zero or not finite for text {row}")))
+            raise EmbedderError(str(self._wrong(f"a vector that is zero or not finite for text {row}")), "text_refused")
         vectors /= peaks  # squares of large components overflow
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
@@ -137,8 +138,8 @@ class RemoteEmbedder:
         try:
             answer = self._service.post("/embeddings", body)
         except EndpointError as failure:
-            kind = TextRefused if failure.status in CONTENT_REFUSED else EmbedderError
-            raise kind(f"{self._address.model}: {failure}") from failure
+            reason: EmbedderReason = "text_refused" if failure.status in CONTENT_REFUSED else "failed"
+            raise EmbedderError(f"{self._address.model}: {failure}", reason) from failure
         try:
             items = msgspec.convert(answer, _Answer).data
         except msgspec.ValidationError as reason:

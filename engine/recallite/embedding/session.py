@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recallite.embedding.model_folder import ModelFolder, verify
-from recallite.errors import EmbedderError, EmbedderMissing, ModelInvalid
+from recallite.errors import EmbedderError
 from recallite.system.cpus import preemptions, saturates_int8, usable_cpus
 from recallite.system.parallel import run_tasks
 from recallite.system.processes import after_fork
@@ -138,9 +138,10 @@ def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
         load_onnxruntime()
         from tokenizers import Tokenizer
     except ImportError as reason:
-        raise EmbedderMissing(
+        raise EmbedderError(
             f"cannot embed without {reason.name}: pip install onnxruntime tokenizers, "
-            'or use Settings(embedder="none") for keyword search alone'
+            'or use Settings(embedder="none") for keyword search alone',
+            "missing",
         ) from reason
     verify(folder.tokenizer, folder.tokenizer_sha256)
     try:
@@ -148,7 +149,9 @@ def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
         tokenizer.no_padding()
         tokenizer.no_truncation()
     except Exception as reason:
-        raise ModelInvalid(f"{folder.tokenizer} is no tokenizer that can be read: {reason}") from reason
+        raise EmbedderError(
+            f"{folder.tokenizer} is no tokenizer that can be read: {reason}", "invalid_model"
+        ) from reason
     return _open_session(folder, threads), tokenizer
 
 
@@ -180,7 +183,7 @@ def _open_session(folder: ModelFolder, threads: int) -> Any:
             enable_fallback=0,
         )  # fmt: skip
     except Exception as reason:
-        raise ModelInvalid(f"{folder.model} cannot be loaded by ONNX Runtime: {reason}") from reason
+        raise EmbedderError(f"{folder.model} cannot be loaded by ONNX Runtime: {reason}", "invalid_model") from reason
     return session
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from recallite.errors import InvalidItem, InvalidVector, NotFound
+from recallite.errors import InvalidInput, InvalidItem, NotFound
 from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
 from recallite.memory import Memory
 from recallite.model.checks import check_scope
@@ -76,7 +76,7 @@ class RecalliteStorage(OnMemory):
                 self._records.remember_many(items, policy=self._policy, on_existing="replace")
         except InvalidItem as fault:
             vectors = [item["vector"] for item in items if item["vector"] is not None]
-            if isinstance(fault.__cause__, InvalidVector) and (mismatch := self._mismatch(vectors)):
+            if fault.error.reason == "vector" and (mismatch := self._mismatch(vectors)):
                 raise mismatch from fault
             raise
 
@@ -151,7 +151,9 @@ class RecalliteStorage(OnMemory):
                 filter=Filter(**fields),
                 purpose="inspect",
             )
-        except InvalidVector as fault:
+        except InvalidInput as fault:
+            if fault.reason != "vector":
+                raise
             if not self._records.count():
                 return []
             if mismatch := self._mismatch([query_embedding]):

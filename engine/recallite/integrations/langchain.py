@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from recallite.errors import InvalidFilter, InvalidInput, NotFound
+from recallite.errors import InvalidInput, NotFound
 from recallite.integrations.common import (
     RANKED_ALONE,
     OnMemory,
@@ -230,21 +230,21 @@ def _marginal(
 
 
 def where_of(filter: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A filter of LangChain's stores on metadata as a `where`; InvalidFilter names what is wrong."""
+    """A filter of LangChain's stores on metadata as a `where`; InvalidInput names what is wrong."""
     if filter is None:
         return None
     if not isinstance(filter, Mapping):
-        raise InvalidFilter(f"filter is {shown(filter)}: give a dict such as {{'year': {{'$gte': 2024}}}}")
+        raise InvalidInput(f"filter is {shown(filter)}: give a dict such as {{'year': {{'$gte': 2024}}}}", "filter")
     parts: list[dict[str, Any]] = []
     for key, value in filter.items():
         if key in ("$and", "$or"):
             if not isinstance(value, list | tuple):
-                raise InvalidFilter(f"filter.{key} is {shown(value)}: give a list of filters")
+                raise InvalidInput(f"filter.{key} is {shown(value)}: give a list of filters", "filter")
             parts.append({key[1:]: [*map(where_of, value)]})
         elif key == "$not":
             parts.append({"not": where_of(value)})
         elif not isinstance(key, str) or key.startswith("$"):
-            raise InvalidFilter(f"filter has {shown(key)}: give a key of the metadata, $and, $or or $not")
+            raise InvalidInput(f"filter has {shown(key)}: give a key of the metadata, $and, $or or $not", "filter")
         else:
             parts.append({f"metadata.metadata.{key}": _compared(key, value)})
     return {"and": parts} if parts else {}
@@ -255,7 +255,7 @@ def _compared(key: str, value: Any) -> dict[str, Any]:
         return {"eq": value}
     if unknown := [operator for operator in value if operator not in {f"${operator}" for operator in _OPERATORS}]:
         named = ", ".join(f"${operator}" for operator in _OPERATORS)
-        raise InvalidFilter(f"filter.{key} has the operator {shown(unknown[0])}: use {named}")
+        raise InvalidInput(f"filter.{key} has the operator {shown(unknown[0])}: use {named}", "filter")
     return {operator[1:]: operand for operator, operand in value.items()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recallite.embedding.protocol import Embedded, Progress
-from recallite.errors import EmbedderMismatch, InvalidVector, TextRefused
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.integrations.common import needed
 from recallite.memory import Memory
 from recallite.model import checks
@@ -52,12 +52,14 @@ class LangChainEmbedder:
     def unit(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
         """Rows as float32 (n, dimension) of unit length; what is all zeros stays so.
 
-        Raises InvalidVector for rows of another dimension.
+        Raises InvalidInput for rows of another dimension.
         """
         import numpy as np
 
         if wrong := [len(row) for row in rows if len(row) != self.dimension]:
-            raise InvalidVector(f"{self.name} gave a vector of {wrong[0]} components, and dims is {self.dimension}")
+            raise InvalidInput(
+                f"{self.name} gave a vector of {wrong[0]} components, and dims is {self.dimension}", "vector"
+            )
         vectors = np.asarray(rows, dtype=np.float64).reshape(-1, self.dimension)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
@@ -74,7 +76,7 @@ class LangChainEmbedder:
     def _checked(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
         vectors = self.unit(rows)
         if not vectors.any(axis=1).all():
-            raise TextRefused(f"{self.name} gives one of these texts a vector of zeros")
+            raise EmbedderError(f"{self.name} gives one of these texts a vector of zeros", "text_refused")
         return vectors
 
 

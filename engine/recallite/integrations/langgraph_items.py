@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from recallite.errors import InvalidFilter, InvalidInput
+from recallite.errors import InvalidInput
 from recallite.integrations.common import hashed_id, needed
 from recallite.system.messages import shown
 
@@ -102,7 +102,7 @@ class Filters(NamedTuple):
 
 
 def parse_filter(filter: Mapping[str, Any] | None) -> Filters:
-    """Split a filter into what a `where` can say and tests; InvalidFilter names what is wrong.
+    """Split a filter into what a `where` can say and tests; InvalidInput names what is wrong.
 
     Lists, infinite numbers and whole numbers of more than 64 bits are compared by tests.
     """
@@ -119,14 +119,16 @@ def parse_filter(filter: Mapping[str, Any] | None) -> Filters:
 def _comparisons(filter: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
     for key, value in filter.items():
         if not isinstance(key, str) or not _FILTER_KEY.fullmatch(key) or not all(key.split(".")):
-            raise InvalidFilter(f"Invalid filter key: {shown(key)}: give the name of a field, or names joined by '.'")
+            raise InvalidInput(
+                f"Invalid filter key: {shown(key)}: give the name of a field, or names joined by '.'", "filter"
+            )
         here = (*path, key)
         if not isinstance(value, Mapping) or not value:
             yield here, "$eq", value
         elif any(isinstance(name, str) and name.startswith("$") for name in value):
             for operator, operand in value.items():
                 if operator not in _OPERATORS:
-                    raise InvalidFilter(f"Unsupported operator: {operator}: use {', '.join(_OPERATORS)}")
+                    raise InvalidInput(f"Unsupported operator: {operator}: use {', '.join(_OPERATORS)}", "filter")
                 yield here, operator, operand
         else:
             yield from _comparisons(value, here)
@@ -150,7 +152,7 @@ def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
         if not isinstance(value, int | float):
             return False
         if not isinstance(operand, int | float):
-            raise InvalidFilter(f"{'.'.join(path)}.{operator} is {shown(operand)}: give a number or a str")
+            raise InvalidInput(f"{'.'.join(path)}.{operator} is {shown(operand)}: give a number or a str", "filter")
         return {"$gt": value > operand, "$gte": value >= operand, "$lt": value < operand, "$lte": value <= operand}[
             operator
         ]

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from recallite.errors import InvalidFilter, InvalidInput, InvalidText
+from recallite.errors import InvalidInput
 from recallite.model.relative_times import EXAMPLES, relative_time
 from recallite.system import plugins
 from recallite.system.messages import readable, shown
@@ -43,11 +43,12 @@ def plain_str(text: str) -> str:
 def encodable(text: str, name: str) -> str:
     """`text`, if it can be stored as UTF-8: no NUL, no lone surrogates."""
     if "\x00" in text:
-        raise InvalidText(f"{name} holds a NUL character at {text.index(chr(0))}: remove it")
+        raise InvalidInput(f"{name} holds a NUL character at {text.index(chr(0))}: remove it", "text")
     if not text.isascii() and (surrogate := _SURROGATE.search(text)):
-        raise InvalidText(
+        raise InvalidInput(
             f"{name} holds a lone surrogate at {surrogate.start()}, which is no character: "
-            "decode the bytes with errors='replace'"
+            "decode the bytes with errors='replace'",
+            "text",
         )
     return text
 
@@ -55,25 +56,26 @@ def encodable(text: str, name: str) -> str:
 def check_text(text: object, max_chars: int, name: str = "text") -> str:
     """A text to remember: a non-blank `str` of at most `max_chars` characters."""
     if not isinstance(text, str):
-        raise InvalidText(f"{name} is {type(text).__name__} {shown(text)}: give a str")
+        raise InvalidInput(f"{name} is {type(text).__name__} {shown(text)}: give a str", "text")
     text = plain_str(text)
     if len(text) > max_chars:
-        raise InvalidText(
+        raise InvalidInput(
             f"{name} has {len(text):,} characters and the limit is {max_chars:,}: "
-            "split it, or raise Settings(max_text_chars=...)"
+            "split it, or raise Settings(max_text_chars=...)",
+            "text",
         )
     if not text.strip():
-        raise InvalidText(f"{name} is {shown(text)}: there is nothing to remember in an empty or blank text")
+        raise InvalidInput(f"{name} is {shown(text)}: there is nothing to remember in an empty or blank text", "text")
     return encodable(text, name)
 
 
 def check_query(query: object, name: str = "query") -> str:
     """A query: any `str` of at most `MAX_QUERY_CHARS` characters; characters that cannot be encoded are replaced."""
     if not isinstance(query, str):
-        raise InvalidText(f"{name} is {type(query).__name__} {shown(query)}: give a str")
+        raise InvalidInput(f"{name} is {type(query).__name__} {shown(query)}: give a str", "text")
     if len(query) > MAX_QUERY_CHARS:
-        raise InvalidText(
-            f"{name} has {len(query):,} characters and the limit is {MAX_QUERY_CHARS:,}: ask by a part of it"
+        raise InvalidInput(
+            f"{name} has {len(query):,} characters and the limit is {MAX_QUERY_CHARS:,}: ask by a part of it", "text"
         )
     return readable(plain_str(query))
 
@@ -127,23 +129,24 @@ def listed(values: object, name: str, *, single: bool = True) -> list[str]:
 def check_scope(scope: object) -> str:
     """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
     if not isinstance(scope, str):
-        raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
+        raise InvalidInput(f"scope is {shown(scope)}: give a path such as '/team/project'", "filter")
     return "/" if scope == "/" else _check_path(plain_str(scope))
 
 
 @lru_cache(maxsize=4096)
 def _check_path(scope: str) -> str:
     if not scope.startswith("/"):
-        raise InvalidFilter(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}")
+        raise InvalidInput(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}", "filter")
     if len(scope) > MAX_NAME_CHARS:
-        raise InvalidFilter(f"scope has {len(scope):,} characters: the limit is {MAX_NAME_CHARS}")
+        raise InvalidInput(f"scope has {len(scope):,} characters: the limit is {MAX_NAME_CHARS}", "filter")
     if _CONTROL.search(scope) or _SURROGATE.search(scope):
-        raise InvalidFilter(f"scope {shown(scope)} holds a control character or a lone surrogate: remove it")
+        raise InvalidInput(f"scope {shown(scope)} holds a control character or a lone surrogate: remove it", "filter")
     for segment in scope[1:].split("/"):
         if segment != segment.strip() or segment in ("", ".", ".."):
-            raise InvalidFilter(
+            raise InvalidInput(
                 f"scope {shown(scope)} has the segment {shown(segment)}: segments are non-empty, without "
-                "surrounding spaces, and neither '.' nor '..'; no slash at the end"
+                "surrounding spaces, and neither '.' nor '..'; no slash at the end",
+                "filter",
             )
     return scope
 

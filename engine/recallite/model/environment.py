@@ -208,7 +208,7 @@ def named_embedder(
     environment's. `api_key` defaults to EMBEDDING_API_KEY, for OpenAI also to OPENAI_API_KEY.
 
     An explicit path (`./model`, `/model`) need not exist yet. Raises InvalidInput for an unknown name, and for OpenAI's
-    without a key; EmbedderMissing where the client library is not installed.
+    without a key; EmbedderError where the client library is not installed.
     """
     from pathlib import Path
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, final
 
 from msgspec import Struct
 
-from recallite.errors import InvalidFilter, InvalidInput
+from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import check_authority, rank_of
 from recallite.system.messages import shown
@@ -115,7 +115,7 @@ FIELD_NAMES = FilterFields.__annotations__
 class Filter:
     """A filter that several calls can share: `Filter(scope="/a", tags=["x"])`; `FilterFields` lists the fields.
 
-    Raises InvalidInput, or InvalidFilter with the path of the fault for scope and where.
+    Raises InvalidInput, for scope and where ("filter") with the path of the fault.
     """
 
     scopes: tuple[str, ...]
@@ -219,13 +219,15 @@ def _scopes(scope: object) -> tuple[str, ...]:
     try:
         paths = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
     except InvalidInput:
-        raise InvalidFilter(
-            f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them"
+        raise InvalidInput(
+            f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them", "filter"
         ) from None
     if not paths:
-        raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
+        raise InvalidInput("scope is an empty list: give at least one, or leave it out", "filter")
     if len(paths) > _MOST_SCOPES:
-        raise InvalidFilter(f"scope lists {len(paths):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
+        raise InvalidInput(
+            f"scope lists {len(paths):,} scopes: at most {_MOST_SCOPES:,}; give what they are in", "filter"
+        )
     return tuple(dict.fromkeys(map(checks.check_scope, paths)))
 
 
@@ -254,8 +256,9 @@ def _parse_where(where: object) -> Expression | None:
         return None
     expression = _parse(where, "where", 0)
     if (number := _comparisons(expression)) > _MOST_COMPARISONS:
-        raise InvalidFilter(
-            f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)"
+        raise InvalidInput(
+            f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)",
+            "filter",
         )
     return expression
 
@@ -268,15 +271,15 @@ def _comparisons(expression: Expression) -> int:
 
 def _parse(where: object, path: str, depth: int) -> Expression:
     if not isinstance(where, Mapping):
-        raise InvalidFilter(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
+        raise InvalidInput(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}", "filter")
     if depth > _MAX_DEPTH:
-        raise InvalidFilter(f"{path} is nested more than {_MAX_DEPTH} deep")
+        raise InvalidInput(f"{path} is nested more than {_MAX_DEPTH} deep", "filter")
     expressions: list[Expression] = []
     for key, value in where.items():
         here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
         if key in ("and", "or"):
             if not isinstance(value, list | tuple) or not value:
-                raise InvalidFilter(f"{here} is {shown(value)}: give a non-empty list of filters")
+                raise InvalidInput(f"{here} is {shown(value)}: give a non-empty list of filters", "filter")
             parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
             expressions.append(And(parts) if key == "and" else Or(parts))
         elif key == "not":
@@ -298,7 +301,7 @@ def _parse_field(field: object, comparison: object, path: str) -> list[Expressio
     expressions = []
     for operator, value in comparison.items():
         if operator not in table:
-            raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}")
+            raise InvalidInput(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}", "filter")
         expressions.append(table[operator](name, value, f"{path}.{operator}"))
     return expressions
 
@@ -309,9 +312,13 @@ def _field(name: object, path: str) -> str:
             return name
         if name.startswith("metadata."):
             if not all(name.split(".")) or '"' in name or not _storable(name):
-                raise InvalidFilter(f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key")
+                raise InvalidInput(
+                    f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key", "filter"
+                )
             return name
-    raise InvalidFilter(f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>")
+    raise InvalidInput(
+        f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>", "filter"
+    )
 
 
 def _scalar(field: str, value: object, path: str) -> Scalar:
@@ -320,7 +327,7 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
         try:
             return checks.check_time(value, path)
         except InvalidInput as fault:
-            raise InvalidFilter(str(fault)) from None
+            raise InvalidInput(str(fault), "filter") from None
     if value is None:
         return None
     if field == "authority":
@@ -331,13 +338,13 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
         return float(value)
     if isinstance(value, str) and _storable(value):
         return checks.plain_str(value)
-    raise InvalidFilter(f"{path} is {shown(value)}: give a str, a finite number, a bool or None")
+    raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")
 
 
 def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
     """The values of a list, of which none is None."""
     if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
-        raise InvalidFilter(f"{path} is {shown(value)}: give a list of values other than None")
+        raise InvalidInput(f"{path} is {shown(value)}: give a list of values other than None", "filter")
     return tuple(_scalar(field, item, path) for item in value)
 
 
@@ -352,7 +359,7 @@ def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
     def build(field: str, value: object, path: str) -> Expression:
         scalar = _scalar(field, value, path)
         if scalar is None and operator != "eq":
-            raise InvalidFilter(f"{path} is None: compare with eq or ne")
+            raise InvalidInput(f"{path} is None: compare with eq or ne", "filter")
         return Comparison(field, operator, scalar)
 
     return build
@@ -365,7 +372,7 @@ def _among(field: str, value: object, path: str) -> Expression:
 def _contains(field: str, value: object, path: str) -> Expression:
     scalar = _scalar(field, value, path)
     if not isinstance(scalar, str) and not field.startswith("metadata."):
-        raise InvalidFilter(f"{path} is {shown(value)}: give the str to look for")
+        raise InvalidInput(f"{path} is {shown(value)}: give the str to look for", "filter")
     return Comparison(field, "contains", scalar)
 
 
@@ -376,7 +383,7 @@ def _negated(build: Builder) -> Builder:
 def _any_tag(field: str, value: object, path: str) -> Expression:
     names = _values(field, value, path)
     if not all(isinstance(name, str) for name in names):
-        raise InvalidFilter(f"{path} is {shown(value)}: tags are str")
+        raise InvalidInput(f"{path} is {shown(value)}: tags are str", "filter")
     return Comparison(field, "in", names)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from recallite.errors import EmbedderMissing, InvalidInput
+from recallite.errors import EmbedderError, InvalidInput
 from recallite.model.checks import check_count, check_finite, check_name
 from recallite.system.extras import install_command
 from recallite.system.messages import shown
@@ -100,10 +100,10 @@ def address_of(name: str, *, api_base: str | None = None, **options: object) -> 
 
 
 def require(address: ModelAddress) -> None:
-    """Raise EmbedderMissing where the library for a model's provider is not installed; imports nothing."""
+    """Raise EmbedderError where the library for a model's provider is not installed; imports nothing."""
     if address.routed and find_spec("litellm") is None:
-        raise EmbedderMissing(
-            f"{address.model} is asked by litellm, which is not installed: {install_command('providers')}"
+        raise EmbedderError(
+            f"{address.model} is asked by litellm, which is not installed: {install_command('providers')}", "missing"
         )
 
 

@@ -15,5 +15,5 @@ class Namespace:
         self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
 
     def _require_whole(self, verb: str) -> None:
-        """Raise InvalidInput or StoreAccessDenied if the handle has a part of the store alone."""
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
         self._engine.require_whole(verb, self._scope, owner=self._owner)

@@ -90,8 +90,8 @@ class MemoryStore(Namespace):
     def rekey(self, key: str | None) -> None:
         """Encrypt the file with `key`, or (None) decrypt it; all of it or nothing.
 
-        `key` is as for `Memory`. Backups keep the key they were made with. Raises StoreLocked if another process, or a
-        recall in another thread, has the file open.
+        `key` is as for `Memory`. Backups keep the key they were made with. Raises StoreUnavailable if another
+        process, or a recall in another thread, has the file open.
         """
         self._require_whole("store.rekey")
         self._engine.rekey(key)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import InvalidInput, StoreClosed, StoreError, StoreFull, StoreReadOnly
+from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.environment import named_embedder
 from recallite.model.settings import Settings
 from recallite.store.opening import copy_database, files_beside, proven_damage, remove_database, rename_database
@@ -69,7 +69,7 @@ class IndexFile:
     def alone(self, timeout_seconds: float | None = None) -> Iterator[bool]:
         """Hold the lock of index runs; yields False if another run held it for the whole time. None waits forever.
 
-        Raises StoreReadOnly if no lock is possible, and StoreError if it fails for now.
+        Raises StoreError if no lock is possible, or it fails for now.
         """
         _make_folder(self.path.parent, private=self._own)
         with self._holding(self._runs, timeout_seconds) as locked:
@@ -89,7 +89,7 @@ class IndexFile:
         """The engine on the current file: one that was deleted or replaced is opened again. A file that cannot be
         written is read from a copy, except for `writing`.
 
-        Raises StoreClosed after `close`, and StoreReadOnly, StoreFull or StoreLocked if the disk says so.
+        Raises StoreClosed after `close`, and StoreError if the disk says so.
         """
         with self._lock:
             if self._closed:
@@ -100,7 +100,7 @@ class IndexFile:
                 self._engine = self._open()
                 self._identity = self._now()
             if writing and self._copy is not None:
-                raise StoreReadOnly(_FIXED.format(self.path, "it or its folder is read-only"))
+                raise StoreError(_FIXED.format(self.path, "it or its folder is read-only"), "read_only")
             return self._engine
 
     def replace(self, engine: Engine, fault: StoreError) -> bool:
@@ -193,7 +193,7 @@ class IndexFile:
         if not os.path.isfile(self.path):
             return False
         fixed = not all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
-        return isinstance(fault, StoreReadOnly) or (type(fault) is StoreError and fixed)
+        return fault.reason == "read_only" or (fault.reason == "failed" and fixed)
 
     def _open_copy(self) -> Engine:
         try:
@@ -269,20 +269,20 @@ def _refused(fault: OSError, lasting: str, where: object) -> StoreError:
     if fault.errno in _PASSING:
         return StoreError(f"{where} cannot be used just now: {fault.strerror}. Try again; nothing was changed")
     full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
-    return StoreFull(lasting) if full else StoreReadOnly(lasting)
+    return StoreError(lasting, "full" if full else "read_only")
 
 
 def move_aside(path: Path) -> Path:
     """Rename a damaged index and its WAL, and remove all but the newest few of such files; returns the new path.
 
-    Raises StoreReadOnly if it cannot.
+    Raises StoreError if it cannot.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     aside = path.with_name(f"{path.name}{_DAMAGED}{now}")
     try:
         rename_database(path, aside)
     except OSError as fault:
-        raise StoreReadOnly(f"{path} is damaged and cannot be moved aside: {fault.strerror}") from fault
+        raise StoreError(f"{path} is damaged and cannot be moved aside: {fault.strerror}", "read_only") from fault
     for old in moved_aside(path)[:-_KEPT]:
         remove_database(old)
     return aside

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from msgspec import structs
 
-from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
+from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_path
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.reports import Exported, Restored
@@ -51,7 +51,7 @@ class Workspace:
                 print(f"{result.path}:{result.start_line}", result.snippet)
 
     `folder` is created if it is missing; None is the configuration's. Usable from many threads.
-    Raises InvalidInput for a wrong configuration, and StoreReadOnly if the index cannot be written.
+    Raises InvalidInput for a wrong configuration, and StoreError if the index cannot be written.
     """
 
     def __init__(
@@ -386,5 +386,5 @@ def _configured(
     except FileExistsError:
         raise InvalidInput(f"{configuration.folder} is a file: give a folder") from None
     except OSError as fault:
-        raise StoreReadOnly(f"the folder {configuration.folder} cannot be made: {fault.strerror}") from fault
+        raise StoreError(f"the folder {configuration.folder} cannot be made: {fault.strerror}", "read_only") from fault
     return configuration

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import ConnectionLost
+from recallite.errors import StoreUnavailable
 from recallite.model.checks import check_query
 from recallite.model.filters import Filter
 from recallite.model.records import Hits
@@ -51,7 +51,9 @@ def recall_queries(
     with span("recall", queries=len(queries), limit=request.limit, mode=request.mode) as seen:
         try:
             hits = _recall_adapted(engine, texts, checked_vectors, request)
-        except ConnectionLost:
+        except StoreUnavailable as fault:
+            if fault.reason != "connection_lost":
+                raise
             # Nothing was written: another connection answers as if this one had not ended.
             hits = _recall_adapted(engine, texts, checked_vectors, request)
         if seen.recording:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.vector_checks import check_vector
 from recallite.store.values import EmbedderRow
 from recallite.text.index_terms import query_terms
@@ -58,7 +58,7 @@ def prepare_queries(
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:
-        raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
+        raise EmbedderError("this memory has no embedder: give vector=, or use mode='keyword'", "missing")
     try:
         fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
         # A server is not waited for again. Should the store move to another embedder, `check_comparable` finds it.
@@ -95,8 +95,8 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
         )
     for place, vector in enumerate(queries.vectors):
         if len(vector) != active.dimension:
-            raise InvalidVector(
-                f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)"
+            raise InvalidInput(
+                f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)", "vector"
             )
 
 

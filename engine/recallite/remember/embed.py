@@ -10,7 +10,7 @@ import numpy as np
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.engine import Engine
-from recallite.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.supersession import supersede_named
@@ -61,7 +61,7 @@ def embed_rows(
     """
     if any(vector is not None for vector in vectors):
         if identity is None:
-            raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
+            raise InvalidInput("a vector was given, but this memory has no embedder and no dimension yet", "vector")
         if isinstance(rows, RowColumns) and _accept_arrays(rows, vectors, identity.dimension):
             return None
         _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
@@ -122,11 +122,11 @@ def parts_of(
     """
     try:
         return _embedded(embedder, texts, contexts)
-    except EmbedderError as reason:
-        if not (patient or isinstance(reason, TextRefused)) or embedder.failure is not None:
+    except EmbedderError as fault:
+        if not (patient or fault.reason == "text_refused") or embedder.failure is not None:
             raise
         _embedded(embedder, [_PLAIN], [None])
-        return _bisected(embedder, texts, contexts, reason)
+        return _bisected(embedder, texts, contexts, fault)
 
 
 def parts_by_id(
@@ -155,7 +155,7 @@ def _bisected(
         attempt = reason or _attempted(embedder, texts, contexts)
         if isinstance(attempt, list):
             return attempt
-        return [Parts((), problem=str(attempt), refused=isinstance(attempt, TextRefused))]
+        return [Parts((), problem=str(attempt), refused=attempt.reason == "text_refused")]
     middle = len(texts) // 2
     head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
     first = _attempted(embedder, *head)

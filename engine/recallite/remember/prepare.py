@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from recallite.errors import InvalidInput, InvalidItem, InvalidText, RecalliteError
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
 from recallite.model.checks import (
     check_count,
@@ -196,7 +196,7 @@ def prepare_all(
 def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
     """Check texts: all at once, and one by one if one may be bad."""
     if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
-        with suppress(InvalidText):
+        with suppress(InvalidInput):
             encodable("".join(texts), "text")
             if all(map(str.strip, texts)):
                 return [*texts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recallite.embedding.handle import Identity
-from recallite.errors import AlreadyExists, RecalliteError
+from recallite.errors import Conflict, RecalliteError
 from recallite.model.authority import authority_of, rank_of
 from recallite.model.checks import now_us
 from recallite.model.records import OnExisting, Outcome, Record
@@ -51,14 +51,14 @@ def replace_record(
 def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
     """Refuse what is outside the scope of the handle, what a service made, and what is to stay."""
     if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
-        raise AlreadyExists(f"the id {shown(row.public_id)} is taken by a memory outside {row.base}: give another")
+        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside {row.base}: give another")
     if on_existing == "error":
-        raise AlreadyExists(
+        raise Conflict(
             f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "
             "or another id"
         )
     if row.authority < rank_of(now.authority):
-        raise AlreadyExists(
+        raise Conflict(
             f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
             f"{authority_of(row.authority)} cannot replace: give another id"
         )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from recallite.engine import Engine
-from recallite.errors import AlreadySuperseded, InvalidInput, NotFound, RecalliteError
+from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import authority_of, speaker
 from recallite.model.records import Record
@@ -115,7 +115,7 @@ def put_in_place(
     `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
     by default, as of something that was just written, as soon as both were stored.
 
-    Raises InvalidInput, or AlreadySuperseded; what the transaction has written must then be rolled back.
+    Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
     standpoints = writer.supersessions.standpoints([*old_ids, *new_ids])
     olds, news = [standpoints[record_id] for record_id in old_ids], [standpoints[record_id] for record_id in new_ids]
@@ -258,9 +258,10 @@ def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: i
             still_superseded.add(old.record_id)
         else:
             names = " and ".join(standpoint.public_id for standpoint in successors.values())
-            raise AlreadySuperseded(
+            raise Conflict(
                 f"{old.public_id} is superseded by {names}: supersede that one, restore({old.public_id!r}) first, or "
-                "give all that supersede it in one call"
+                "give all that supersede it in one call",
+                "superseded",
             )
     return still_superseded
 

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector, RecalliteError, StoreError
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError, StoreError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
@@ -56,9 +56,9 @@ def remember_one(
         return structs.replace(as_record(rows[0]), id="", outcome="skipped")
     try:
         record = _write_one(engine, rows, item.vector, policy, on_existing, last)
-    except (EmbedderMismatch, InvalidVector):
+    except (EmbedderMismatch, InvalidInput) as fault:
         # By now another process may have moved the store to another embedder.
-        if last is None or last == engine.active_embedder():
+        if fault.reason not in (None, "vector") or last is None or last == engine.active_embedder():
             raise
         rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
         record = _write_one(engine, rows, item.vector, policy, on_existing, None)

@@ -9,7 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from recallite.errors import EmbedderMissing
+from recallite.errors import EmbedderError
 from recallite.model.checks import check_count, check_finite
 from recallite.model.model_address import ModelAddress, require
 from recallite.system.extras import install_command
@@ -158,7 +158,7 @@ def cleaned(text: str, address: ModelAddress) -> str:
     return shown(text.strip(), _SHOWN_CHARS)
 
 
-def open_service(address: ModelAddress, missing: type[Exception], **options: Any) -> Service:
+def open_service(address: ModelAddress, missing: Callable[[str], Exception], **options: Any) -> Service:
     """Return the service at an address. Raises `missing` if a library for it is not installed."""
     try:
         require(address)
@@ -173,7 +173,7 @@ def open_service(address: ModelAddress, missing: type[Exception], **options: Any
             from recallite.remote.endpoint import HttpSender
 
             send = HttpSender(address)
-    except EmbedderMissing as fault:
+    except EmbedderError as fault:
         raise missing(str(fault)) from None
     except ImportError as fault:
         raise missing(f"{address.model} needs {fault.name}: {install_command(address.extra)}") from fault

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
-from recallite.errors import ForkedProcess, InvalidInput, StoreClosed
+from recallite.errors import InvalidInput, StoreClosed
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.repository import INSIDE
 
@@ -64,7 +64,7 @@ class Store(ABC):
         """A write transaction; a savepoint inside another of the same thread.
 
         A writer that names what it reads and writes in `locks`, by scopes and ids, lets other writers run at the same
-        time, if the store can; else one thread writes at a time. Without `wait`, StoreLocked is raised at once if
+        time, if the store can; else one thread writes at a time. Without `wait`, StoreUnavailable is raised at once if
         another process is writing.
         """
 
@@ -78,11 +78,12 @@ class Store(ABC):
         """Whether this thread is inside `transaction`."""
 
     def check_usable(self) -> None:
-        """Raise StoreClosed or ForkedProcess unless the store may be used."""
+        """Raise StoreClosed unless the store may be used."""
         if os.getpid() != self._process:
-            raise ForkedProcess(
+            raise StoreClosed(
                 f"{self.path} was opened before fork(): its connections do not survive it. "
-                "Open a new Memory in the child process"
+                "Open a new Memory in the child process",
+                "forked",
             )
         if self._closed:
             raise StoreClosed(f"{self.path} was closed: open a new Memory")
@@ -126,15 +127,15 @@ class Store(ABC):
     def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file; returns its path. The file appears only when it is complete.
 
-        Raises InvalidInput if the path exists, even if it was made during the copy, and StoreFull, StoreReadOnly or
-        StoreError, which name the target, if it cannot be written.
+        Raises InvalidInput if the path exists, even if it was made during the copy, and StoreError, which names
+        the target, if it cannot be written.
         """
 
     @abstractmethod
     def rekey(self, key: str | None) -> None:
         """Encrypt the store with another key, or (None) decrypt it; all of it or nothing.
 
-        Raises StoreLocked if another connection is open.
+        Raises StoreUnavailable if another connection is open.
         """
 
     def tenants(self) -> list[TenantRow]:

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import InvalidInput, StoreLocked
+from recallite.errors import InvalidInput, StoreUnavailable
 from recallite.model.checks import check_flag, check_scope
 from recallite.model.environment import named_key
 from recallite.model.records import Hits, Plain
@@ -267,7 +267,9 @@ class _Copy:
         """A transaction of the target, if no other copy has begun to write to it."""
         with self._target.atomic() as writer:
             if writer.copying.mark() != self._mark:
-                raise StoreLocked(f"{self._target.path} is written by another copy that began later: let that finish")
+                raise StoreUnavailable(
+                    f"{self._target.path} is written by another copy that began later: let that finish"
+                )
             yield writer
 
     def _advance(self, rows: int) -> None:

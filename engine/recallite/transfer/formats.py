@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from recallite.errors import InvalidInput, RecalliteError, StoreFull
+from recallite.errors import InvalidInput, RecalliteError, StoreError
 from recallite.model.checks import check_path
 from recallite.store.opening import is_file_of
 from recallite.system.atomic_file import new_file_mode, unfinished
@@ -125,7 +125,7 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
         if isinstance(fault, BrokenPipeError):
             raise
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFull(f"the disk that holds {path} is full; nothing was left of the export") from fault
+            raise StoreError(f"the disk that holds {path} is full; nothing was left of the export", "full") from fault
         raise InvalidInput(f"{path} cannot be written: {fault.strerror}") from fault
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from recallite.embedding.handle import Identity
-from recallite.errors import InvalidInput, InvalidItem, InvalidVector, RecalliteError
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.reports import Imported
@@ -245,7 +245,7 @@ class Batch:
         first = next((item for item in items if item.vector is not None), None)
         try:
             identity = identity_for(engine, None if first is None else first.vector)
-        except InvalidVector as reason:
+        except InvalidInput as reason:
             raise _at_line(items[0].line if first is None else first.line, self.stored, reason) from reason
         if identity is None and self._embedder is not None and any(item.parts for item in items):
             identity = Identity(self._embedder.fingerprint, self._embedder.name, self._embedder.dimension)
@@ -305,15 +305,15 @@ def _moment(time: str | None, name: str, otherwise: int) -> int:
 
 def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
     if embedder is None:
-        raise InvalidVector("the line has vectors, but no header before it says which embedder made them")
+        raise InvalidInput("the line has vectors, but no header before it says which embedder made them", "vector")
     for part in parts:
         if len(part) != 4 * embedder.dimension:
-            raise InvalidVector(
-                f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}"
+            raise InvalidInput(
+                f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}", "vector"
             )
         values = np.frombuffer(part, dtype="<f4").astype(np.float64)
         if not abs(float(np.sqrt(values @ values)) - 1.0) <= _UNIT_TOLERANCE:
-            raise InvalidVector("a vector is not of length 1: the line was changed or damaged")
+            raise InvalidInput("a vector is not of length 1: the line was changed or damaged", "vector")
 
 
 def _at_line(number: int, stored: int, reason: RecalliteError) -> InvalidItem:

@@ -9,9 +9,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.bulk.arrow import hits_table, new_records, new_records_table, record_schema, records_table
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, InvalidVector
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem
 from recallite.model.records import NewRecord
 from recallite.remember.embedded import EmbeddedText
+from tests.raising import raises
 from tests.unit.memory.support import unit
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -194,7 +195,7 @@ def test_what_another_embedder_made_or_what_is_damaged_is_refused():
             EmbeddedText(identity, (b"\x00" * len(unit_bytes),)), EmbeddedText(identity, (b"\xff" * len(unit_bytes),)),
         ]  # fmt: skip
         for vector in damaged:
-            with pytest.raises(InvalidVector):
+            with raises(InvalidInput, "vector"):
                 memory.remember(NewRecord("x", vector=vector))
         with pytest.raises(InvalidItem) as caught:
             memory.remember_many(["a", {"text": "x", "vector": damaged[0]}])

@@ -156,7 +156,7 @@ def test_the_header_narrows_and_never_widens(ask, on_disk):
     assert [each["text"] for each in client.get("/v1/memories", headers={"Recallite-Scope": "/b"}).json()] == ["one"]
     assert len(client.get("/v1/memories").json()) == 2
     refused = client.get("/v1/memories", headers={"Recallite-Scope": "b"})
-    assert status(refused) == (422, "InvalidFilter")
+    assert (status(refused), refused.json()["error"]["reason"]) == ((422, "InvalidInput"), "filter")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "", "[::2]", "x:80"])

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from tests.raising import raises
+
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recallite import Filter, Memory, errors
@@ -18,6 +20,7 @@ from recallite.model.records import NewRecord
 from recallite.review.timeline import timeline
 from recallite.review.version_diffs import version_diffs
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 from tests.system.http.serving import serving
 
 
@@ -143,26 +146,26 @@ def test_an_export_is_a_file_of_this_machine(client, on_disk, tmp_path):
 
 def test_errors_are_those_of_a_memory(client, on_disk, tmp_path):
     on_disk.remember("one", id="one")
-    for call, kind, says in (
-        (lambda: client.get("none"), errors.NotFound, "none"),
-        (lambda: client.remember("two", id="one"), errors.AlreadyExists, "on_existing"),
-        (lambda: client.remember(" "), errors.InvalidText, "text"),
-        (lambda: client.recall("x", limit=0), errors.InvalidInput, "limit"),
-        (lambda: client.recall("x", limt=1), errors.InvalidInput, "limt is no argument of recall: use limit"),
-        (lambda: client.recall("x", filter=Filter(tags=["a"])), errors.InvalidInput, "filter"),
-        (lambda: client.recall("x", where={"kind": {"like": 1}}), errors.InvalidFilter, "like"),
-        (lambda: client.remember("x", metadata={"a": object()}), errors.InvalidInput, "JSON"),
-        (lambda: client.remember("\ud800"), errors.InvalidInput, "JSON"),
-        (lambda: client.remember_many(["a", {"text": 5}]), errors.InvalidItem, "item 1: text is int 5"),
-        (lambda: client.remember_many("abc"), errors.InvalidInput, "items"),
-        (lambda: client.forget(), errors.InvalidInput, "forget needs"),
-        (lambda: client.get(5), errors.InvalidInput, "id is 5"),
-        (lambda: client.sessions.get("none"), errors.NotFound, "none"),
-        (lambda: client.knowledge.ingest(b"x"), errors.InvalidInput, "name"),
-        (lambda: client.knowledge.ingest(tmp_path / "none.md"), errors.DocumentError, "none.md"),
-        (lambda: client.scoped("a"), errors.InvalidFilter, "scope"),
+    for call, kind, reason, says in (
+        (lambda: client.get("none"), errors.NotFound, None, "none"),
+        (lambda: client.remember("two", id="one"), errors.Conflict, "exists", "on_existing"),
+        (lambda: client.remember(" "), errors.InvalidInput, "text", "text"),
+        (lambda: client.recall("x", limit=0), errors.InvalidInput, "value", "limit"),
+        (lambda: client.recall("x", limt=1), errors.InvalidInput, "value", "limt is no argument of recall: use limit"),
+        (lambda: client.recall("x", filter=Filter(tags=["a"])), errors.InvalidInput, "value", "filter"),
+        (lambda: client.recall("x", where={"kind": {"like": 1}}), errors.InvalidInput, "filter", "like"),
+        (lambda: client.remember("x", metadata={"a": object()}), errors.InvalidInput, "value", "JSON"),
+        (lambda: client.remember("\ud800"), errors.InvalidInput, "value", "JSON"),
+        (lambda: client.remember_many(["a", {"text": 5}]), errors.InvalidItem, None, "item 1: text is int 5"),
+        (lambda: client.remember_many("abc"), errors.InvalidInput, "value", "items"),
+        (lambda: client.forget(), errors.InvalidInput, "value", "forget needs"),
+        (lambda: client.get(5), errors.InvalidInput, "value", "id is 5"),
+        (lambda: client.sessions.get("none"), errors.NotFound, None, "none"),
+        (lambda: client.knowledge.ingest(b"x"), errors.InvalidInput, "value", "name"),
+        (lambda: client.knowledge.ingest(tmp_path / "none.md"), errors.DocumentError, "unreadable", "none.md"),
+        (lambda: client.scoped("a"), errors.InvalidInput, "filter", "scope"),
     ):
-        with pytest.raises(kind, match=says):
+        with raises(kind, reason, match=says):
             call()
     assert [each.text for each in on_disk.list()] == ["one"]
 
@@ -232,9 +235,9 @@ def test_an_address_that_is_none_is_refused(url):
 
 def test_a_server_that_is_not_there_is_told(unused_port):
     with Client(f"http://127.0.0.1:{unused_port}") as client:
-        with pytest.raises(errors.ServerUnreachable, match="no answer") as read:
+        with raises(errors.ServerError, "unreachable", match="no answer") as read:
             client.count()
-        with pytest.raises(errors.ServerUnreachable, match="may have been done") as written:
+        with raises(errors.ServerError, "unreachable", match="may have been done") as written:
             client.remember("x")
     assert "may have been done" not in str(read.value)
     assert isinstance(written.value, errors.ServerError)
@@ -272,7 +275,7 @@ def test_reading_is_tried_again_where_a_connection_breaks():
         thread.start()
         with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
             assert client.count() == 5
-            with pytest.raises(errors.ServerUnreachable, match="may have been done"):
+            with raises(errors.ServerError, "unreachable", match="may have been done"):
                 client.remember("x")
         thread.join(LAST_RESORT_SECONDS)
     assert asked == [b"GET /v1/count HTTP/1.1"] * 2 + [b"POST /v1/memories HTTP/1.1"]

@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from tests.raising import raises
+
 pytest.importorskip("agent_framework", reason="agent-framework-core is not installed")
 
 from agent_framework import (
@@ -23,7 +25,7 @@ from agent_framework import (
 )
 
 from recallite import Memory
-from recallite.errors import InvalidFilter, InvalidInput, StoreClosed
+from recallite.errors import InvalidInput, StoreClosed
 from recallite.integrations.agent_framework import (
     RecalliteContextProvider,
     RecalliteHistoryProvider,
@@ -205,7 +207,7 @@ def test_a_provider_of_a_path_closes_its_memory(path):
 
 
 def test_bad_arguments_are_refused(memory):
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         RecalliteHistoryProvider(memory, scope="users")
     with pytest.raises(InvalidInput, match="limit"):
         RecalliteContextProvider(memory, limit=-1)
@@ -214,5 +216,5 @@ def test_bad_arguments_are_refused(memory):
     with pytest.raises(InvalidInput, match="id"):
         run(RecalliteHistoryProvider(memory).save_messages("", [Message(role="user", contents=["x"])]))
     provider = RecalliteContextProvider(memory, scope=lambda session: "users")
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         run(Agent(client=Scripted("x"), context_providers=[provider]).run("hello"))

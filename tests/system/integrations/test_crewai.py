@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.raising import raises
+
 os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"  # it is read at the import
 crewai = pytest.importorskip("crewai", reason="crewai is not installed")
 
@@ -19,7 +21,7 @@ from crewai.memory.storage.factory import set_memory_storage_factory  # noqa: E4
 from crewai.memory.types import MemoryRecord  # noqa: E402
 
 from recallite import Memory  # noqa: E402
-from recallite.errors import InvalidFilter, InvalidItem, StoreClosed  # noqa: E402
+from recallite.errors import InvalidInput, InvalidItem, StoreClosed  # noqa: E402
 from recallite.integrations.crewai import RecalliteStorage  # noqa: E402
 
 NOON = datetime(2026, 3, 1, 12)
@@ -200,7 +202,7 @@ def test_bad_records_are_refused_and_nothing_of_their_save_is_stored(storage):
         with pytest.raises(InvalidItem, match="item 1"):
             storage.save([record("a"), record("b").model_copy(update=wrong)])
     assert storage.count() == 0
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         RecalliteStorage(storage.memory, scope="crew")
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from tests.raising import raises
+
 pytest.importorskip("langchain_core", reason="the extra langchain is not installed")
 
 from langchain_core.documents import Document
@@ -26,7 +28,6 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from recallite import Memory
 from recallite.errors import (
     EmbedderMismatch,
-    InvalidFilter,
     InvalidInput,
     StoreClosed,
 )  # fmt: skip
@@ -189,7 +190,7 @@ def test_metadata_are_filtered(store, given, expected):
     ],
 )
 def test_a_filter_that_is_none_says_why(store, given, said):
-    with pytest.raises(InvalidFilter, match=said):
+    with raises(InvalidInput, "filter", match=said):
         store.similarity_search("apple", filter=given)
 
 

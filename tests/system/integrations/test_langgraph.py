@@ -12,6 +12,8 @@ from typing import Annotated, TypedDict
 
 import pytest
 
+from tests.raising import raises
+
 pytest.importorskip("langgraph.store.base", reason="the extra langgraph is not installed")
 
 from langchain_core.embeddings import Embeddings
@@ -20,9 +22,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp,
 from recallite import Memory
 from recallite.errors import (
     EmbedderMismatch,
-    InvalidFilter,
     InvalidInput,
-    InvalidVector,
     StoreClosed,
 )  # fmt: skip
 from recallite.integrations.langchain_embedder import LangChainEmbedder
@@ -368,7 +368,7 @@ def test_values_are_filtered(given, expected):
 )
 def test_a_filter_that_is_none_says_why(store, given, said):
     store.put(("a",), "k", {"n": 1})
-    with pytest.raises(InvalidFilter, match=said):
+    with raises(InvalidInput, "filter", match=said):
         store.search(("a",), filter=given)
 
 
@@ -446,7 +446,10 @@ def test_a_wrong_index_is_refused(memory, path):
         RecalliteStore(memory, index="title")
     with pytest.raises(InvalidInput, match="fields are 7"):
         RecalliteStore(memory, index={"fields": 7})
-    with RecalliteStore(path, index={**INDEX, "dims": 5}) as store, pytest.raises(InvalidVector, match="26 components"):
+    with (
+        RecalliteStore(path, index={**INDEX, "dims": 5}) as store,
+        raises(InvalidInput, "vector", match="26 components"),
+    ):
         store.put(("a",), "k", {"title": "abc"})
     with Memory(":memory:", embedder=LangChainEmbedder(Letters(), 26, name="other")) as other:
         other.remember("what has a vector of another embedder")

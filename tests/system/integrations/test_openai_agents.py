@@ -9,12 +9,14 @@ from contextlib import closing
 import apsw
 import pytest
 
+from tests.raising import raises
+
 agents = pytest.importorskip("agents", reason="openai-agents is not installed")
 
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 
 from recallite import Memory, Settings  # noqa: E402
-from recallite.errors import InvalidFilter, InvalidInput, StoreClosed  # noqa: E402
+from recallite.errors import InvalidInput, StoreClosed  # noqa: E402
 from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling  # noqa: E402
 
 PLAIN = Settings(embedder="none")
@@ -157,7 +159,7 @@ def test_items_that_are_no_json_objects_are_refused_and_nothing_is_stored(memory
 def test_bad_arguments_are_refused(memory):
     with pytest.raises(InvalidInput, match="session_id"):
         RecalliteSession("", memory)
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         RecalliteSession("s", memory, scope="users")
     with pytest.raises(InvalidInput, match="session_settings is 3"):
         RecalliteSession("s", memory, session_settings=3)

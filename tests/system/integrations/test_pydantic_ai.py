@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.raising import raises
+
 pydantic_ai = pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed")
 
 from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UnexpectedModelBehavior  # noqa: E402
@@ -17,7 +19,7 @@ from pydantic_ai.models.function import FunctionModel  # noqa: E402
 from pydantic_ai.models.test import TestModel  # noqa: E402
 
 from recallite import Memory  # noqa: E402
-from recallite.errors import InvalidFilter, InvalidInput, StoreClosed  # noqa: E402
+from recallite.errors import InvalidInput, StoreClosed  # noqa: E402
 from recallite.integrations.pydantic_ai import RecalliteToolset  # noqa: E402
 
 
@@ -160,10 +162,10 @@ def test_a_toolset_of_a_path_lasts_over_runs_and_reopening(path):
 def test_bad_arguments_are_refused(memory):
     with pytest.raises(InvalidInput, match="there is no tool 'burn': use recall, remember"):
         RecalliteToolset(memory, tools=("burn",))
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         RecalliteToolset(memory, scope="users")
     agent = Agent(scripted(("recall", {"query": "tea"})), toolsets=[RecalliteToolset(memory, scope=lambda ctx: "ada")])
-    with pytest.raises(InvalidFilter, match="absolute"):
+    with raises(InvalidInput, "filter", match="absolute"):
         agent.run_sync("tea?")
 
 

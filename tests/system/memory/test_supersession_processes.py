@@ -17,7 +17,7 @@ def memory():
 _RIVAL = """
 import sys
 from recallite import Memory, NewRecord, Settings
-from recallite.errors import AlreadySuperseded
+from recallite.errors import Conflict
 path, me, *olds = sys.argv[1:]
 with Memory(path, settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     new = memory.remember("decided by " + me).id
@@ -29,7 +29,8 @@ with Memory(path, settings=Settings(embedder="none", durability="normal", busy_t
                 memory.supersede(old, new)
             else:
                 memory.remember(NewRecord("written by " + me, supersedes=old))
-        except AlreadySuperseded as fault:
+        except Conflict as fault:
+            assert fault.reason == "superseded", fault
             (successor,) = memory.get(old).superseded_by
             assert successor in str(fault) and successor != new, fault
 """

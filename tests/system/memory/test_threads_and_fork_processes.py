@@ -7,7 +7,7 @@ import os
 import pytest
 
 from recallite import Memory
-from recallite.errors import ForkedProcess
+from recallite.errors import StoreClosed
 from tests.unit.memory.support import PLAIN, run
 
 _FORK = """
@@ -55,7 +55,7 @@ memory.close()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_is_refused_and_the_parent_goes_on(path):
     *child, last_of_child, parent, found = run(_FORK, path).splitlines()
-    assert child == [ForkedProcess.__name__] * 19
+    assert child == [StoreClosed.__name__] * 19
     assert last_of_child == "written by the child"
     assert parent == "['after the fork', 'before the fork', 'written by the child'] ()"
     assert found == "['written by the child']"

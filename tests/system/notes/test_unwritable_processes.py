@@ -15,7 +15,7 @@ from tests.unit.notes.support import index_all, write
 _AS_NOBODY = """
 import os, sys, tempfile
 from recallite import Workspace
-from recallite.errors import StoreReadOnly
+from recallite.errors import StoreError
 with tempfile.TemporaryDirectory() as other, Workspace(other, embedder="none") as workspace:
     workspace.search("what is imported later may be readable to root alone")
     workspace.status()
@@ -28,8 +28,8 @@ with Workspace(sys.argv[1], embedder="none") as workspace:
     for verb in (workspace.index, lambda: workspace.add("a.md")):
         try:
             verb()
-        except StoreReadOnly as fault:
-            print(".recallite" in str(fault), "db_path" in str(fault))
+        except StoreError as fault:
+            print(fault.reason == "read_only" and ".recallite" in str(fault), "db_path" in str(fault))
 """
 
 

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from recallite.errors import StoreError, StoreUnreachable, WriteUnknown
+from recallite.errors import StoreError, StoreUnavailable, WriteUnknown
 from tests.limits import LAST_RESORT_SECONDS, until
+from tests.raising import raises
 from tests.system.postgres.proxy import Proxy
 from tests.system.postgres.server import PostgresServer
 from tests.system.postgres.standby import promote, standby_of
@@ -62,7 +63,7 @@ def test_bytes_pass_and_a_cut_ends_connections_but_not_the_next(proxy, connected
         assert connection.info.backend_pid != first
     proxy.refuse()
     proxy.cut()
-    with pytest.raises(StoreUnreachable), connections.connect():
+    with raises(StoreUnavailable, "unreachable"), connections.connect():
         pass
     proxy.mend()
     with connections.connect() as connection:
@@ -98,7 +99,7 @@ def test_a_commit_that_did_not_arrive_wrote_nothing(postgres_server, proxy, conn
     with connections.connection() as connection:
         transaction = begin(connection)
         happened = proxy.cut_at(b"COMMIT", when="before", server_notices=server_notices)
-        with pytest.raises(StoreUnreachable, match="nothing was written"):
+        with raises(StoreUnavailable, "unreachable", match="nothing was written"):
             commit(connection, connections, transaction)
     assert happened.is_set()
     assert written(postgres_server) == []
@@ -158,7 +159,9 @@ def test_after_a_kill_of_the_server_its_word_is_the_truth(own_server, connected,
             try:
                 commit(connection, connections, transaction, lambda other: (1,) in rows(other))
                 said = True
-            except StoreUnreachable:
+            except StoreUnavailable as fault:
+                if fault.reason not in ("unreachable", "connection_lost"):
+                    raise
                 said = False
             restarting.join(LAST_RESORT_SECONDS)
         assert written(own_server) == ([1] if said else [])
@@ -174,7 +177,7 @@ def test_after_a_crash_the_number_of_a_transaction_alone_is_no_answer(own_server
                 transaction = begin(connection)
                 proxy.cut_at(b"COMMIT", when="after")
                 connection.epoch = "before a crash"
-                with pytest.raises((WriteUnknown, StoreUnreachable), match=said):
+                with pytest.raises((WriteUnknown, StoreUnavailable), match=said):
                     commit(connection, connections, transaction, is_written)
 
 
@@ -252,7 +255,9 @@ def test_after_a_failover_what_was_acknowledged_is_there(own_server, connected, 
                 try:
                     commit(connection, connections, transaction, lambda other: (2,) in rows(other))
                     said.append(2)
-                except StoreUnreachable:
+                except StoreUnavailable as fault:
+                    if fault.reason not in ("unreachable", "connection_lost"):
+                        raise
                     assert when != "after"
                 failing_over.join(LAST_RESORT_SECONDS)
             with connections.connection() as connection:

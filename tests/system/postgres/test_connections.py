@@ -9,15 +9,11 @@ import traceback
 import pytest
 
 from recallite.errors import (
-    StoreAccessDenied,
     StoreClosed,
     StoreError,
-    StoreFull,
-    StoreLocked,
-    StoreReadOnly,
-    StoreTimeout,
-    StoreUnreachable,
+    StoreUnavailable,
 )
+from tests.raising import raises
 from tests.system.postgres.server import SUPERUSER
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
@@ -67,9 +63,9 @@ def test_durability_is_not_less_than_the_server_was_told(postgres_server, postgr
 
 def test_a_server_that_is_not_there(tmp_path, connected):
     connections = connected(f"postgresql://ada:s3cr3t@/notes?host={tmp_path}", wait_seconds=0.01)
-    with pytest.raises(StoreUnreachable, match=r"does not answer.*nothing was written"), connections.connect():
+    with raises(StoreUnavailable, "unreachable", match=r"does not answer.*nothing was written"), connections.connect():
         pass
-    with pytest.raises(StoreUnreachable, match="does not answer"), connections.connection():
+    with raises(StoreUnavailable, "unreachable", match="does not answer"), connections.connection():
         pass
 
 
@@ -86,7 +82,7 @@ def test_a_password_that_is_wrong_or_expired_or_missing_is_never_shown(postgres_
     for address, secret in given:
         connections = connected(address, wait_seconds=0.01)
         for borrow in (connections.connect, connections.connection):
-            with pytest.raises(StoreAccessDenied, match=r"expired|pg_hba") as raised, borrow():
+            with raises(StoreError, "denied", match=r"expired|pg_hba") as raised, borrow():
                 pass
             told = [repr(connections.address), *traceback.format_exception(raised.value), caplog.text]
             fault: BaseException | None = raised.value
@@ -99,7 +95,7 @@ def test_a_password_that_is_wrong_or_expired_or_missing_is_never_shown(postgres_
 
 def test_a_database_that_does_not_exist(postgres_server, connected):
     connections = connected(postgres_server.address(database="never_made"))
-    with pytest.raises(StoreAccessDenied, match=r"no such database.*createdb"), connections.connect():
+    with raises(StoreError, "denied", match=r"no such database.*createdb"), connections.connect():
         pass
 
 
@@ -107,22 +103,23 @@ def test_errors_of_statements_have_their_types(postgres_server, postgres_address
     connections = connected(postgres_address, statement_timeout_ms=20, lock_timeout_ms=10)
     postgres_server.execute(f"CREATE SCHEMA {connections.address.schema}")
 
-    def raised(kind, statement, match):
-        with connections.connection() as connection, pytest.raises(kind, match=match) as caught:
+    def raised(kind, reason, statement, match):
+        with connections.connection() as connection, raises(kind, reason, match=match) as caught:
             execute(connections, connection, statement)
         assert connections.address.shown in str(caught.value)
 
-    raised(StoreTimeout, "SELECT pg_sleep(600)", "statement timeout.*statement_timeout_ms")
-    raised(StoreError, "SELECT 1/0", "division by zero, SQLSTATE 22012")
+    raised(StoreUnavailable, "timeout", "SELECT pg_sleep(600)", "statement timeout.*statement_timeout_ms")
+    raised(StoreError, "failed", "SELECT 1/0", "division by zero, SQLSTATE 22012")
     with connections.connect() as holder:
         holder.execute("BEGIN; SELECT pg_advisory_xact_lock(1)")
-        raised(StoreLocked, "SELECT pg_advisory_xact_lock(1)", "busy_timeout_ms")
+        raised(StoreUnavailable, "locked", "SELECT pg_advisory_xact_lock(1)", "busy_timeout_ms")
     states = {
-        "53100": StoreFull, "40001": StoreLocked, "40P01": StoreLocked, "57P03": StoreUnreachable,
-        "53300": StoreUnreachable, "42501": StoreReadOnly, "28P01": StoreAccessDenied,
+        "53100": "full", "40001": "locked", "40P01": "locked", "57P03": "unreachable",
+        "53300": "unreachable", "42501": "read_only", "28P01": "denied",
     }  # fmt: skip
-    for state, kind in states.items():
-        raised(kind, f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'made'; END $$", "made")
+    for state, reason in states.items():
+        kind = StoreUnavailable if reason in StoreUnavailable.REASONS else StoreError
+        raised(kind, reason, f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'made'; END $$", "made")
 
 
 def test_values_of_a_statement_are_in_no_error(postgres_server, postgres_address, connected):
@@ -138,7 +135,7 @@ def test_values_of_a_statement_are_in_no_error(postgres_server, postgres_address
 
 def test_a_pool_of_which_all_are_in_use(postgres_address, connected):
     connections = connected(postgres_address, pool_size=1, wait_seconds=0.05)
-    in_use = pytest.raises(StoreTimeout, match=r"every connection was in use.*pool_size")
+    in_use = raises(StoreUnavailable, "timeout", match=r"every connection was in use.*pool_size")
     with connections.connection(), in_use, connections.connection():
         pass
     with connections.connection() as connection:
@@ -180,7 +177,7 @@ def test_a_connection_that_ends_in_use_is_unreachable(postgres_server, postgres_
     connections = connected(postgres_address)
     with connections.connection() as connection:
         postgres_server.execute("SELECT pg_terminate_backend(%s, 10000)", connection.info.backend_pid)
-        with pytest.raises(StoreUnreachable, match="nothing was written"):
+        with raises(StoreUnavailable, "unreachable", match="nothing was written"):
             execute(connections, connection, "SELECT 1")
     with connections.connection() as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from recallite.errors import StoreFull
+from recallite.errors import StoreError
+from tests.raising import raises
 from tests.system.postgres.binaries import owner
 from tests.system.postgres.server import PostgresServer
 
@@ -46,7 +47,7 @@ def test_a_full_disk_undoes_the_write_and_says_so(small_disk, connected):
         connection.execute("CREATE TABLE public.notes (text text STORAGE PLAIN)")
         connection.execute("INSERT INTO public.notes VALUES ('kept')")
         much = "INSERT INTO public.notes SELECT repeat('a', 4000) FROM generate_series(1, 2000)"
-        with pytest.raises(StoreFull, match=r"is full .*No space left on device.*; nothing was written"):
+        with raises(StoreError, "full", match=r"is full .*No space left on device.*; nothing was written"):
             execute(connections, connection, much)
         assert connection.execute("SELECT text FROM public.notes").fetchall() == [("kept",)]
         connection.execute("DROP TABLE public.other")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.errors import AlreadyExists, ConnectionLost, StoreError
+from recallite.errors import Conflict, StoreError, StoreUnavailable
 from recallite.store.opening import open_store
 from recallite.store.postgres.records import BY_TEXT
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 from tests.system.postgres.proxy import Proxy
 from tests.unit.store.contract.support import EMBEDDER, row, vector
 
@@ -98,7 +99,7 @@ def test_many_rows_that_the_server_refuses_leave_nothing(stores, who, postgres_s
     with stores["owner"].atomic() as writer:
         insert(writer, [*rows(COUNT, "before")])
     before = sizes(stores["owner"])
-    with pytest.raises(AlreadyExists), store.atomic() as writer:
+    with raises(Conflict, "exists"), store.atomic() as writer:
         insert(writer, [*rows(COUNT, "new"), row("before3")])
     assert sizes(stores["owner"]) == before
     postgres_server.execute(
@@ -114,7 +115,7 @@ def test_many_rows_that_the_server_refuses_leave_nothing(stores, who, postgres_s
 def test_of_a_transaction_the_refused_part_alone_is_undone(store):
     with store.atomic() as writer:
         insert(writer, [*rows(COUNT, "first")])
-        with pytest.raises(AlreadyExists), store.atomic() as inner:
+        with raises(Conflict, "exists"), store.atomic() as inner:
             insert(inner, [*rows(COUNT, "second"), row("first3")])
         insert(writer, [*rows(COUNT, "third")])
     with store.read() as reader:
@@ -132,7 +133,7 @@ def test_many_rows_whose_connection_ends_leave_nothing(store, postgres_server, p
         other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]))
         try:
             cut = proxy.cut_at(at, when=when)
-            with pytest.raises(ConnectionLost, match="nothing was written"), other.atomic() as writer:
+            with raises(StoreUnavailable, "connection_lost", match="nothing was written"), other.atomic() as writer:
                 insert(writer, [*rows(COUNT, "new"), row("last", "the last of many")])
             assert cut.wait(LAST_RESORT_SECONDS)
             assert sizes(store) == before

@@ -7,9 +7,10 @@ import threading
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import StoreLocked
+from recallite.errors import StoreUnavailable
 from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 from tests.unit.store.contract.support import row
 
 PLAIN = Settings(embedder="none")
@@ -41,11 +42,11 @@ def test_who_names_the_same_scope_waits_and_who_names_none_waits_for_all(stores)
     first, second = stores
     with first.atomic(locks=["/ada"]):
         for locks in (["/ada"], ["/bob", "/ada"], None):
-            with pytest.raises(StoreLocked), second.atomic(locks=locks):
+            with raises(StoreUnavailable, "locked"), second.atomic(locks=locks):
                 pass
-        with pytest.raises(StoreLocked), second.atomic(wait=False, locks=["/ada"]):
+        with raises(StoreUnavailable, "locked"), second.atomic(wait=False, locks=["/ada"]):
             pass
-    with first.atomic(), pytest.raises(StoreLocked), second.atomic(locks=["/ada"]):
+    with first.atomic(), raises(StoreUnavailable, "locked"), second.atomic(locks=["/ada"]):
         pass
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
+from recallite.errors import NotADatabase, StoreError
 from recallite.store.postgres.address import parse_address
+from tests.raising import raises
 from tests.system.postgres.binaries import OLDEST, debian_binaries
 from tests.system.postgres.server import PostgresServer
 
@@ -35,10 +36,10 @@ def everything(server, database="postgres"):
     )
 
 
-def refusal(kind, server, connections, *, match, write=True, database="postgres", **parameters):
+def refusal(kind, reason, server, connections, *, match, write=True, database="postgres", **parameters):
     """The message of a refusal, after which everything is as it was."""
     before = everything(server, database)
-    with pytest.raises(kind, match=match) as raised, connections.connect(**parameters) as connection:
+    with raises(kind, reason, match=match) as raised, connections.connect(**parameters) as connection:
         check_server(connection, connections.address, newest_schema=NEWEST, write=write)
     assert everything(server, database) == before
     return str(raised.value)
@@ -80,7 +81,13 @@ def test_the_extension_is_created_where_it_may_be(postgres_server, database, con
 
 def test_a_server_that_is_too_old(postgres_server, postgres_address, connected, monkeypatch):
     monkeypatch.setattr(connection_module, "OLDEST_SERVER", 99)
-    refusal(StoreUnsupported, postgres_server, connected(postgres_address), match=r"is PostgreSQL \d+: .* 99 or later")
+    refusal(
+        StoreError,
+        "unsupported",
+        postgres_server,
+        connected(postgres_address),
+        match=r"is PostgreSQL \d+: .* 99 or later",
+    )
 
 
 def test_a_real_server_that_is_too_old(connected):
@@ -91,7 +98,7 @@ def test_a_real_server_that_is_too_old(connected):
     try:
         server.initialise()
         server.start()
-        refusal(StoreUnsupported, server, connected(server.address()), match=rf"{OLDEST} or later")
+        refusal(StoreError, "unsupported", server, connected(server.address()), match=rf"{OLDEST} or later")
     finally:
         server.remove()
 
@@ -103,7 +110,7 @@ def test_a_database_without_pgvector_whose_user_may_not_create_it(postgres_serve
     before = everything(postgres_server, made)
     with connections.connect() as connection:
         assert check_server(connection, connections.address, newest_schema=NEWEST).vector is None
-        with pytest.raises(StoreUnsupported, match="Ask the administrator for: CREATE EXTENSION vector"):
+        with raises(StoreError, "unsupported", match="Ask the administrator for: CREATE EXTENSION vector"):
             create_vector(connection, connections)
     assert everything(postgres_server, made) == before
 
@@ -114,7 +121,7 @@ def test_a_server_without_pgvector(postgres_server, database, connected):
     made = database()
     postgres_server.execute(f"ALTER DATABASE {made} SET extension_control_path = '/nowhere'")
     connections = connected(postgres_server.address(database=made))
-    refusal(StoreUnsupported, postgres_server, connections, match="pgvector is not there", database=made)
+    refusal(StoreError, "unsupported", postgres_server, connections, match="pgvector is not there", database=made)
 
 
 def test_pgvector_that_is_too_old(postgres_server, database, connected):
@@ -123,13 +130,13 @@ def test_pgvector_that_is_too_old(postgres_server, database, connected):
     postgres_server.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'", database=made)
     connections = connected(postgres_server.address(database=made))
     match = r"has pgvector 0\.7\.4: .*ALTER EXTENSION vector UPDATE"
-    refusal(StoreUnsupported, postgres_server, connections, match=match, database=made)
+    refusal(StoreError, "unsupported", postgres_server, connections, match=match, database=made)
 
 
 def test_a_database_with_another_encoding(postgres_server, database, connected):
     made = database("ENCODING 'SQL_ASCII' TEMPLATE template0")
     connections = connected(postgres_server.address(database=made))
-    refusal(StoreUnsupported, postgres_server, connections, match="encoding SQL_ASCII", database=made)
+    refusal(StoreError, "unsupported", postgres_server, connections, match="encoding SQL_ASCII", database=made)
 
 
 @pytest.mark.parametrize("tables", ["notes (id int)", "meta (key text, value text)", "meta (id int)"])
@@ -138,31 +145,31 @@ def test_a_foreign_schema(postgres_server, postgres_address, connected, tables):
     postgres_server.execute(f"CREATE SCHEMA {connections.address.schema}")
     postgres_server.execute(f"CREATE TABLE {connections.address.schema}.{tables}")
     for write in (True, False):
-        refusal(NotADatabase, postgres_server, connections, match=r"another program.*left as it is", write=write)
+        refusal(NotADatabase, None, postgres_server, connections, match=r"another program.*left as it is", write=write)
 
 
 def test_a_schema_of_another_application(postgres_server, postgres_address, connected):
     connections = connected(postgres_address)
     make_memory(postgres_server, connections.address.schema, 2, application="other")
-    refusal(NotADatabase, postgres_server, connections, match="another program")
+    refusal(NotADatabase, None, postgres_server, connections, match="another program")
 
 
 def test_a_memory_of_a_newer_version(postgres_server, postgres_address, connected):
     connections = connected(postgres_address)
     make_memory(postgres_server, connections.address.schema, NEWEST + 1)
-    refusal(SchemaTooNew, postgres_server, connections, match=f"version {NEWEST + 1}.*up to {NEWEST}")
+    refusal(StoreError, "newer_schema", postgres_server, connections, match=f"version {NEWEST + 1}.*up to {NEWEST}")
 
 
 def test_a_server_that_is_read_only(postgres_server, postgres_address, connected):
     connections = connected(postgres_address)
     only = {"options": "-c default_transaction_read_only=on"}
-    refusal(StoreReadOnly, postgres_server, connections, match="cannot be written", **only)
-    refusal(NotADatabase, postgres_server, connections, match="holds no memory", write=False, **only)
+    refusal(StoreError, "read_only", postgres_server, connections, match="cannot be written", **only)
+    refusal(NotADatabase, None, postgres_server, connections, match="holds no memory", write=False, **only)
     make_memory(postgres_server, connections.address.schema, 2)
     with connections.connect(**only) as connection:
         found = check_server(connection, connections.address, newest_schema=NEWEST, write=False)
         assert (found.schema_version, found.read_only) == (2, True)
-        with pytest.raises(StoreReadOnly, match="read-only transaction"), translated(connections.address):
+        with raises(StoreError, "read_only", match="read-only transaction"), translated(connections.address):
             connection.execute("CREATE TABLE added (id int)")
 
 
@@ -171,14 +178,14 @@ def test_a_user_without_rights(postgres_server, postgres_address, connected, rol
     schema = parse_address(postgres_address).schema
     connections = connected(postgres_server.address(user=name, password=password, schema=schema))
     asked = f"CREATE SCHEMA {schema} AUTHORIZATION {name}"
-    assert asked in refusal(StoreUnsupported, postgres_server, connections, match="may not create the schema")
+    assert asked in refusal(StoreError, "unsupported", postgres_server, connections, match="may not create the schema")
     make_memory(postgres_server, schema, 2)
     asked = f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {name}"
-    assert asked in refusal(StoreUnsupported, postgres_server, connections, match="may not use the schema")
+    assert asked in refusal(StoreError, "unsupported", postgres_server, connections, match="may not use the schema")
     postgres_server.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name}")
-    refusal(StoreUnsupported, postgres_server, connections, match="GRANT SELECT ON ALL TABLES")
+    refusal(StoreError, "unsupported", postgres_server, connections, match="GRANT SELECT ON ALL TABLES")
     postgres_server.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name}")
     with connections.connect() as connection:
         check_server(connection, connections.address, newest_schema=NEWEST)
-        with pytest.raises(StoreReadOnly, match="permission denied for table meta"), translated(connections.address):
+        with raises(StoreError, "read_only", match="permission denied for table meta"), translated(connections.address):
             connection.execute("DELETE FROM meta")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import StoreReadOnly, StoreTimeout
+from recallite.errors import StoreError, StoreUnavailable
 from tests.limits import until
+from tests.raising import raises
 from tests.system.postgres.server import PostgresServer
 from tests.system.postgres.standby import standby_of
 
@@ -39,7 +40,7 @@ def test_a_standby_answers_and_follows_and_refuses_writes(pair):
         assert [hit.text for hit in reader.recall("zebras")] == ["zebras graze"]
         memory.remember("zebras gallop")
         until(lambda: len(reader.recall("zebras")) == 2)
-        with pytest.raises(StoreReadOnly, match="standby"):
+        with raises(StoreError, "read_only", match="standby"):
             reader.remember("lions sleep")
         assert reader.store.stats().behind_ms < 60_000
         assert memory.store.stats().behind_ms is None
@@ -51,7 +52,7 @@ def test_what_is_too_far_behind_is_not_read(pair):
     with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
         memory.remember("zebras gallop")
     until(lambda: standby.execute("SELECT pg_last_wal_receive_lsn() > pg_last_wal_replay_lsn()") == [(True,)])
-    with pytest.raises(StoreTimeout, match="behind"):
+    with raises(StoreUnavailable, "timeout", match="behind"):
         Memory(standby.address(schema="m", standby_lag_ms="1"), settings=PLAIN)
     with Memory(standby.address(schema="m", standby_lag_ms="0"), settings=PLAIN) as reader:
         assert len(reader.recall("zebras")) == 1

@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from tests.raising import raises
+
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
@@ -376,10 +378,10 @@ def test_others_of_the_server_are_let_in_nowhere(tenancy):
 
 def test_an_id_that_another_has_is_taken(tenancy):
     """Ids are of the whole memory: who guesses one learns that it is there."""
-    from recallite.errors import AlreadyExists
+    from recallite.errors import Conflict
 
     tenancy.owner.remember("the first", id="chosen", scope="/users/bob")
     with tenancy.memory(tenancy.ada) as memory:
-        with pytest.raises(AlreadyExists, match="outside this scope"):
+        with raises(Conflict, "exists", match="outside this scope"):
             memory.remember("the second", id="chosen")
         assert memory.list(limit=5) == [each for each in memory.list() if each.id != "chosen"][:5]

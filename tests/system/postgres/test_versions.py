@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from recallite import Memory
-from recallite.errors import SchemaTooNew
+from recallite.errors import StoreError
 from tests.attacks.workload import Embedder
+from tests.raising import raises
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
@@ -32,7 +33,7 @@ def test_a_memory_of_a_newer_recallite_is_left_as_it_is(postgres_server, postgre
         ]
 
     before = everything()
-    with pytest.raises(SchemaTooNew, match=f"version {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
+    with raises(StoreError, "newer_schema", match=f"version {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
         Memory(postgres_address, embedder=Embedder())
     assert everything() == before
 

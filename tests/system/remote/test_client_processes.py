@@ -41,12 +41,13 @@ import sys
 sys.modules[{missing!r}] = None
 from recallite import Memory
 from recallite.embedding import RemoteEmbedder
-from recallite.errors import EmbedderMissing, LanguageModelError
+from recallite.errors import EmbedderError, LanguageModelError
 from recallite.remote import OpenAICompatible
-for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderMissing)):
+for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderError)):
     try:
         make("http://127.0.0.1:9/v1", "tiny")
     except error as fault:
+        assert fault.reason in (None, "missing")
         print(fault)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

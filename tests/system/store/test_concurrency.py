@@ -9,9 +9,10 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import StoreLocked
+from recallite.errors import StoreUnavailable
 from recallite.model.records import NewRecord
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, Other, scored, spawn, state, unit
 
 
@@ -28,7 +29,7 @@ def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):
             memory.store.rebuild,
             memory.store.vacuum,
         ):
-            with pytest.raises(StoreLocked, match=r"agent\.db is locked.*busy_timeout_ms"):
+            with raises(StoreUnavailable, "locked", match=r"agent\.db is locked.*busy_timeout_ms"):
                 write()
         assert state(memory) == before
         other("memory._engine.store._writer.connection.execute('ROLLBACK') is not None")
@@ -197,4 +198,4 @@ def test_two_memories_of_one_process_share_a_file(path):
         # Closing one must not drop the lock that the other holds.
         with Other(path, busy_timeout_ms=0) as other, first._engine.store.atomic():
             Memory(path, settings=PLAIN).close()
-            assert other("attempt(lambda: memory.remember('x'))") == "StoreLocked"
+            assert other("attempt(lambda: memory.remember('x'))") == "StoreUnavailable"

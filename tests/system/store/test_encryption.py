@@ -16,8 +16,9 @@ import apsw
 import pytest
 
 from recallite import AsyncMemory, Memory, Settings
-from recallite.errors import EncryptionMissing, InvalidInput, NotADatabase, StoreLocked, WrongKey
+from recallite.errors import InvalidInput, NotADatabase, StoreError, StoreUnavailable, WrongKey
 from recallite.store.sqlite.keys import Key
+from tests.raising import raises
 
 CIPHERS = getattr(apsw, "mc_version", None)
 encrypted = pytest.mark.skipif(CIPHERS is None, reason="apsw-sqlite3mc is not installed in place of apsw")
@@ -135,7 +136,7 @@ def test_rekeying_waits_for_nobody_and_changes_nothing_where_another_has_the_fil
     with Memory(locked, settings=quick, key=KEY) as other:
         other.recall("Zanzibar")
         with Memory(locked, settings=quick, key=KEY) as memory:
-            with pytest.raises(StoreLocked):
+            with raises(StoreUnavailable, "locked"):
                 memory.store.rekey(OTHER)
             memory.remember("still there")
         assert len(other.list()) == 2
@@ -282,7 +283,7 @@ def test_what_would_lie_beside_it_in_the_clear_is_refused(path, monkeypatch):
 
 @plain
 def test_without_ciphers_a_key_says_how_to_install_them(path):
-    with pytest.raises(EncryptionMissing, match="pip install apsw-sqlite3mc"):
+    with raises(StoreError, "no_ciphers", match="pip install apsw-sqlite3mc"):
         Memory(path, settings=PLAIN, key=KEY)
     assert not Path(path).exists()
 

@@ -11,7 +11,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import (
-    StoreReadOnly,
+    StoreError,
 )
 from tests.unit.memory.support import PLAIN, run, spawn
 
@@ -50,7 +50,7 @@ def test_a_read_only_file_is_refused_with_the_remedy(tmp_path_factory, what):
         before = contents(Path(folder))
         said = run(_AS_NOBODY, path)
         os.chmod(folder, 0o700)
-        assert said.startswith(StoreReadOnly.__name__), said
+        assert said.startswith(StoreError.__name__), said
         assert path in said
         assert "permissions" in said
         assert contents(Path(folder)) == before
@@ -107,4 +107,4 @@ def test_claiming_sees_one_commit(path, monkeypatch):
     monkeypatch.setattr(opening.apsw, "Connection", Overtaken)
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 0
-    assert said in (["now", ""], ["now", "StoreLocked"])
+    assert said in (["now", ""], ["now", "StoreUnavailable"])

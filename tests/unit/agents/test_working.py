@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidInput, NotFound, StoreLocked
+from recallite.errors import InvalidInput, NotFound, StoreUnavailable
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, raw, state
 
 
@@ -95,7 +96,7 @@ def test_a_locked_store_leaves_working_memory_as_it_was(path, change, promote_ab
         before = [working.add("precious").item, working.add("newer").item]
         other = raw(path)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreLocked):
+        with raises(StoreUnavailable, "locked"):
             change(working)
         assert working.items() == before
         other.execute("ROLLBACK")
@@ -110,8 +111,8 @@ def test_what_a_failed_call_promoted_is_not_stored_again_by_the_next(memory, mon
     memory.working.configure(capacity=1, persist=True, promote_above=0.0)
     kept = memory.working.add("precious").item
     with monkeypatch.context() as patched:
-        patched.setattr(memory.working, "_write", lambda _: (_ for _ in ()).throw(StoreLocked("busy")))
-        with pytest.raises(StoreLocked):
+        patched.setattr(memory.working, "_write", lambda _: (_ for _ in ()).throw(StoreUnavailable("busy")))
+        with raises(StoreUnavailable, "locked"):
             memory.working.add("next")
     assert memory.working.items() == [kept]
     evicted = memory.working.add("next").evicted

@@ -8,19 +8,19 @@ import pytest
 
 from recallite.doors.cli.run import exit_code
 from recallite.errors import (
+    EmbedderError,
     EmbedderMismatch,
-    ForkedProcess,
     InvalidItem,
     KernelError,
-    ModelInvalid,
     NotFound,
-    SchemaTooNew,
-    StoreFull,
+    StoreClosed,
+    StoreError,
 )
 
 
-def failed(done, code, name):
+def failed(done, code, name, says=""):
     """Assert that a run failed on one line of stderr."""
+    assert says in done.err
     assert done.out == ""
     assert done.err.startswith(f"recallite: {name}: ")
     assert done.err.count("\n") == 1
@@ -31,12 +31,12 @@ def failed(done, code, name):
     ("fault", "code"),
     [
         (NotFound("x"), 1),
-        (InvalidItem(0, 0, ValueError("x")), 2),
-        (SchemaTooNew("x"), 3),
-        (StoreFull("x"), 3),
-        (ForkedProcess("x"), 3),
+        (InvalidItem(0, 0, NotFound("x")), 2),
+        (StoreError("x", "newer_schema"), 3),
+        (StoreError("x", "full"), 3),
+        (StoreClosed("x", "forked"), 3),
         (EmbedderMismatch("x"), 4),
-        (ModelInvalid("x"), 4),
+        (EmbedderError("x", "invalid_model"), 4),
         (KernelError("x"), 4),
         (ZeroDivisionError("x"), 70),
     ],
@@ -58,7 +58,7 @@ def test_every_error_has_its_code(fault, code):
 )
 def test_texts_that_cannot_be_remembered(run, text, reason):
     done = run("remember", text)
-    failed(done, 2, "InvalidText")
+    failed(done, 2, "InvalidInput", "text")
     assert reason in done.err
     assert run("count").out == "0\n"
 
@@ -94,8 +94,8 @@ def test_fields_that_cannot_be_remembered(run, empty, options, reason):
 
 def test_a_vector_of_another_dimension(run, remember):
     remember("one", "--vector", "[1, 2, 3]")
-    failed(run("remember", "two", "--vector", "[1, 2]"), 2, "InvalidVector")
-    failed(run("recall", "one", "--vector", "[1, 2]"), 2, "InvalidVector")
+    failed(run("remember", "two", "--vector", "[1, 2]"), 2, "InvalidInput", "vector")
+    failed(run("recall", "one", "--vector", "[1, 2]"), 2, "InvalidInput", "vector")
     assert run("recall", "one", "--vector", "[1, 2, 3]", "--mode", "vector", "--json").code == 0
 
 
@@ -173,14 +173,14 @@ def test_a_newer_store(run, remember, db):
     connection = apsw.Connection(str(db))
     connection.pragma("user_version", 999)
     connection.close()
-    failed(run("list"), 3, "SchemaTooNew")
+    failed(run("list"), 3, "StoreError", "newer")
 
 
 def test_a_locked_store(run, remember, db):
     remember("one")
     connection = apsw.Connection(str(db))
     connection.execute("BEGIN IMMEDIATE")
-    failed(run("remember", "two"), 3, "StoreLocked")
+    failed(run("remember", "two"), 3, "StoreUnavailable", "locked")
     assert run("count").out == "1\n"
     connection.execute("ROLLBACK")
     connection.close()
@@ -203,7 +203,7 @@ def test_a_damaged_store(run, db):
 def test_a_read_only_store(run, remember, db):
     remember("one")
     db.chmod(0o400)
-    failed(run("remember", "two"), 3, "StoreReadOnly")
+    failed(run("remember", "two"), 3, "StoreError", "cannot be written")
 
 
 def test_the_environment_names_the_store(run, db, monkeypatch):

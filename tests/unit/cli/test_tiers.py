@@ -34,7 +34,7 @@ def test_log_and_list_episodes(run):
         (("episodes", "log", "x", "--agent", "a/b"), "an agent id is one name"),
         (("episodes", "list", "--on", "some day"), "not a time"),
         (("episodes", "list", "--order", "random"), "order is 'random'"),
-        (("procedures", "save", "n", ""), "InvalidText"),
+        (("procedures", "save", "n", ""), "text is ''"),
         (("experience", "tips", "--tool", "http"), "tool and error go together"),
         (("sessions", "clean", "--days", "nan"), "--days is nan"),
         (("sessions", "clean", "--days", "1e300"), "--days is 1e300"),

@@ -54,10 +54,10 @@ def test_vacuum_and_backup(run, remember, tmp_path):
 
 def test_without_an_embedder_reembed_is_exit_4(run, remember):
     remember("one")
-    assert run("reembed").err.startswith("recallite: EmbedderMissing: ")
+    assert run("reembed").err.startswith("recallite: EmbedderError: ")
     done = run("reembed", "--json")
     assert (done.code, done.out) == (4, "")
-    assert json.loads(done.err)["error"]["type"] == "EmbedderMissing"
+    assert json.loads(done.err)["error"]["reason"] == "missing"
 
 
 def test_a_model_that_is_not_there_is_exit_4(run, remember, monkeypatch, tmp_path):

@@ -15,7 +15,8 @@ import recallite_models
 from recallite.embedding import load
 from recallite.embedding.model_folder import read_folder
 from recallite.embedding.onnx import OnnxEmbedder
-from recallite.errors import EmbedderMissing, ModelInvalid
+from recallite.errors import EmbedderError
+from tests.raising import raises
 from tests.unit.embedding.token_vectors import token_vectors
 
 TEXTS = ["a cat sat", "hello", "the quick brown fox jumps over the lazy dog again and again"]
@@ -113,24 +114,24 @@ def test_the_window_is_the_smallest_stated(unlabelled: Path, configs: dict[str, 
 
 def test_other_pooling_is_refused(unlabelled: Path) -> None:
     write_json(unlabelled / "1_Pooling" / "config.json", {"pooling_mode_max_tokens": True})
-    with pytest.raises(ModelInvalid, match="knows mean and cls"):
+    with raises(EmbedderError, "invalid_model", match="knows mean and cls"):
         OnnxEmbedder(unlabelled)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelInvalid, match=r"model\.onnx is absent"):
+    with raises(EmbedderError, "invalid_model", match=r"model\.onnx is absent"):
         load(tmp_path)
-    with pytest.raises(ModelInvalid, match="no folder"):
+    with raises(EmbedderError, "invalid_model", match="no folder"):
         load(tmp_path / "absent")
 
 
 def test_a_broken_model_is_refused(unlabelled: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (unlabelled / "model.onnx").write_bytes(b"not onnx")
-    with pytest.raises(ModelInvalid, match="cannot be loaded by ONNX Runtime"):
+    with raises(EmbedderError, "invalid_model", match="cannot be loaded by ONNX Runtime"):
         load(unlabelled)
     assert capfd.readouterr().out == ""
     (unlabelled / "tokenizer.json").write_text("{}", "utf-8")
-    with pytest.raises(ModelInvalid, match="no tokenizer that can be read"):
+    with raises(EmbedderError, "invalid_model", match="no tokenizer that can be read"):
         load(unlabelled)
 
 
@@ -139,5 +140,5 @@ def test_an_absent_package_is_named_with_the_remedy(
     unlabelled: Path, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EmbedderMissing, match=f"cannot embed without {package}: pip install"):
+    with raises(EmbedderError, "missing", match=f"cannot embed without {package}: pip install"):
         load(unlabelled)

@@ -18,7 +18,8 @@ from recallite.embedding import DocumentEmbedder, load
 from recallite.embedding.instant import InstantEmbedder
 from recallite.embedding.token_ids import TokenIds
 from recallite.embedding.word_cache import WordIds
-from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, ModelInvalid
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
+from tests.raising import raises
 
 tokenizers = pytest.importorskip("tokenizers")
 FOLDER = recallite_models.path(recallite_models.INSTANT)
@@ -178,31 +179,31 @@ def test_a_changed_byte_is_refused(model_copy: Path, name: str) -> None:
     content = bytearray((model_copy / name).read_bytes())
     content[len(content) // 2] ^= 1
     (model_copy / name).write_bytes(content)
-    with pytest.raises(ModelInvalid, match=f"{name} is not what its manifest says"):
+    with raises(EmbedderError, "invalid_model", match=f"{name} is not what its manifest says"):
         InstantEmbedder(model_copy, TOKENIZER)
     os.truncate(model_copy / name, 1000)
-    with pytest.raises(ModelInvalid, match=rf"{name} has 1,000 bytes"):
+    with raises(EmbedderError, "invalid_model", match=rf"{name} has 1,000 bytes"):
         InstantEmbedder(model_copy, TOKENIZER)
     (model_copy / name).unlink()
-    with pytest.raises(ModelInvalid, match=f"{name} is absent"):
+    with raises(EmbedderError, "invalid_model", match=f"{name} is absent"):
         InstantEmbedder(model_copy, TOKENIZER)
 
 
 def test_another_tokenizer_and_a_foreign_manifest_are_refused(model_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}", "utf-8")
-    with pytest.raises(ModelInvalid, match="is not what its manifest says"):
+    with raises(EmbedderError, "invalid_model", match="is not what its manifest says"):
         InstantEmbedder(model_copy, tmp_path / "tokenizer.json")
     (model_copy / "manifest.json").write_text("{}", "utf-8")
-    with pytest.raises(ModelInvalid, match="cannot be understood"):
+    with raises(EmbedderError, "invalid_model", match="cannot be understood"):
         InstantEmbedder(model_copy, TOKENIZER)
     (model_copy / "manifest.json").unlink()
-    with pytest.raises(ModelInvalid, match=r"manifest\.json"):
+    with raises(EmbedderError, "invalid_model", match=r"manifest\.json"):
         InstantEmbedder(model_copy, TOKENIZER)
 
 
 def test_without_tokenizers_the_remedy_is_named(model_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(EmbedderMissing, match="cannot embed without tokenizers: pip install"):
+    with raises(EmbedderError, "missing", match="cannot embed without tokenizers: pip install"):
         InstantEmbedder(model_copy, TOKENIZER)
 
 

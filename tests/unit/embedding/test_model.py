@@ -13,7 +13,8 @@ import pytest
 import recallite_models
 from recallite import Memory, Settings
 from recallite.embedding.onnx import OnnxEmbedder
-from recallite.errors import EmbedderMismatch, ModelInvalid
+from recallite.errors import EmbedderError, EmbedderMismatch
+from tests.raising import raises
 
 # Published for sentence-transformers/all-MiniLM-L6-v2 (float32).
 PAIRS = [
@@ -99,25 +100,25 @@ def test_a_changed_byte_is_refused(model_copy: Path, name: str) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    with pytest.raises(ModelInvalid, match=f"{name} is not what its manifest says"):
+    with raises(EmbedderError, "invalid_model", match=f"{name} is not what its manifest says"):
         OnnxEmbedder(model_copy)
 
 
 def test_a_truncated_file_is_refused(model_copy: Path) -> None:
     os.truncate(model_copy / "model.onnx", 1000)
-    with pytest.raises(ModelInvalid, match=r"model\.onnx has 1,000 bytes"):
+    with raises(EmbedderError, "invalid_model", match=r"model\.onnx has 1,000 bytes"):
         OnnxEmbedder(model_copy)
 
 
 def test_an_absent_file_is_named(model_copy: Path) -> None:
     (model_copy / "tokenizer.json").unlink()
-    with pytest.raises(ModelInvalid, match=r"tokenizer\.json is absent"):
+    with raises(EmbedderError, "invalid_model", match=r"tokenizer\.json is absent"):
         OnnxEmbedder(model_copy)
 
 
 def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
     (model_copy / "manifest.json").write_text("{}", "utf-8")
-    with pytest.raises(ModelInvalid, match="cannot be understood"):
+    with raises(EmbedderError, "invalid_model", match="cannot be understood"):
         OnnxEmbedder(model_copy)
 
 

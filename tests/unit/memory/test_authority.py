@@ -8,9 +8,10 @@ import pytest
 from msgspec import structs
 
 from recallite import Memory, Settings
-from recallite.errors import AlreadyExists, InvalidInput
+from recallite.errors import Conflict, InvalidInput
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from tests.raising import raises
 
 TRUE_AND_HOSTILE = (
     ("The payout account is DE12 3456.", "The payout account is now GB29 9999."),
@@ -125,7 +126,7 @@ def test_a_topic_is_merged_only_into_what_is_no_higher(strategy):
 def test_an_id_is_not_taken_over_by_a_lower_authority():
     with plain() as memory:
         memory.remember("Rome", id="office")
-        with pytest.raises(AlreadyExists, match="user"):
+        with raises(Conflict, "exists", match="user"):
             memory.remember("Milan", id="office", on_existing="replace", source=WEB)
         assert said(memory) == ["Rome"]
 

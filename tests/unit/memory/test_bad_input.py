@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecalliteError
+from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, Foreign, state, unit
 
 NAIVE = datetime(2026, 1, 1)
@@ -21,90 +22,90 @@ DEEP: dict = {}
 for _ in range(3000):
     DEEP = {"a": DEEP}
 
-# (arguments of remember, the error, what its message says)
+# (arguments of remember, the reason of the error, what its message says)
 REFUSED = [
-    ({"text": ""}, InvalidText, "''"),
-    ({"text": " \n\t　"}, InvalidText, "blank"),
-    ({"text": "nul\0"}, InvalidText, "NUL.*3"),
-    ({"text": "lone \ud800"}, InvalidText, "surrogate.*5"),
-    ({"text": "x" * 10_000_000}, InvalidText, "10,000,000.*1,000,000"),
-    ({"text": None}, InvalidText, "None"),
-    ({"text": b"bytes"}, InvalidText, "bytes"),
-    ({"text": 3}, InvalidText, "int"),
-    ({"vector": unit(1, 15)}, InvalidVector, r"\(15,\).*\(16,\)"),
-    ({"vector": [float("nan")] * 16}, InvalidVector, "nan"),
-    ({"vector": [1.0] * 15 + [float("inf")]}, InvalidVector, "inf at 15"),
-    ({"vector": [0.0] * 16}, InvalidVector, "zeros"),
-    ({"vector": np.zeros(16, dtype=np.float32)}, InvalidVector, "zeros"),
-    ({"vector": [[1.0] * 15]}, InvalidVector, "shape"),
-    ({"vector": [[[1.0] * 16]]}, InvalidVector, "vector"),
-    ({"vector": [[1], [1, 2]]}, InvalidVector, "vector"),
-    ({"vector": "abc"}, InvalidVector, "abc"),
-    ({"vector": np.array(["a"] * 16)}, InvalidVector, "vector"),
-    ({"vector": [10**400] * 16}, InvalidVector, "vector"),
-    ({"vector": []}, InvalidVector, "empty|shape"),
-    ({"vector": Foreign()}, InvalidVector, "object"),
-    ({"vector": np.ones(16) * (1 + 1j)}, InvalidVector, "vector"),
-    ({"importance": -0.1}, InvalidInput, "importance is -0.1"),
-    ({"importance": 1.1}, InvalidInput, "importance is 1.1"),
-    ({"importance": float("nan")}, InvalidInput, "importance is nan"),
-    ({"importance": "high"}, InvalidInput, "importance is 'high'"),
-    ({"importance": True}, InvalidInput, "importance is True"),
-    ({"importance": None}, InvalidInput, "importance is None"),
-    ({"scope": "app"}, InvalidFilter, "'app'.*'/app'"),
-    ({"scope": "/app/"}, InvalidFilter, "slash at the end"),
-    ({"scope": "/a//b"}, InvalidFilter, "//"),
-    ({"scope": "/../a"}, InvalidFilter, r"\.\."),
-    ({"scope": "/a/./b"}, InvalidFilter, r"'\.'"),
-    ({"scope": "/ a"}, InvalidFilter, "spaces"),
-    ({"scope": ""}, InvalidFilter, "''"),
-    ({"scope": "/a\nb"}, InvalidFilter, "control"),
-    ({"scope": "/\ud800"}, InvalidFilter, "surrogate"),
-    ({"scope": "/" + "a" * 600}, InvalidFilter, "601"),
-    ({"scope": 3}, InvalidFilter, "3"),
-    ({"created_at": NAIVE}, InvalidInput, "created_at.*time zone"),
-    ({"valid_from": "2026-01-01T00:00:00"}, InvalidInput, "valid_from.*time zone"),
-    ({"valid_from": "2026-13"}, InvalidInput, "valid_from"),
-    ({"expires_at": "some day"}, InvalidInput, "expires_at 'some day' is not a time"),
-    ({"created_at": 1767225600}, InvalidInput, "created_at is 1767225600"),
-    ({"valid_from": "9999-12-31T23:59:59-05:00"}, InvalidInput, "valid_from.*9999"),
-    ({"valid_from": "0001-01-01T00:00:00+05:00"}, InvalidInput, "valid_from.*0001"),
-    ({"created_at": "9999-12-31T23:59:59-05:00"}, InvalidInput, "created_at"),
-    ({"expires_at": "9999-12-31T23:59:59-05:00"}, InvalidInput, "expires_at"),
-    ({"kind": ""}, InvalidInput, "kind"),
-    ({"kind": "a\tb"}, InvalidInput, "kind"),
-    ({"kind": None}, InvalidInput, "kind is None"),
-    ({"kind": "k" * 600}, InvalidInput, "600"),
-    ({"tags": "database"}, InvalidInput, r"tags=\['database'\]"),
-    ({"tags": [""]}, InvalidInput, "tag"),
-    ({"tags": [3]}, InvalidInput, "3"),
-    ({"tags": ["\ud800"]}, InvalidInput, "surrogate"),
-    ({"tags": 3}, InvalidInput, "tags is 3"),
-    ({"topic": ""}, InvalidInput, "topic"),
-    ({"topic": 3}, InvalidInput, "topic is 3"),
-    ({"source": "nul\0"}, InvalidInput, "source"),
-    ({"position": -1}, InvalidInput, "position is -1"),
-    ({"position": 1.5}, InvalidInput, "position is 1.5"),
-    ({"position": True}, InvalidInput, "position is True"),
-    ({"position": 2**63}, InvalidInput, "large"),
-    ({"context": "x" * 3000}, InvalidInput, "3,000"),
-    ({"context": "nul\0"}, InvalidInput, "context"),
-    ({"context": "\ud800"}, InvalidInput, "context"),
-    ({"context": 3}, InvalidInput, "context is 3"),
-    ({"metadata": [1]}, InvalidInput, r"\[1\]"),
-    ({"metadata": {1: 2}}, InvalidInput, "key 1"),
-    ({"metadata": {"a": Foreign()}}, InvalidInput, "metadata.*object"),
-    ({"metadata": {"a": "\ud800"}}, InvalidInput, "metadata"),
-    ({"metadata": {"\ud800": 1}}, InvalidInput, "metadata"),
-    ({"metadata": {"a": "nul\0"}}, InvalidInput, "NUL"),
-    ({"metadata": {"nul\0": 1}}, InvalidInput, "NUL"),
-    ({"metadata": {"a": float("nan")}}, InvalidInput, "metadata"),
-    ({"metadata": {"a": [float("inf")]}}, InvalidInput, "metadata"),
-    ({"metadata": {"a": "x" * 2_000_000}}, InvalidInput, "2,000,0"),
-    ({"metadata": DEEP}, InvalidInput, "metadata"),
-    ({"metadata": "text"}, InvalidInput, "'text'"),
-    ({"pinned": 1}, InvalidInput, "pinned is 1"),
-    ({"pinned": "yes"}, InvalidInput, "pinned is 'yes'"),
+    ({"text": ""}, "text", "''"),
+    ({"text": " \n\t　"}, "text", "blank"),
+    ({"text": "nul\0"}, "text", "NUL.*3"),
+    ({"text": "lone \ud800"}, "text", "surrogate.*5"),
+    ({"text": "x" * 10_000_000}, "text", "10,000,000.*1,000,000"),
+    ({"text": None}, "text", "None"),
+    ({"text": b"bytes"}, "text", "bytes"),
+    ({"text": 3}, "text", "int"),
+    ({"vector": unit(1, 15)}, "vector", r"\(15,\).*\(16,\)"),
+    ({"vector": [float("nan")] * 16}, "vector", "nan"),
+    ({"vector": [1.0] * 15 + [float("inf")]}, "vector", "inf at 15"),
+    ({"vector": [0.0] * 16}, "vector", "zeros"),
+    ({"vector": np.zeros(16, dtype=np.float32)}, "vector", "zeros"),
+    ({"vector": [[1.0] * 15]}, "vector", "shape"),
+    ({"vector": [[[1.0] * 16]]}, "vector", "vector"),
+    ({"vector": [[1], [1, 2]]}, "vector", "vector"),
+    ({"vector": "abc"}, "vector", "abc"),
+    ({"vector": np.array(["a"] * 16)}, "vector", "vector"),
+    ({"vector": [10**400] * 16}, "vector", "vector"),
+    ({"vector": []}, "vector", "empty|shape"),
+    ({"vector": Foreign()}, "vector", "object"),
+    ({"vector": np.ones(16) * (1 + 1j)}, "vector", "vector"),
+    ({"importance": -0.1}, "value", "importance is -0.1"),
+    ({"importance": 1.1}, "value", "importance is 1.1"),
+    ({"importance": float("nan")}, "value", "importance is nan"),
+    ({"importance": "high"}, "value", "importance is 'high'"),
+    ({"importance": True}, "value", "importance is True"),
+    ({"importance": None}, "value", "importance is None"),
+    ({"scope": "app"}, "filter", "'app'.*'/app'"),
+    ({"scope": "/app/"}, "filter", "slash at the end"),
+    ({"scope": "/a//b"}, "filter", "//"),
+    ({"scope": "/../a"}, "filter", r"\.\."),
+    ({"scope": "/a/./b"}, "filter", r"'\.'"),
+    ({"scope": "/ a"}, "filter", "spaces"),
+    ({"scope": ""}, "filter", "''"),
+    ({"scope": "/a\nb"}, "filter", "control"),
+    ({"scope": "/\ud800"}, "filter", "surrogate"),
+    ({"scope": "/" + "a" * 600}, "filter", "601"),
+    ({"scope": 3}, "filter", "3"),
+    ({"created_at": NAIVE}, "value", "created_at.*time zone"),
+    ({"valid_from": "2026-01-01T00:00:00"}, "value", "valid_from.*time zone"),
+    ({"valid_from": "2026-13"}, "value", "valid_from"),
+    ({"expires_at": "some day"}, "value", "expires_at 'some day' is not a time"),
+    ({"created_at": 1767225600}, "value", "created_at is 1767225600"),
+    ({"valid_from": "9999-12-31T23:59:59-05:00"}, "value", "valid_from.*9999"),
+    ({"valid_from": "0001-01-01T00:00:00+05:00"}, "value", "valid_from.*0001"),
+    ({"created_at": "9999-12-31T23:59:59-05:00"}, "value", "created_at"),
+    ({"expires_at": "9999-12-31T23:59:59-05:00"}, "value", "expires_at"),
+    ({"kind": ""}, "value", "kind"),
+    ({"kind": "a\tb"}, "value", "kind"),
+    ({"kind": None}, "value", "kind is None"),
+    ({"kind": "k" * 600}, "value", "600"),
+    ({"tags": "database"}, "value", r"tags=\['database'\]"),
+    ({"tags": [""]}, "value", "tag"),
+    ({"tags": [3]}, "value", "3"),
+    ({"tags": ["\ud800"]}, "text", "surrogate"),
+    ({"tags": 3}, "value", "tags is 3"),
+    ({"topic": ""}, "value", "topic"),
+    ({"topic": 3}, "value", "topic is 3"),
+    ({"source": "nul\0"}, "text", "source"),
+    ({"position": -1}, "value", "position is -1"),
+    ({"position": 1.5}, "value", "position is 1.5"),
+    ({"position": True}, "value", "position is True"),
+    ({"position": 2**63}, "value", "large"),
+    ({"context": "x" * 3000}, "value", "3,000"),
+    ({"context": "nul\0"}, "text", "context"),
+    ({"context": "\ud800"}, "text", "context"),
+    ({"context": 3}, "value", "context is 3"),
+    ({"metadata": [1]}, "value", r"\[1\]"),
+    ({"metadata": {1: 2}}, "value", "key 1"),
+    ({"metadata": {"a": Foreign()}}, "value", "metadata.*object"),
+    ({"metadata": {"a": "\ud800"}}, "text", "metadata"),
+    ({"metadata": {"\ud800": 1}}, "text", "metadata"),
+    ({"metadata": {"a": "nul\0"}}, "text", "NUL"),
+    ({"metadata": {"nul\0": 1}}, "text", "NUL"),
+    ({"metadata": {"a": float("nan")}}, "value", "metadata"),
+    ({"metadata": {"a": [float("inf")]}}, "value", "metadata"),
+    ({"metadata": {"a": "x" * 2_000_000}}, "value", "2,000,0"),
+    ({"metadata": DEEP}, "value", "metadata"),
+    ({"metadata": "text"}, "value", "'text'"),
+    ({"pinned": 1}, "value", "pinned is 1"),
+    ({"pinned": "yes"}, "value", "pinned is 'yes'"),
 ]
 
 
@@ -123,14 +124,14 @@ def kept():
         yield memory
 
 
-@pytest.mark.parametrize(("arguments", "error", "said"), REFUSED, ids=name_of)
-def test_remember_refuses(kept, arguments, error, said):
+@pytest.mark.parametrize(("arguments", "reason", "said"), REFUSED, ids=name_of)
+def test_remember_refuses(kept, arguments, reason, said):
     before = state(kept)
     for use in (
         lambda: kept.remember(NewRecord(**{"text": "a text", **arguments})),
         lambda: kept.scoped("/a").remember(NewRecord(**{"text": "a text", **arguments})),
     ):
-        with pytest.raises(error, match=f"(?s){said}") as raised:
+        with raises(InvalidInput, reason, match=f"(?s){said}") as raised:
             use()
         assert len(str(raised.value)) < 600
     with pytest.raises(RecalliteError):
@@ -140,13 +141,13 @@ def test_remember_refuses(kept, arguments, error, said):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "reason", "said"),
     [each for each in REFUSED if "created_at" not in each[0] and each[0] != {"tags": 3}],
     ids=name_of,
 )
-def test_update_refuses(kept, arguments, error, said):
+def test_update_refuses(kept, arguments, reason, said):
     before = state(kept)
-    with pytest.raises(error, match=f"(?s){said}"):
+    with raises(InvalidInput, reason, match=f"(?s){said}"):
         kept.update(kept.stored.id, **arguments)
     assert state(kept) == before
     assert kept.get(kept.stored.id) == kept.stored or kept.get(kept.stored.id).text == "kept"
@@ -199,7 +200,9 @@ def test_any_finite_vector_is_stored_at_unit_length(memory, vector):
     try:
         memory.remember(NewRecord("one", vector=vector))
         memory.remember_many([{"text": "two", "vector": np.asarray(vector)}, {"text": "three", "vector": vector}])
-    except InvalidVector:
+    except InvalidInput as fault:
+        if getattr(fault, "error", fault).reason != "vector":
+            raise
         assert float(np.abs(vector).max()) > np.finfo(np.float32).max
         return
     with memory._engine.store.read() as reader:
@@ -332,7 +335,7 @@ def test_the_longest_age_of_a_session_removes_none(memory):
 
 def test_a_query_has_at_most_100_000_characters(memory):
     from recallite import tools
-    from recallite.errors import InvalidText
+    from recallite.errors import InvalidInput
 
     memory.remember("The harbour is closed.")
     longest, longer = "harbour" + " " * 99_993, "harbour" + " " * 99_994
@@ -344,7 +347,7 @@ def test_a_query_has_at_most_100_000_characters(memory):
         memory.procedures.search, lambda query: memory.bootstrap(None, query),
         lambda query: memory.recall(query, profile={"long_query_chars": 200}),
     ):  # fmt: skip
-        with pytest.raises(InvalidText, match=r"100,001 characters and the limit is 100,000"):
+        with raises(InvalidInput, "text", match=r"100,001 characters and the limit is 100,000"):
             ask(longer)
     answer = tools.call("memory", {"action": "recall", "query": longer}, memory=memory)
     assert answer["error"]["field"] == "query"

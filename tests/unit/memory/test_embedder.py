@@ -9,8 +9,9 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.embedding import Embedded
-from recallite.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.records import NewRecord
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, Foreign, WordEmbedder, state, unit
 
 FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
@@ -220,7 +221,7 @@ def test_reembed_gives_vectors_to_what_was_stored_without(path):
 
 def test_reembed_without_an_embedder_is_refused(memory):
     memory.remember("x")
-    with pytest.raises(EmbedderMissing):
+    with raises(EmbedderError, "missing"):
         memory.store.reembed()
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.errors import EmbedderMissing, InvalidInput, NotFound
+from recallite.errors import EmbedderError, InvalidInput, NotFound
 from recallite.model.records import NewRecord, Record
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, state, unit
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -167,7 +168,7 @@ def test_texts_are_embedded_as_queries_are(embedded):
 
 
 def test_a_memory_without_an_embedder_embeds_nothing(memory):
-    with pytest.raises(EmbedderMissing, match="no embedder"):
+    with raises(EmbedderError, "missing", match="no embedder"):
         memory.embed(["text"])
     with pytest.raises(InvalidInput, match="texts"):
         memory.embed("text")

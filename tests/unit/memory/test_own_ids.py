@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, InvalidVector
+from recallite.errors import Conflict, InvalidInput, InvalidItem
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, state, unit
 
 
@@ -29,7 +30,7 @@ def test_a_memory_is_found_by_the_id_it_was_given(memory):
 def test_an_id_that_is_there_is_refused_and_nothing_changes(memory):
     memory.remember("one", id="k")
     before = state(memory)
-    with pytest.raises(AlreadyExists, match="a memory with the id 'k' is there already: give on_existing='replace'"):
+    with raises(Conflict, "exists", match="a memory with the id 'k' is there already: give on_existing='replace'"):
         memory.remember("two", id="k")
     with pytest.raises(InvalidItem, match="item 1: a memory with the id 'k'") as caught:
         memory.remember_many(["before", {"text": "two", "id": "k"}])
@@ -118,7 +119,7 @@ def test_an_id_outside_the_scope_of_a_handle_is_taken(memory):
     memory.remember("other", scope="/b", id="k")
     handle = memory.scoped("/a")
     for choice in ("error", "replace", "version"):
-        with pytest.raises(AlreadyExists, match="the id 'k' is taken by a memory outside /a: give another"):
+        with raises(Conflict, "exists", match="the id 'k' is taken by a memory outside /a: give another"):
             handle.remember("mine", id="k", on_existing=choice)
     assert memory.get("k").text == "other"
     assert handle.remember("mine", id="own").scope == "/"
@@ -189,6 +190,6 @@ def test_a_record_may_have_several_vectors(memory):
         ([unit(1), np.zeros(len(unit(1)))], r"vector\[1\] is all zeros"),
         (np.zeros((2, 2, 2)), r"shape"),
     ):
-        with pytest.raises(InvalidVector, match=message):
+        with raises(InvalidInput, "vector", match=message):
             memory.remember(NewRecord("x", vector=bad))
     assert memory.store.verify().ok

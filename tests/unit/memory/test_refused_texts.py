@@ -6,7 +6,7 @@ import pytest
 
 from recallite import Memory, Workspace
 from recallite.embedding import RemoteEmbedder
-from recallite.errors import EmbedderError, TextRefused
+from recallite.errors import EmbedderError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.notes import WorkspaceConfig
@@ -161,7 +161,7 @@ def test_an_embedder_of_ones_own_may_refuse_a_text():
     class Choosy(WordEmbedder):
         def embed(self, texts):
             if any(BAD in text for text in texts):
-                raise TextRefused("not in this house")
+                raise EmbedderError("not in this house", "text_refused")
             return super().embed(texts)
 
     with Memory(":memory:", embedder=Choosy()) as memory:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import json
 
 from recallite import AsyncMemory, Memory
-from recallite.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
+from recallite.errors import Conflict, InvalidInput, InvalidItem, NotFound
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
@@ -189,8 +189,8 @@ def test_refused_and_nothing_is_changed(memory, moved):
         (turin, episode, InvalidInput, "an episode, which happened"),
         (procedure, turin, InvalidInput, "procedures.save"),
         (turin, early, InvalidInput, "holds from 2025-01-01.*only from 2026-05-01"),
-        (oslo, turin, AlreadySuperseded, f"superseded by {bergen}.*restore"),
-        (bergen, [turin, early], AlreadySuperseded, f"superseded by {turin}"),
+        (oslo, turin, Conflict, f"superseded by {bergen}.*restore"),
+        (bergen, [turin, early], Conflict, f"superseded by {turin}"),
         ([], turin, InvalidInput, "old names no memory"),
         (turin, (), InvalidInput, "new names no memory"),
         (turin, 7, InvalidInput, "new is 7"),

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from recallite import Workspace
-from recallite.errors import RecalliteError, StoreCorrupt, StoreError, StoreReadOnly
+from recallite.errors import RecalliteError, StoreCorrupt, StoreError
 from recallite.notes.opening import move_aside, moved_aside
 from recallite.store.sqlite import connection as connecting
 from recallite.store.sqlite.damage import proven_damage
@@ -206,7 +206,7 @@ def test_a_checkpoint_that_was_killed_damaged_nothing(folder):
     assert apsw.Connection(str(copy)).execute("PRAGMA quick_check").get == "ok"
     (folder / "copy.db-wal").write_bytes(wal)
     copy.write_bytes(index.read_bytes()[:before])
-    assert proven_damage(str(copy), StoreReadOnly("no descriptors left")) is None
+    assert proven_damage(str(copy), StoreError("no descriptors left", "read_only")) is None
 
 
 def test_damaged_indexes_do_not_fill_the_folder(folder):

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recallite.errors import EmbedderError, InvalidInput, StoreReadOnly
+from recallite.errors import EmbedderError, InvalidInput, StoreError
 from recallite.notes import RawSearchRow, Workspace, WorkspaceConfig
 from recallite.notes.snippets import cut_snippet, highlight
+from tests.raising import raises
 from tests.unit.memory.support import WordEmbedder
 
 KEYWORD = {"query": {"strategy": "keyword"}}
@@ -337,7 +338,7 @@ def test_a_strategy_cannot_write(workspace, sql):
             db.execute(sql)
 
     workspace.register_strategy("writer", Writer())
-    with pytest.raises(StoreReadOnly):
+    with raises(StoreError, "read_only"):
         workspace.search("q", strategy="writer")
     assert len(workspace.search("valkey")) == 1
 

@@ -10,12 +10,13 @@ import pytest
 
 import recallite_models
 from recallite import Workspace, WorkspaceConfig
-from recallite.errors import InvalidInput, StoreClosed, StoreReadOnly
+from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.checks import now_us
 from recallite.notes import opening, sync
 from recallite.notes import workspace as facade
 from recallite.notes.config import CacheConfig, EmbeddingConfig
 from recallite.store.sql.documents import Documents
+from tests.raising import raises
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.notes.support import (
     LONG_AGO_NS,
@@ -574,7 +575,7 @@ def test_a_folder_that_cannot_be_written_names_the_way_out(folder, tmp_path, mon
 
     with monkeypatch.context() as denied:
         denied.setattr(opening, "open", refuse, raising=False)
-        with pytest.raises(StoreReadOnly, match="db_path"):
+        with raises(StoreError, "read_only", match="db_path"):
             Workspace(folder, config(), embedder="none")
     with Workspace(folder, config(db_path=str(tmp_path / "elsewhere" / "i.db")), embedder="none") as workspace:
         assert workspace.index().files_indexed == 1

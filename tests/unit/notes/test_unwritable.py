@@ -8,9 +8,10 @@ import apsw
 import pytest
 
 from recallite import Workspace, WorkspaceConfig
-from recallite.errors import StoreCorrupt, StoreFull, StoreReadOnly
+from recallite.errors import StoreCorrupt, StoreError
 from recallite.notes import workspace as facade
 from recallite.store.sqlite.faults import translated
+from tests.raising import raises
 from tests.unit.notes.support import index_all, write
 
 
@@ -30,7 +31,7 @@ def test_a_lock_that_cannot_be_opened_stops_no_search(folder):
         assert [each.path for each in found] == ["a.md"]
         assert "index.db.lock cannot be written" in found.problems[0]
         for verb in (workspace.index, lambda: workspace.add("a.md")):
-            with pytest.raises(StoreReadOnly, match=r"index\.db\.lock cannot be written"):
+            with raises(StoreError, "read_only", match=r"index\.db\.lock cannot be written"):
                 verb()
 
 
@@ -39,7 +40,7 @@ def test_a_full_disk_stops_no_search(folder, monkeypatch):
         workspace.index()
 
         def full(*arguments, **options):
-            raise StoreFull("the disk is full")
+            raise StoreError("the disk is full", "full")
 
         monkeypatch.setattr(facade, "synchronise", full)
         found = workspace.search("zebra", min_score=0.0)

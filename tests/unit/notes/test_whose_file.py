@@ -7,7 +7,8 @@ import sqlite3
 import pytest
 
 from recallite import Memory, Workspace
-from recallite.errors import InvalidInput, SchemaTooNew, StoreCorrupt, StoreError
+from recallite.errors import InvalidInput, StoreCorrupt, StoreError
+from tests.raising import raises
 from tests.unit.notes.support import config, index_all, write
 
 
@@ -56,7 +57,7 @@ def test_a_file_of_memories_of_another_version_is_left_as_it_is(folder, tmp_path
     version = 100 if added > 0 else -1  # 1 below is the development schema
     _set_version(path, version)
     fields = {"db_path": str(path)} if where == "named" else {}
-    with pytest.raises(SchemaTooNew if version > 0 else StoreError):
+    with raises(StoreError, "newer_schema" if version > 0 else "failed"):
         index_all(folder, **fields)
     _set_version(path, -version)
     assert _holds(path) == said

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory, Settings
-from recallite.errors import EncryptionMissing, InvalidInput, LanguageModelError, NotFound, RecalliteError
+from recallite.errors import InvalidInput, LanguageModelError, NotFound, RecalliteError, StoreError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from tests.unit.memory.support import WordEmbedder
@@ -49,7 +49,7 @@ def run_everything(folder: Path) -> None:
         _ask(memory)
         _fail(memory, embedder, model)
         _keep(memory, folder)
-    with suppress(EncryptionMissing, InvalidInput):
+    with suppress(StoreError, InvalidInput):
         Memory(folder / "encrypted.db", embedder="none", key=WORD).close()
 
 

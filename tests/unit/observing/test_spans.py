@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from recallite import AsyncMemory
-from recallite.errors import InvalidVector, NotFound
+from recallite.errors import InvalidInput, NotFound
 from recallite.model.records import NewRecord
 from recallite.namespaces.store import MemoryStore
 from tests.limits import LAST_RESORT_SECONDS
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, unit
 
 
@@ -97,12 +98,12 @@ def test_an_error_is_told_by_its_class_alone(memory, traced):
     from opentelemetry.trace import StatusCode
 
     memory.remember(NewRecord("red apple", vector=unit(1)))
-    with pytest.raises(InvalidVector):
+    with raises(InvalidInput, "vector"):
         memory.recall("red", limit=2, vector=[1.0])
     with pytest.raises(NotFound, match="no-such-id"):
         memory.forget("no-such-id")
     spans = named(traced[1])
-    for name, error in (("recallite.recall", "InvalidVector"), ("recallite.forget", "NotFound")):
+    for name, error in (("recallite.recall", "InvalidInput"), ("recallite.forget", "NotFound")):
         span = spans[name]
         assert span.attributes["error.type"] == error
         assert (span.status.status_code, span.status.description, span.events) == (StatusCode.ERROR, None, ())

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import AlreadyExists, EmbedderMissing, NotFound
+from recallite.errors import Conflict, EmbedderError, NotFound
 from recallite.model.records import NewRecord
 from recallite.plugin import engine_of
+from tests.raising import raises
 
 
 class Letters:
@@ -32,7 +33,7 @@ def test_embed_gives_the_unit_vectors_of_queries(lettered, memory):
     assert (vectors.shape, vectors.dtype) == ((2, 2), np.float32)
     np.testing.assert_allclose(vectors, lettered.embed(["ab", "aab"]))
     assert engine_of(lettered).embed([]).shape == (0, 0)
-    with pytest.raises(EmbedderMissing):
+    with raises(EmbedderError, "missing"):
         engine_of(memory).embed(["ab"])
 
 
@@ -72,7 +73,7 @@ def test_an_id_that_is_taken_is_refused(lettered):
     lettered.remember("aaa", id="one")
     for items in ([NewRecord(text="b", id="one")], [NewRecord(text="b", id="two"), NewRecord(text="c", id="two")]):
         prepared = engine.prepare(items)
-        with engine.write() as writer, pytest.raises(AlreadyExists, match="is taken by another memory"):
+        with engine.write() as writer, raises(Conflict, "exists", match="is taken by another memory"):
             engine.insert(writer, *prepared)
     assert lettered.count() == 1
 

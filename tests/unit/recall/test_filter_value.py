@@ -7,10 +7,11 @@ from datetime import UTC, date, datetime
 import pytest
 
 from recallite import Filter, Memory
-from recallite.errors import InvalidFilter, InvalidInput
+from recallite.errors import InvalidInput
 from recallite.model.filters import Comparison, FilterFields, Not
 from recallite.model.profiles import OPTIONS
 from recallite.recall.request import recall_arguments
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -134,9 +135,9 @@ def test_a_filter_and_its_fields_are_not_given_together(memory):
 
 
 def test_a_filter_is_checked_when_it_is_built():
-    with pytest.raises(InvalidFilter, match=r"where\.or\[1\]\.importance\.gt is None"):
+    with raises(InvalidInput, "filter", match=r"where\.or\[1\]\.importance\.gt is None"):
         Filter(where={"or": [{"kind": "note"}, {"importance": {"gt": None}}]})
-    with pytest.raises(InvalidFilter, match="slash at the end"):
+    with raises(InvalidInput, "filter", match="slash at the end"):
         Filter(scope="/a/")
     with pytest.raises(InvalidInput, match="since"):
         Filter(since="some day")

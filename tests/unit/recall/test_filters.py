@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite.errors import InvalidFilter
+from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.limits import examples
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, unit
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -486,11 +487,11 @@ def test_spread_crosses_no_filter(memory):
 def test_a_malformed_filter_is_refused_by_every_verb_that_takes_one(memory, where):
     kept = memory.remember("kept")
     for use in (memory.list, memory.count, memory.forget):
-        with pytest.raises(InvalidFilter):
+        with raises(InvalidInput, "filter"):
             use(where=where)
-    with pytest.raises(InvalidFilter):
+    with raises(InvalidInput, "filter"):
         memory.recall("x", where=where)
-    with pytest.raises(InvalidFilter):
+    with raises(InvalidInput, "filter"):
         memory.review.explain("x", kept.id, where=where)
     assert memory.count() == 1
 
@@ -499,12 +500,12 @@ def test_a_filter_nested_beyond_reason_is_refused(memory):
     where: dict[str, Any] = {"kind": "x"}
     for _ in range(500):
         where = {"not": where}
-    with pytest.raises(InvalidFilter, match="deep"):
+    with raises(InvalidInput, "filter", match="deep"):
         memory.list(where=where)
     value: Any = []
     for _ in range(3000):
         value = [value]
-    with pytest.raises(InvalidFilter):
+    with raises(InvalidInput, "filter"):
         memory.list(where={"kind": {"eq": value}})
 
 

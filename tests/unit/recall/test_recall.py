@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory
-from recallite.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
+from recallite.errors import EmbedderError, InvalidInput
 from recallite.model.records import Hit, Hits, NewRecord
 from recallite.recall.request import recall_arguments
+from tests.raising import raises
 from tests.unit.memory.support import ONLY_STORES, scored, state, unit
 
 TURNS = [
@@ -358,7 +359,7 @@ def test_a_bad_option_is_named_with_its_value(memory, options):
 
 @pytest.mark.parametrize("query", [None, 3, b"bytes", ["a"]], ids=repr)
 def test_a_query_is_a_str(memory, query):
-    with pytest.raises(InvalidText, match="query"):
+    with raises(InvalidInput, "text", match="query"):
         memory.recall(query)
     with pytest.raises(InvalidInput):
         memory.recall_many("a str")
@@ -371,7 +372,7 @@ def test_a_query_is_a_str(memory, query):
 )
 def test_a_bad_query_vector_is_refused(memory, vector):
     memory.remember(NewRecord("x", vector=unit(1)))
-    with pytest.raises(InvalidVector):
+    with raises(InvalidInput, "vector"):
         memory.recall("x", vector=vector)
 
 
@@ -384,7 +385,7 @@ def test_as_many_vectors_as_queries(memory):
 
 def test_vector_mode_without_an_embedder_says_what_to_do(memory):
     memory.remember(NewRecord("x", vector=unit(1)))
-    with pytest.raises(EmbedderMissing, match="vector="):
+    with raises(EmbedderError, "missing", match="vector="):
         memory.recall("x", mode="vector")
     hits = memory.recall("x")
     assert [hit.text for hit in hits] == ["x"]

@@ -10,12 +10,13 @@ import pytest
 from recallite import Memory, Workspace
 from recallite.doors.cli import main
 from recallite.embedding import load
-from recallite.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
+from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.model.model_address import ROUTED, address_of
 from recallite.notes import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from recallite.remote import OpenAICompatible
 from tests.endpoint import Answer, embeddings, said
+from tests.raising import raises
 from tests.unit.memory.support import WordEmbedder
 
 KEY = "sk-very-secret-0123456789"
@@ -210,7 +211,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
         lambda: Workspace(tmp_path, WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
         lambda: load("cohere/embed-english-v3.0"),
     ):
-        with pytest.raises(EmbedderMissing, match=r"pip install '\.\[providers\]'"):
+        with raises(EmbedderError, "missing", match=r"pip install '\.\[providers\]'"):
             opened()
     with pytest.raises(LanguageModelError, match=r"'\.\[providers\]'"):
         Memory(tmp_path / "a.db", language_model="gemini/gemini-2.0-flash")

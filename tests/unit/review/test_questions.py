@@ -7,9 +7,10 @@ import json
 
 import pytest
 
-from recallite.errors import InvalidFilter, InvalidInput
+from recallite.errors import InvalidInput
 from recallite.model.filters import FilterFields
 from recallite.review.evaluation.questions import read_questions
+from tests.raising import raises
 
 GOOD = {"question": "Which fruit?", "expected": ["apple"]}
 
@@ -102,7 +103,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_a_bad_filter_names_its_line_before_anything_is_asked(memory):
     memory.remember("apple")
-    with pytest.raises(InvalidFilter, match=r"^line 2: where.colour: unknown field 'colour'"):
+    with raises(InvalidInput, "filter", match=r"^line 2: where.colour: unknown field 'colour'"):
         memory.review.evaluate(lines(GOOD, {**GOOD, "where": {"colour": "red"}}))
     with pytest.raises(InvalidInput, match=r"^line 1: since 'long ago' is not a time"):
         memory.review.evaluate(lines({**GOOD, "since": "long ago"}))

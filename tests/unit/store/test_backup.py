@@ -10,8 +10,9 @@ import threading
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidInput, RecalliteError, StoreError, StoreFull, StoreReadOnly
+from recallite.errors import InvalidInput, RecalliteError, StoreError
 from recallite.store.sqlite import backup as backing_up
+from tests.raising import raises
 
 
 def texts(path):
@@ -86,19 +87,19 @@ def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
             raise apsw.FullError("database or disk is full")
 
     monkeypatch.setattr(apsw, "Connection", Full)
-    with pytest.raises(StoreFull, match=r"the disk that holds .*copy\.db is full"):
+    with raises(StoreError, "full", match=r"the disk that holds .*copy\.db is full"):
         on_disk.store.backup(tmp_path / "copy.db")
 
 
-@pytest.mark.parametrize(("code", "kind"), [(28, StoreFull), (122, StoreFull), (13, StoreReadOnly), (24, StoreError)])
-def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, kind):
+@pytest.mark.parametrize(("code", "reason"), [(28, "full"), (122, "full"), (13, "read_only"), (24, "failed")])
+def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, reason):
     from recallite.system import atomic_file as unfinished
 
     def refuse(path, *arguments, **options):
         raise OSError(code, os.strerror(code), path)
 
     monkeypatch.setattr(unfinished.os, "open", refuse)
-    with pytest.raises(kind) as said:
+    with raises(StoreError, reason) as said:
         on_disk.store.backup(tmp_path / "copy.db")
     assert str(tmp_path / "copy.db") in str(said.value)
 

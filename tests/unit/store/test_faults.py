@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory
-from recallite.errors import StoreCorrupt, StoreFull
+from recallite.errors import StoreCorrupt, StoreError
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sqlite.schema import PAGE_SIZE_BYTES
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, state, unit
 
 LONG = "word " * 200
@@ -27,7 +28,7 @@ def full(on_disk):
 
 def test_a_full_disk_is_named_and_nothing_of_the_batch_is_stored(full):
     before = state(full)
-    with pytest.raises(StoreFull, match=r"agent\.db is full.*Free some space"):
+    with raises(StoreError, "full", match=r"agent\.db is full.*Free some space"):
         full.remember_many(f"number {number} {LONG}" for number in range(500))
     assert state(full) == before
     assert full.store.verify().problems == ()
@@ -36,7 +37,7 @@ def test_a_full_disk_is_named_and_nothing_of_the_batch_is_stored(full):
 
 def test_batches_before_the_disk_was_full_stay(full):
     progress = []
-    with pytest.raises(StoreFull):
+    with raises(StoreError, "full"):
         full.remember_many(
             (f"number {number} {LONG}" for number in range(500)),
             batch_size=4,
@@ -47,7 +48,7 @@ def test_batches_before_the_disk_was_full_stay(full):
 
 
 def test_a_store_goes_on_once_there_is_space(full):
-    with pytest.raises(StoreFull):
+    with raises(StoreError, "full"):
         full.remember_many(f"lost {number} {LONG}" for number in range(500))
     with full._engine.store.exclusive() as connection:
         connection.execute("PRAGMA max_page_count = 1000000").fetchall()
@@ -70,7 +71,7 @@ def test_numbers_are_dropped_before_another_thread_may_write(on_disk, monkeypatc
     with on_disk._engine.store.exclusive() as connection:
         pages = connection.pragma("page_count") + 1
         connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
-    with pytest.raises(StoreFull):
+    with raises(StoreError, "full"):
         on_disk.remember_many(f"number {number} {LONG}" for number in range(500))
     assert held[:1] == [True]
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.errors import EmbedderMismatch, InvalidVector
+from recallite.errors import EmbedderMismatch, InvalidInput
 from recallite.model.records import NewRecord
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN, WordEmbedder, unit
 
 MOST_STATEMENTS = 16
@@ -78,7 +79,7 @@ def test_an_embedder_that_another_store_moved_to_takes_the_next_write(path):
             other.store.reembed()
         written = one.remember(NewRecord("pear", vector=unit(1, 8)))
         assert one.recall("", vector=unit(1, 8), mode="vector", limit=1)[0].id == written.id
-        with pytest.raises(InvalidVector):
+        with raises(InvalidInput, "vector"):
             one.remember(NewRecord("cherry", vector=unit(2, 16)))
         assert one.count() == 2
         assert one.store.verify().ok

@@ -12,12 +12,12 @@ from recallite import Memory, Settings
 from recallite.errors import (
     InvalidInput,
     NotADatabase,
-    SchemaTooNew,
     StoreClosed,
     StoreCorrupt,
     StoreError,
 )
 from recallite.store.sqlite.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
+from tests.raising import raises
 from tests.unit.memory.support import PLAIN
 
 
@@ -111,7 +111,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path, tmp_path, journal_mode):
     Memory(path, settings=PLAIN).close()
     make_foreign(path, f"PRAGMA journal_mode = {journal_mode}", f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = contents(tmp_path)
-    with pytest.raises(SchemaTooNew, match=f"schema {SCHEMA_VERSION + 1}.*upgrade"):
+    with raises(StoreError, "newer_schema", match=f"schema {SCHEMA_VERSION + 1}.*upgrade"):
         Memory(path, settings=PLAIN)
     assert contents(tmp_path) == before
 

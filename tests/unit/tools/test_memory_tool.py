@@ -7,8 +7,9 @@ import json
 import pytest
 
 from recallite import Memory, Settings, tools
-from recallite.errors import InvalidFilter, InvalidInput, StoreClosed
+from recallite.errors import InvalidInput, StoreClosed
 from recallite.text.quoting import NOTICE
+from tests.raising import raises
 
 PLAIN = Settings(embedder="none")
 
@@ -190,7 +191,7 @@ def test_results_are_json(use):
 def test_programming_errors_are_raised(memory):
     with pytest.raises(InvalidInput, match="give a Memory"):
         tools.call("memory", {"action": "list"}, memory=None)
-    with pytest.raises(InvalidFilter):
+    with raises(InvalidInput, "filter"):
         tools.call("memory", {"action": "list"}, memory=memory, scope="no-slash")
     memory.close()
     with pytest.raises(StoreClosed):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from recallite import errors
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SCOPE_HEADER
-from recallite.errors import InvalidInput, RecalliteError, ServerError, ServerUnreachable
+from recallite.errors import InvalidInput, RecalliteError, ServerError
 from recallite.model import checks
 from recallite.model.records import Hit, Hits
 from recallite.system.messages import shown
@@ -157,10 +157,10 @@ def failure(status: int, content: bytes) -> RecalliteError:
     return failed.as_error()
 
 
-def unreachable(url: str, sent: Sent, fault: Exception) -> ServerUnreachable:
+def unreachable(url: str, sent: Sent, fault: Exception) -> ServerError:
     """The error for a request without an answer."""
     doubt = "" if sent.reads else "; what was asked may have been done: look before you ask again"
-    return ServerUnreachable(f"{url} gave no answer ({type(fault).__name__}: {fault}){doubt}")
+    return ServerError(f"{url} gave no answer ({type(fault).__name__}: {fault}){doubt}", "unreachable")
 
 
 def check_token(token: object) -> dict[str, str]:

@@ -101,7 +101,7 @@ class Client(_Surface):
     batch whole or not at all. Reading is tried again once where the connection breaks; writing is not. A client can be
     shared between threads.
 
-    Raises AccessDenied, ServerUnreachable and ServerError beside the errors of the methods.
+    Raises AccessDenied and ServerError beside the errors of the methods.
     """
 
     def __init__(self, url: str, *, token: str | None = None, scope: str = "/", timeout_seconds: float = 60.0) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreAccessDenied
+from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, check_authority, rank_of
 from recallite.model.records import Plain
@@ -128,11 +128,12 @@ class Tokens:
         return Grant(scope=row.scope, read_only=bool(row.read_only), authority=authority_of(row.authority))
 
     def _check_owner(self) -> None:
-        """Raise StoreAccessDenied for a tenant of a server, who sees no tokens."""
+        """Raise StoreError for a tenant of a server, who sees no tokens."""
         if (scope := self._store.confined_to) is not None:
-            raise StoreAccessDenied(
+            raise StoreError(
                 f"access tokens are of the whole memory, of which the user of {self._store.path} has the scope "
-                f"{scope}: ask its owner"
+                f"{scope}: ask its owner",
+                "denied",
             )
 
 

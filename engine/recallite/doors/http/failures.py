@@ -16,11 +16,10 @@ from recallite.doors.error_codes import codes_of
 from recallite.errors import (
     InvalidInput,
     InvalidItem,
-    InvalidText,
     RecalliteError,
     ServerError,
     StoreError,
-    StoreLocked,
+    StoreUnavailable,
     plain,
 )
 from recallite.system.logs import logger
@@ -74,7 +73,7 @@ def _as_fields(fault: RecalliteError) -> dict[str, Any]:
 def error_response(fault: RecalliteError, fields: Collection[str] = ()) -> Response:
     """An error of the engine as JSON; its field is the one that its message begins with."""
     status, first = codes_of(fault).status, _FIRST.split(str(fault), 1)[0]
-    headers = {"Retry-After": "1"} if isinstance(fault, StoreLocked) else None
+    headers = {"Retry-After": "1"} if isinstance(fault, StoreUnavailable) else None
     if isinstance(fault, StoreError):
         _log.error("%s: %s", type(fault).__name__, fault)
         fault = plain(fault)
@@ -106,7 +105,7 @@ def install(app: FastAPI) -> None:
 
     async def unexpected(_: Request, fault: Exception) -> Response:
         if isinstance(fault, UnicodeError):
-            return error_json(422, InvalidText("a text holds half of a surrogate pair: send valid Unicode"))
+            return error_json(422, InvalidInput("a text holds half of a surrogate pair: send valid Unicode", "text"))
         return error_json(500, ServerError("an unexpected failure: the log of the server has it"))
 
     app.add_exception_handler(RecalliteError, of_engine)

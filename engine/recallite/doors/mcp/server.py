@@ -279,4 +279,4 @@ def _told(fault: RecalliteError) -> str:
         return str(fault)
     _log.error("%s: %s", type(fault).__name__, fault)
     what = "the embedding model" if isinstance(fault, EmbedderError) else "the memory"
-    return f"{what} cannot be used now ({type(fault).__name__}); the log of the server says why"
+    return f"{what} cannot be used now ({fault.reason or type(fault).__name__}); the log of the server says why"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 
-from recallite.errors import InvalidInput, StoreFull
+from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import check_path
 from recallite.system.atomic_file import new_file_mode, sweep, unfinished
 from recallite.system.folder_lock import FolderLock
@@ -152,10 +152,10 @@ class Folder:
             raise InvalidInput(f"{self.root.joinpath(*parts)} has more than {MAX_FILE_BYTES:,} bytes")
         return data
 
-    def _refused(self, path: str, fault: OSError) -> InvalidInput | StoreFull:
+    def _refused(self, path: str, fault: OSError) -> InvalidInput | StoreError:
         where = self.root / path
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            return StoreFull(f"the disk that holds {where} is full; the file is as it was")
+            return StoreError(f"the disk that holds {where} is full; the file is as it was", "full")
         if fault.errno in (errno.ELOOP, errno.ENOTDIR):
             return InvalidInput(
                 f"{where} is below a link or something that is not a folder: links below {self.root} are not followed"

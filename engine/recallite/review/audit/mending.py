@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import AlreadySuperseded, NotFound
+from recallite.errors import Conflict, NotFound
 from recallite.model.checks import check_time, now_us, to_datetime
 from recallite.model.reports import Finding
 from recallite.remember import change, links
@@ -56,7 +56,7 @@ def mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime
                     now = last_changes(reader, [finding])
                 as_seen = all(now.get(id, False) == seen.get(id) for id in others)
                 if as_seen:
-                    with suppress(NotFound, AlreadySuperseded):  # by an earlier finding
+                    with suppress(NotFound, Conflict):  # by an earlier finding
                         mend[verb](finding)
             if as_seen:
                 ours.add(finding.id)

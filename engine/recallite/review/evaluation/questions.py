@@ -71,7 +71,7 @@ def request_of(question: Question, base: str, profile: Any, k: int, options: Map
     except InvalidInput as fault:
         if not question.fields:
             raise
-        raise type(fault)(f"{question.place}: {fault}") from None
+        raise type(fault)(f"{question.place}: {fault}", fault.reason) from None
     return msgspec.structs.replace(request, now=now, counted=False)
 
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import Diagnostic
 
-from recallite.errors import StoreError, StoreUnreachable, WriteUnknown
+from recallite.errors import StoreError, StoreUnavailable, WriteUnknown
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import READ_AGAIN, as_store_error, first_line, forget_secrets, is_lost
 
@@ -51,7 +51,7 @@ def commit(
 
     Where the connection is lost meanwhile, the server is asked for the outcome through another one. After a crash the
     number alone does not tell: `is_written` says whether what this transaction wrote can be read. Raises WriteUnknown
-    if the outcome cannot be found out, and StoreUnreachable or the error of the server if nothing was written.
+    if the outcome cannot be found out, and StoreUnavailable or the error of the server if nothing was written.
     """
     address = connections.address
     pid, epoch = connection.info.backend_pid, connection.epoch
@@ -85,9 +85,10 @@ def commit(
         connection.remove_notice_handler(keep_warning)
     if transaction is None or _is_committed(connections, _Lost(transaction, pid, epoch, is_written)):
         return
-    raise StoreUnreachable(
+    raise StoreUnavailable(
         f"{address}: the connection was lost during a commit ({message}), and the server says that it was undone; "
-        "nothing was written. Try again"
+        "nothing was written. Try again",
+        "unreachable",
     )
 
 

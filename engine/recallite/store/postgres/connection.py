@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool
 
-from recallite.errors import StoreError, StoreTimeout, StoreUnsupported
+from recallite.errors import StoreError, StoreUnavailable
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.faults import as_store_error, forget_secrets, translated
 
@@ -107,9 +107,10 @@ class Connections:
     def configure(self, connection: StoreConnection) -> None:
         """Set what every connection has; again, once the extension has been created."""
         if (version := connection.info.server_version // 10_000) < OLDEST_SERVER:
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{self.address} is PostgreSQL {version}: Recallite needs {OLDEST_SERVER} or later. Upgrade "
-                "the server, or give another; nothing was changed"
+                "the server, or give another; nothing was changed",
+                "unsupported",
             )
         row = connection.execute(_CONFIGURE, self._options, prepare=False).fetchone()
         connection.epoch = row[-1] if row else None
@@ -148,7 +149,9 @@ class Connections:
             try:
                 with translated(self.address):
                     connection = self._pool.getconn()
-            except StoreTimeout as fault:
+            except StoreUnavailable as fault:
+                if fault.reason != "timeout":
+                    raise
                 raise self._reason(fault) from None
             if not connection.closed and not _has_news(connection):
                 return connection

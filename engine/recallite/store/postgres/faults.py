@@ -10,17 +10,10 @@ from psycopg.errors import FinishedPGconn
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from recallite.errors import (
-    ConnectionLost,
-    StoreAccessDenied,
     StoreClosed,
     StoreCorrupt,
     StoreError,
-    StoreFull,
-    StoreIOError,
-    StoreLocked,
-    StoreReadOnly,
-    StoreTimeout,
-    StoreUnreachable,
+    StoreUnavailable,
     WriteUnknown,
 )
 from recallite.store.postgres.address import PostgresAddress
@@ -44,7 +37,7 @@ def translated(
 ) -> Iterator[None]:
     """Raise errors of `recallite.errors` for those of psycopg; `address` names the store in them.
 
-    With the `connection` of a transaction, ConnectionLost is raised where that has ended. For a commit use
+    With the `connection` of a transaction, StoreUnavailable is raised where that has ended. For a commit use
     `recallite.store.postgres.commits.commit`: here what was lost was not written.
     """
     try:
@@ -54,8 +47,9 @@ def translated(
         forget_secrets(fault)
         if connection is not None and is_lost(fault, connection):
             message = address.without_secrets(first_line(fault))
-            raise ConnectionLost(
-                f"{address}: the connection ended in the middle of a transaction ({message}); {_UNDONE}. Try again"
+            raise StoreUnavailable(
+                f"{address}: the connection ended in the middle of a transaction ({message}); {_UNDONE}. Try again",
+                "connection_lost",
             ) from None
         raise as_store_error(fault, address) from None
 
@@ -68,14 +62,17 @@ def as_store_error(fault: psycopg.Error, address: PostgresAddress) -> StoreError
         case PoolClosed():
             return StoreClosed(f"{address} was closed: open a new Memory")
         case PoolTimeout():
-            return StoreTimeout(
+            return StoreUnavailable(
                 f"{address}: every connection was in use for too long; {_UNDONE}. Raise "
-                "pool_size in the address, or ask with fewer threads at a time"
+                "pool_size in the address, or ask with fewer threads at a time",
+                "timeout",
             )
         case psycopg.OperationalError() if not state:
             return _not_connected(fault, message, address)
     if state.startswith(_ENDED):
-        return StoreUnreachable(f"{address}: the server ended the connection ({message}); {_UNDONE}. Try again")
+        return StoreUnavailable(
+            f"{address}: the server ended the connection ({message}); {_UNDONE}. Try again", "unreachable"
+        )
     if state == "40003":
         return WriteUnknown(f"{address}: the server does not say whether the write is done ({message}). {READ_AGAIN}")
     return _of_a_statement(state, message, address)
@@ -97,25 +94,30 @@ def _of_a_statement(state: str, message: str, address: PostgresAddress) -> Store
     """The error for a statement that the server refused, by its SQLSTATE."""
     match state:
         case "25006" | "42501":
-            return StoreReadOnly(
+            return StoreError(
                 f"{address} cannot be written by this user, or on this server ({message}): check the user's rights on "
-                "the schema, and that the server is no standby and default_transaction_read_only is off"
+                "the schema, and that the server is no standby and default_transaction_read_only is off",
+                "read_only",
             )
         case "55P03" | "40001" | "40P01" | "55006":
-            return StoreLocked(
+            return StoreUnavailable(
                 f"{address} is locked by another connection ({message}); {_UNDONE}. "
                 "Try again, or raise Settings(busy_timeout_ms=...)"
             )
         case "57014" | "25P04":
-            return StoreTimeout(
+            return StoreUnavailable(
                 f"{address}: a statement took too long and was ended ({message}); {_UNDONE}. "
-                "Raise statement_timeout_ms in the address, or ask for less"
+                "Raise statement_timeout_ms in the address, or ask for less",
+                "timeout",
             )
         case "53100":
-            return StoreFull(f"the disk of {address} is full ({message}); {_UNDONE}. Free some space on the server")
+            return StoreError(
+                f"the disk of {address} is full ({message}); {_UNDONE}. Free some space on the server", "full"
+            )
         case "53200" | "58030" | "58000" | "58P01":
-            return StoreIOError(
-                f"{address}: the server is out of memory, or its disk failed ({message}); {_UNDONE}. Look into its log"
+            return StoreError(
+                f"{address}: the server is out of memory, or its disk failed ({message}); {_UNDONE}. Look into its log",
+                "io",
             )
         case "28000" | "28P01":
             return _refused(message, address)
@@ -137,32 +139,35 @@ def _not_connected(fault: psycopg.Error, message: str, address: PostgresAddress)
     """The error for a connection that was refused, failed or lost."""
     whole = address.without_secrets(str(fault))
     if any(text in whole for text in _READ_ONLY):
-        return StoreReadOnly(f"{address}: no server that can be written is among the hosts ({message})")
+        return StoreError(f"{address}: no server that can be written is among the hosts ({message})", "read_only")
     if any(text in whole for text in _REFUSALS) or ("role" in whole and "does not exist" in whole):
         return _refused(message, address)
     if "database" in whole and "does not exist" in whole:
-        return StoreAccessDenied(
-            f"{address}: the server has no such database; nothing was changed. Create it: createdb"
+        return StoreError(
+            f"{address}: the server has no such database; nothing was changed. Create it: createdb", "denied"
         )
     if "too many" in whole or "connection slots" in whole:
         return _no_room(message, address)
-    return StoreUnreachable(
+    return StoreUnavailable(
         f"{address} does not answer ({message}); {_UNDONE}. Check that the server runs, that host, port and firewall "
-        "let this machine in, and try again"
+        "let this machine in, and try again",
+        "unreachable",
     )
 
 
-def _refused(message: str, address: PostgresAddress) -> StoreAccessDenied:
-    return StoreAccessDenied(
+def _refused(message: str, address: PostgresAddress) -> StoreError:
+    return StoreError(
         f"{address}: the server refuses the user ({message}). Check user and password, whether the password or the "
-        "account has expired (rolvaliduntil in pg_roles), and pg_hba.conf"
+        "account has expired (rolvaliduntil in pg_roles), and pg_hba.conf",
+        "denied",
     )
 
 
-def _no_room(message: str, address: PostgresAddress) -> StoreUnreachable:
-    return StoreUnreachable(
+def _no_room(message: str, address: PostgresAddress) -> StoreUnavailable:
+    return StoreUnavailable(
         f"{address}: the server has no connection left ({message}); {_UNDONE}. Lower pool_size in the address, or "
-        "raise the server's max_connections"
+        "raise the server's max_connections",
+        "unreachable",
     )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from psycopg import sql
 
-from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
+from recallite.errors import NotADatabase, StoreError
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import Connections
 from recallite.store.postgres.faults import translated
@@ -40,15 +40,16 @@ def prepare(connections: Connections) -> Prepared:
         if connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
             version = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False).schema_version
             if version != SCHEMA_VERSION:
-                raise StoreReadOnly(f"{address} is a standby with an older schema: open the primary first")
+                raise StoreError(f"{address} is a standby with an older schema: open the primary first", "read_only")
             return Prepared(True, scope_of_user(connection, address))
         server = check_server(connection, address, newest_schema=SCHEMA_VERSION)
         if server.schema_version == SCHEMA_VERSION:
             return Prepared(False, scope_of_user(connection, address))
         if server.schema_version is not None and scope_of_user(connection, address) is not None:
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{address} has schema version {server.schema_version}, and this Recallite needs {SCHEMA_VERSION}: its "
-                "owner brings it up to date by opening it, a tenant cannot"
+                "owner brings it up to date by opening it, a tenant cannot",
+                "unsupported",
             )
         if server.vector is None:
             create_vector(connection, connections)
@@ -62,7 +63,7 @@ def prepare(connections: Connections) -> Prepared:
             # Another process may have migrated while this one waited for the lock.
             before = check_server(connection, address, newest_schema=SCHEMA_VERSION).schema_version or 0
             if before > SCHEMA_VERSION:
-                raise SchemaTooNew(f"{address} was migrated meanwhile: install a newer Recallite")
+                raise StoreError(f"{address} was migrated meanwhile: install a newer Recallite", "newer_schema")
             for step in MIGRATIONS[before:]:
                 connection.execute(step.encode())
             connection.cursor().executemany(

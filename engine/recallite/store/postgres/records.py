@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from recallite.errors import AlreadyExists
+from recallite.errors import Conflict
 from recallite.store.columns import RowColumns
 from recallite.store.sql.records import Records
 from recallite.system.messages import shown
@@ -29,7 +29,7 @@ class PostgresRecords(Records):
                 raise
             # Of a memory that a tenant does not see. Which one the server tells to nobody but the owner.
             named = shown(rows.public_id[0]) if len(rows) == 1 else "of a memory"
-            raise AlreadyExists(f"the id {named} is taken by a memory outside this scope: give another") from None
+            raise Conflict(f"the id {named} is taken by a memory outside this scope: give another") from None
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         super().put_tags(tagged)

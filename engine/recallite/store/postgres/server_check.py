@@ -7,7 +7,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg import sql
 
-from recallite.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
+from recallite.errors import NotADatabase, StoreError
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import OLDEST_SERVER, Connections, StoreConnection
 from recallite.store.postgres.faults import translated
@@ -45,7 +45,7 @@ class FoundServer(NamedTuple):
 def check_server(
     connection: StoreConnection, address: PostgresAddress, *, newest_schema: int, write: bool = True
 ) -> FoundServer:
-    """Inspect a server. Raises StoreUnsupported, StoreReadOnly, NotADatabase or SchemaTooNew if no memory can be there.
+    """Inspect a server. Raises StoreError, or NotADatabase, if no memory can be there.
 
     With `write` the memory is to be written, and created if it is not there.
     """
@@ -54,35 +54,39 @@ def check_server(
         assert row is not None
         encoding, read_only, vector, available, may_create, schema = row
         if encoding != "UTF8":
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{address}: the database has the encoding {encoding}: create one with createdb --encoding=UTF8 "
-                "--template=template0"
+                "--template=template0",
+                "unsupported",
             )
         if vector is not None or available is None or not write:
             _check_vector(vector, address)
         if write and read_only:
-            raise StoreReadOnly(
+            raise StoreError(
                 f"{address} cannot be written: the server is a standby, or default_transaction_read_only is on. Give "
-                "the address of the primary, or have the setting changed"
+                "the address of the primary, or have the setting changed",
+                "read_only",
             )
         version = None if schema is None else _schema_version(connection, address, schema, write)
         if version is None and write and schema is None and not may_create:
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{address}: the user may not create the schema {address.schema}. Ask the administrator for: "
-                f"CREATE SCHEMA {address.schema} AUTHORIZATION {_role(connection)}"
+                f"CREATE SCHEMA {address.schema} AUTHORIZATION {_role(connection)}",
+                "unsupported",
             )
         if version is None and not write:
             raise NotADatabase(f"{address} holds no memory: open it for writing first")
         if version is not None and version > newest_schema:
-            raise SchemaTooNew(
+            raise StoreError(
                 f"{address} has schema version {version}, and this Recallite knows up to {newest_schema}: install a "
-                "newer Recallite; the memory was left as it is"
+                "newer Recallite; the memory was left as it is",
+                "newer_schema",
             )
         return FoundServer(connection.info.server_version // 10_000, vector, version, read_only)
 
 
 def create_vector(connection: StoreConnection, connections: Connections) -> None:
-    """Create pgvector's extension if the database lacks it; StoreUnsupported says what to ask for if that fails."""
+    """Create pgvector's extension if the database lacks it; StoreError says what to ask for if that fails."""
     address = connections.address
     with translated(address):
         try:
@@ -90,9 +94,10 @@ def create_vector(connection: StoreConnection, connections: Connections) -> None
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_EXTENSION_LOCK,))
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
         except psycopg.errors.InsufficientPrivilege:
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{address}: the database lacks the extension vector, and the user may not create it; nothing was "
-                "changed. Ask the administrator for: CREATE EXTENSION vector"
+                "changed. Ask the administrator for: CREATE EXTENSION vector",
+                "unsupported",
             ) from None
         connections.configure(connection)
         row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
@@ -102,14 +107,16 @@ def create_vector(connection: StoreConnection, connections: Connections) -> None
 def _check_vector(version: str | None, address: PostgresAddress) -> None:
     oldest = ".".join(map(str, OLDEST_PGVECTOR))
     if version is None:
-        raise StoreUnsupported(
+        raise StoreError(
             f"{address}: pgvector is not there. Install {oldest} or later on the server (Debian: "
-            f"postgresql-{OLDEST_SERVER}-pgvector or another version's), then in the database: CREATE EXTENSION vector"
+            f"postgresql-{OLDEST_SERVER}-pgvector or another version's), then in the database: CREATE EXTENSION vector",
+            "unsupported",
         )
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
-        raise StoreUnsupported(
+        raise StoreError(
             f"{address} has pgvector {version}: Recallite needs {oldest} or later. Install it on the server, then in "
-            "the database: ALTER EXTENSION vector UPDATE"
+            "the database: ALTER EXTENSION vector UPDATE",
+            "unsupported",
         )
 
 
@@ -119,9 +126,10 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
     assert row is not None
     usable, may_create, filled, has_meta = row
     if not usable or (write and not filled and not may_create):
-        raise StoreUnsupported(
+        raise StoreError(
             f"{address}: the user may not use the schema {address.schema}. Ask the administrator for: "
-            f"GRANT USAGE, CREATE ON SCHEMA {address.schema} TO {_role(connection)}"
+            f"GRANT USAGE, CREATE ON SCHEMA {address.schema} TO {_role(connection)}",
+            "unsupported",
         )
     if not filled:
         return None
@@ -131,9 +139,10 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
         try:
             marks = dict(connection.execute(meta.format(sql.Identifier(address.schema))).fetchall())
         except psycopg.errors.InsufficientPrivilege:
-            raise StoreUnsupported(
+            raise StoreError(
                 f"{address}: the user may not read the tables of the schema {address.schema}. Ask its owner for: "
-                f"GRANT SELECT ON ALL TABLES IN SCHEMA {address.schema} TO {_role(connection)}"
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA {address.schema} TO {_role(connection)}",
+                "unsupported",
             ) from None
     if marks.get("application") != APPLICATION or not marks.get("schema_version", "").isdecimal():
         raise NotADatabase(

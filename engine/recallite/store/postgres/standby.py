@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from recallite.errors import StoreTimeout
+from recallite.errors import StoreUnavailable
 from recallite.store.postgres.statements import PostgresConnection
 
 # It has replayed all that it received, and is receiving; else what it replayed last is so old.
@@ -29,14 +29,15 @@ class Standby:
         return behind
 
     def check(self, connection: PostgresConnection) -> None:
-        """Raise StoreTimeout if it is further behind than it may be; asked at most twice a second."""
+        """Raise StoreUnavailable if it is further behind than it may be; asked at most twice a second."""
         now = time.monotonic()
         if not self._most_ms or now < self._next:
             return
         behind = self.behind_ms(connection)
         if behind > self._most_ms:
-            raise StoreTimeout(
+            raise StoreUnavailable(
                 f"{self._path} is a standby that is {behind:,.0f} ms behind its primary: at most {self._most_ms:,} are "
-                "allowed. Try again, raise standby_lag_ms in the address, or read the primary"
+                "allowed. Try again, raise standby_lag_ms in the address, or read the primary",
+                "timeout",
             )
         self._next = now + _ASKED_EVERY_SECONDS

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from recallite.errors import InvalidInput, StoreReadOnly
+from recallite.errors import InvalidInput, StoreError
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.postgres import candidate_indexes, erasing, tenants, upkeep
 from recallite.store.postgres.address import parse_address
@@ -98,7 +98,9 @@ class PostgresStore(Store):
                 yield writer
             return
         if self.standby is not None:
-            raise StoreReadOnly(f"{self.path} is a standby, which is only read: give the address of the primary")
+            raise StoreError(
+                f"{self.path} is a standby, which is only read: give the address of the primary", "read_only"
+            )
         with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
             inside.writer, inside.depth = writer, 1
             try:
@@ -165,7 +167,7 @@ class PostgresStore(Store):
     def _begun(
         self, begin: Callable[[PostgresTransaction], None]
     ) -> Iterator[tuple[PostgresTransaction, StoreConnection]]:
-        """A transaction that has begun, on a connection that works; one that ends inside it raises ConnectionLost."""
+        """A transaction that has begun, on a connection that works; one that ends inside it raises StoreUnavailable."""
         deadline = time.monotonic() + self._connections.wait_seconds
         while True:
             with self._connections.connection() as raw, translated(self._address, raw):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import sql
 
-from recallite.errors import InvalidInput, NotFound, StoreAccessDenied
+from recallite.errors import InvalidInput, NotFound, StoreError
 from recallite.model.checks import now_us
 from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import StoreConnection
@@ -34,7 +34,7 @@ SELECT row_security_active('record'), (SELECT scope FROM tenant WHERE role = ses
 def scope_of_user(connection: StoreConnection, address: PostgresAddress) -> str | None:
     """The scope to which the server confines the user of a connection; None where it does not.
 
-    Raises StoreAccessDenied if the user would see nothing.
+    Raises StoreError if the user would see nothing.
     """
     with translated(address):
         try:
@@ -44,9 +44,10 @@ def scope_of_user(connection: StoreConnection, address: PostgresAddress) -> str 
     assert row is not None
     confined, scope, role = row
     if confined and scope is None:
-        raise StoreAccessDenied(
+        raise StoreError(
             f"{address}: the role {role} neither owns the memory nor has a scope of it. Its owner gives one: "
-            f"recallite --db '{address}' tenant grant {role} /SCOPE"
+            f"recallite --db '{address}' tenant grant {role} /SCOPE",
+            "denied",
         )
     return scope if confined else None
 

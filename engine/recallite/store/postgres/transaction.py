@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from recallite.errors import StoreLocked
+from recallite.errors import StoreUnavailable
 from recallite.store.postgres.blocks import PostgresBlocks
 from recallite.store.postgres.candidates import PostgresCandidates
 from recallite.store.postgres.changes import SEEN_BY_READERS, PostgresChanges
@@ -132,7 +132,7 @@ class PostgresTransaction(Writer):
                 (whole, IdArray(sorted(map(self._key, wanted)))),
             ).fetchall()
         if any(row[0] is False for row in got):
-            raise StoreLocked(f"{self.path} is locked by another connection; nothing was written. Try again")
+            raise StoreUnavailable(f"{self.path} is locked by another connection; nothing was written. Try again")
         self._locked |= wanted
 
     def _key(self, name: str | None) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recallite.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly
+from recallite.errors import InvalidInput, StoreError
 from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.keys import Key
@@ -44,10 +44,9 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     except OSError as fault:
         message = f"{path} cannot be written: {fault.strerror}. Nothing was left of the backup"
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFull(f"{message}; free some space there") from fault
-        raise (StoreReadOnly if fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else StoreError)(
-            message
-        ) from fault
+            raise StoreError(f"{message}; free some space there", "full") from fault
+        refused = fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        raise StoreError(message, "read_only" if refused else "failed") from fault
     return str(path)
 
 

@@ -9,7 +9,7 @@ from functools import cache
 
 import apsw
 
-from recallite.errors import NotADatabase, SchemaTooNew, StoreError, WrongKey
+from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
 from recallite.store.sqlite.keys import Key, refuse_unfit
@@ -128,8 +128,9 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             "give another path; the file was left as it is"
         )
     if version > SCHEMA_VERSION:
-        raise SchemaTooNew(
-            f"{path} has schema {version} and this Recallite knows up to {SCHEMA_VERSION}: upgrade recallite"
+        raise StoreError(
+            f"{path} has schema {version} and this Recallite knows up to {SCHEMA_VERSION}: upgrade recallite",
+            "newer_schema",
         )
 
 

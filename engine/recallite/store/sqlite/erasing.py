@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recallite.errors import StoreError, StoreFull
+from recallite.errors import StoreError
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
 from recallite.store.byte_search import found_in
@@ -85,7 +85,7 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         emptied = store.compact()
     except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
         emptied = True
-        reason = "there is no space" if isinstance(fault, StoreFull) else type(fault).__name__
+        reason = "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
         problems.append(
             f"what was forgotten is gone from the tables, but the file could not be compacted ({reason}): "
             "correct that, then run recallite vacuum"

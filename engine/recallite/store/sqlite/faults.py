@@ -16,10 +16,7 @@ from recallite.errors import (
     StoreClosed,
     StoreCorrupt,
     StoreError,
-    StoreFull,
-    StoreIOError,
-    StoreLocked,
-    StoreReadOnly,
+    StoreUnavailable,
     WrongKey,
 )
 from recallite.system.folders import why_closed
@@ -81,14 +78,16 @@ def as_store_error(
     """The error for an error of SQLite; `undone` describes what happened to a write."""
     match fault:
         case apsw.BusyError() | apsw.LockedError():
-            return StoreLocked(
+            return StoreUnavailable(
                 f"{path} is locked by another process; nothing was written. "
                 "Try again, or raise Settings(busy_timeout_ms=...)"
             )
         case apsw.FullError():
             return _refused(errno.ENOSPC, path, doing="written", after=undone)
         case apsw.ReadOnlyError():
-            return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+            return StoreError(
+                f"{path} cannot be written: check the permissions of the file and its folder", "read_only"
+            )
         case apsw.NotADBError():
             return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
         case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
@@ -124,25 +123,27 @@ def reading_failed(connection: apsw.Connection) -> bool:
 
 
 def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
-    """The error for an errno: StoreFull if there is no space, else StoreIOError.
+    """The error for an errno: "full" if there is no space, else "io".
 
     `doing` is "read", "written" or "opened"; `after` describes what happened to the work.
     """
     if number == errno.ENOSPC:
-        return StoreFull(f"the disk that holds {path} is full; {after}. Free some space")
+        return StoreError(f"the disk that holds {path} is full; {after}. Free some space", "full")
     if number == errno.EDQUOT:
-        return StoreFull(
-            f"the quota of the disk that holds {path} is used up; {after}. Delete files, or have the quota raised"
+        return StoreError(
+            f"the quota of the disk that holds {path} is used up; {after}. Delete files, or have the quota raised",
+            "full",
         )
     if number in _SHORT:
         remedy = "Free some memory" if number == errno.ENOMEM else "Close some, or raise the limit (ulimit -n)"
-        return StoreIOError(f"{path} cannot be {doing}: {os.strerror(number).lower()}; {after}. {remedy}")
+        return StoreError(f"{path} cannot be {doing}: {os.strerror(number).lower()}; {after}. {remedy}", "io")
     if number == errno.EINTR:
-        return StoreIOError(f"{path} cannot be {doing}: a signal interrupted it; {after}. Try again")
+        return StoreError(f"{path} cannot be {doing}: a signal interrupted it; {after}. Try again", "io")
     reason = f" ({os.strerror(number)})" if number else ""
-    return StoreIOError(
+    return StoreError(
         f"{path} cannot be {doing}: the disk or the connection to it failed{reason}; {after}. Check the disk and the "
-        f"system's log; the file may be intact: once the disk works, run recallite --db {path} verify"
+        f"system's log; the file may be intact: once the disk works, run recallite --db {path} verify",
+        "io",
     )
 
 
@@ -153,11 +154,12 @@ def not_writable(path: str) -> StoreError:
     effective = os.access in os.supports_effective_ids
     if all(os.access(target, os.W_OK, effective_ids=effective) for target in (path, folder)):
         # SQLite opens a file for reading only, whatever the reason.
-        return StoreIOError(
+        return StoreError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
-            "of open files (ulimit -n), or the disk failed. Try again"
+            "of open files (ulimit -n), or the disk failed. Try again",
+            "io",
         )
-    return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+    return StoreError(f"{path} cannot be written: check the permissions of the file and its folder", "read_only")
 
 
 def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:

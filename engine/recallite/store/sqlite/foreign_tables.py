@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import apsw
 
-from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreLocked
+from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
 from recallite.store.sqlite.connection import resolve
 
 Value: TypeAlias = str | int | float | bytes | None
@@ -88,7 +88,7 @@ def _opened(path: Path) -> Iterator[apsw.Connection]:
     except apsw.NotADBError:
         raise NotADatabase(f"{path} is not a SQLite database, or is encrypted") from None
     except (apsw.BusyError, apsw.LockedError):
-        raise StoreLocked(f"{path} is locked by another program: run this again when that is done") from None
+        raise StoreUnavailable(f"{path} is locked by another program: run this again when that is done") from None
     except apsw.CorruptError as fault:
         raise StoreCorrupt(f"{path} is damaged: {fault}") from None
     except (apsw.Error, OSError) as fault:

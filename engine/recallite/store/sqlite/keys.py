@@ -14,7 +14,7 @@ from typing import Literal
 
 import apsw
 
-from recallite.errors import EncryptionMissing, InvalidInput, NotADatabase, WrongKey
+from recallite.errors import InvalidInput, NotADatabase, StoreError, WrongKey
 from recallite.model.checks import encodable
 
 _INSTALL = "pip uninstall apsw, then pip install apsw-sqlite3mc, which provides the same module with ciphers"
@@ -33,7 +33,7 @@ Form = Literal["empty", "plain", "encrypted", "other"]
 class Key:
     """The key of a file: a passphrase, or "raw:" and 64 hexadecimal digits (32 random bytes, used without derivation).
 
-    It appears in no repr and no message. Raises InvalidInput for anything else, and EncryptionMissing without ciphers.
+    It appears in no repr and no message. Raises InvalidInput for anything else, and StoreError without ciphers.
     """
 
     def __init__(self, text: object) -> None:
@@ -44,7 +44,7 @@ class Key:
         if raw is None and text.startswith("raw:"):
             raise InvalidInput("key begins with 'raw:': give 64 hexadecimal digits after it, 32 random bytes")
         if ciphers_version() is None:
-            raise EncryptionMissing(f"a key needs SQLite3 Multiple Ciphers: {_INSTALL}")
+            raise StoreError(f"a key needs SQLite3 Multiple Ciphers: {_INSTALL}", "no_ciphers")
         self.text = text
         self._raw = None if raw is None else bytes.fromhex(raw[1])
         self._derived: dict[bytes, bytes] = {}

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from recallite.errors import StoreCorrupt, StoreError, StoreFull
+from recallite.errors import StoreCorrupt, StoreError
 from recallite.store.sqlite.keys import Key, remove_key
 from recallite.system.descriptors import create_private, open_to_overwrite, sync_file, sync_folder
 
@@ -40,8 +40,9 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
         sync_folder(os.path.dirname(path))
         _wipe(descriptor)
     except OSError as fault:
-        raise (StoreFull if fault.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError)(
-            f"the key of {path} was not changed, or what it was not overwritten: {fault.strerror}. Open it to see"
+        raise StoreError(
+            f"the key of {path} was not changed, or what it was not overwritten: {fault.strerror}. Open it to see",
+            "full" if fault.errno in (errno.ENOSPC, errno.EDQUOT) else "failed",
         ) from fault
     finally:
         remove_unfinished(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import field, structs
 
-from recallite.errors import AlreadyExists, InvalidInput, InvalidItem, NotFound, RecalliteError
+from recallite.errors import InvalidInput, InvalidItem, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
@@ -174,7 +174,7 @@ class Run:
                     batch_size=len(left), policy=self._policy, on_existing=on_existing,
                 )  # fmt: skip
             except InvalidItem as fault:
-                if isinstance(fault.error, AlreadyExists):  # another process imports the same
+                if fault.error.reason == "exists":  # another process imports the same
                     there = self._memory.get([id for id, _ in left])
                     left = [(id, entry) for id, entry in left if id not in there]
                     self._unchanged += len(there)
