@@ -28,6 +28,7 @@ from recallite.notes.strategies import (
     check_strategy,
     find,
 )
+from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.index_terms import tokenize
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
 
 MIN_SCORE = 0.35
-"""memweave's threshold, for rows without a confidence."""
+"""memweave's threshold, for rows without a confidence and for an embedder that it was not fitted on."""
 MIN_CONFIDENCE = Profile().gap_confidence
-"""The default threshold: what keeps 95 % of right answers, whatever the strategy."""
+"""The default threshold: what keeps 95 % of right answers, whatever the strategy; of a small index it is higher."""
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -157,7 +158,7 @@ def search(
             f"search has no option {shown(next(iter(options.extra)))}, and there is no post-processor to take it"
         )
     answer = _found(engine, extensions, text, options)
-    min_score, min_confidence = _threshold(options, answer)
+    min_score, min_confidence = _threshold(engine, options, answer)
     rows = [row for row in answer.rows if row.score >= min_score and _confident(row, min_confidence)]
     kept_ids = {row.chunk_id for row in rows}
     dropped = [row for row in answer.rows if row.chunk_id not in kept_ids]
@@ -186,13 +187,16 @@ def search(
     )  # fmt: skip
 
 
-def _threshold(options: SearchOptions, answer: StrategyAnswer) -> tuple[float, float]:
+def _threshold(engine: Engine, options: SearchOptions, answer: StrategyAnswer) -> tuple[float, float]:
     """The least score and the least confidence."""
     if options.min_score is not None or options.min_confidence is not None:
         return options.min_score or 0.0, options.min_confidence or 0.0
-    if answer.evidence is None:
+    active = None if answer.evidence in (None, "keyword") else engine.active_embedder()
+    embedder = None if active is None else active.name
+    if answer.evidence is None or not is_fitted_for(embedder):
         return MIN_SCORE, 0.0
-    return 0.0, MIN_CONFIDENCE
+    signals = {"keyword": "words", "vector": "meaning"}.get(answer.evidence, "vectors")
+    return 0.0, least_confidence(MIN_CONFIDENCE, embedder, signals, answer.chunks)
 
 
 def _confident(row: RawSearchRow, min_confidence: float) -> bool:

@@ -59,12 +59,14 @@ class RawSearchRow:
 
 class StrategyAnswer(NamedTuple):
     """The rows of a strategy, best first, and its problems. `evidence` is the built-in strategy that the confidence of
-    the rows is from ("keyword" for a hybrid search without vectors), None for a registered strategy.
+    the rows is from ("keyword" for a hybrid search without vectors), None for a registered strategy; `chunks` are those
+    of the index.
     """
 
     rows: list[RawSearchRow]
     problems: tuple[str, ...] = ()
     evidence: str | None = None
+    chunks: int = 0
 
 
 def find(
@@ -197,7 +199,8 @@ def _recalled(
     elif strategy == "hybrid" and by_meaning and weights.text_weight > 0:
         rows = _with_keyword_floor(rows, query)
     rows.sort(key=lambda row: -row.score)
-    return StrategyAnswer(rows, problems, strategy if by_meaning else "keyword")
+    chunks = engine.index.corpus_statistics(None).records
+    return StrategyAnswer(rows, problems, strategy if by_meaning else "keyword", chunks)
 
 
 def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weights: HybridConfig) -> RawSearchRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recallite.index.vectors import shortlist_size
+from recallite.model.profiles import DEFAULT
 from recallite.recall.asking import AskedQuestions, ask
+from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.recall.evidence_gaps import Missing, find_gaps, join_gaps
 from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
 from recallite.recall.request import ANSWER_SHARE
@@ -21,6 +24,7 @@ from recallite.system.parallel import run_tasks, threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recallite.model.profiles import Profile
     from recallite.recall.query import Queries
     from recallite.recall.request import Request
     from recallite.recall.view import Opened
@@ -184,6 +188,7 @@ def _read(
     )  # fmt: skip
     answers: list[Answer] = []
     gaps: list[tuple[str, ...]] = []
+    least = _closing_confidence(request.profile, opened, plan)
     for place, figure in enumerate(figures[:1] if plan.shared else figures):
         count, brought = figure[_HITS], figure[_BROUGHT]
         fields = [column[place] for column in columns]
@@ -208,7 +213,7 @@ def _read(
         any_hit = count > 0 if picked is None else bool(picked)
         for query in range(len(texts)) if plan.shared else (place,):
             sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
-            if sure >= request.profile.gap_confidence:
+            if sure >= least:
                 gaps.append(())
                 continue
             words, dated = (
@@ -224,6 +229,16 @@ def _read(
         answer._replace(gaps=answer_gaps) if answer_gaps else answer
         for answer, answer_gaps in zip(answers, gaps, strict=True)
     ]
+
+
+def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) -> float:
+    """The confidence from which a hit closes the gap: one that a caller gives is taken as it is."""
+    if profile.rerank_weight > 0 or profile.gap_confidence != DEFAULT.gap_confidence:
+        return profile.gap_confidence
+    signals = ("words", "vectors")[plan.by_vector]
+    if plan.by_vector and profile.formula.gap_score is not None and not is_fitted_for(opened.embedder_name):
+        return math.inf  # its score alone closes it
+    return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))
 
 
 def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:

@@ -76,7 +76,7 @@ FRAMEWORKS: dict[str, Framework] = {
         "OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`, a tool, instructions",
         theirs=(
             Theirs(
-                ("tests/unit/memory/test_session.py", "tests/unit/memory/test_session_limit.py"),
+                ("tests/memory/test_session.py", "tests/memory/test_session_limit.py"),
                 "openai/openai-agents-python", tag="v{version}", sdist="openai-agents=={version}",
                 left_out=dict.fromkeys(
                     (
@@ -111,7 +111,7 @@ FRAMEWORKS: dict[str, Framework] = {
         theirs=(
             Theirs(
                 tuple(
-                    f"tests/unit/memory/test_{name}.py"
+                    f"tests/memory/test_{name}.py"
                     for name in (
                         "unified_memory", "memory_root_scope", "dimension_mismatch", "storage_factory",
                         "lancedb_update", "lancedb_filter_escaping",
@@ -175,7 +175,7 @@ FRAMEWORKS: dict[str, Framework] = {
         "LlamaIndex", "llama_index", "llama-index-core", "llama-index", "`BaseMemoryBlock`, `BaseRetriever`",
         theirs=(
             Theirs(
-                ("tests/unit/memory/blocks/test_vector.py",), "run-llama/llama_index", tag="v{version}",
+                ("tests/memory/blocks/test_vector.py",), "run-llama/llama_index", tag="v{version}",
                 within="llama-index-core",
                 left_out={
                     "test_vector_memory_block_put": "it reads the one node in which VectorMemoryBlock stores messages",

@@ -9,7 +9,8 @@ import pytest
 from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
 from recallite.notes import RawSearchRow, WorkspaceConfig
-from recallite.notes.search import MIN_CONFIDENCE
+from recallite.notes.search import MIN_CONFIDENCE, MIN_SCORE
+from recallite.recall.confidence import least_confidence
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.notes.support import config, write
 
@@ -34,7 +35,7 @@ def test_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
     assert len(every) == 3
     assert every[0].confidence > 3 * every[1].confidence
     kept = workspace.search("striped zebra at the river")
-    assert paths(kept) == [each.path for each in every if each.confidence >= MIN_CONFIDENCE]
+    assert paths(kept) == [each.path for each in every if each.score >= MIN_SCORE]  # the embedder is not a fitted one
     found = workspace.search("quarterly revenue", min_confidence=0.3)
     assert paths(found) == []
     assert found.dropped > 0
@@ -44,6 +45,35 @@ def test_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
     (gap,) = found.evidence_gaps
     assert "none reaches confidence 0.30; the best is memory/" in gap
     assert "A minimum score of 0 shows them" in gap
+
+
+NOTES = ("Ada is on call for the billing service this week.", "The office plants are watered on Fridays by Tom.")
+ANSWERED = ("Who is on call for billing?", "When are the plants watered?")
+UNANSWERABLE = (
+    "Who won the world cup in 1998?", "What is the capital of Peru?", "How do I bake sourdough bread?",
+    "When was Mozart born?", "What is my blood type?", "Where are the passports?", "How old is the oak tree?",
+    "What is the recipe for goulash?", "Which wine goes with fish?", "Where do penguins live?",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
+def test_a_folder_of_one_or_two_notes_does_not_answer_everything(tmp_path, strategy):
+    with Workspace(tmp_path, config()) as workspace:
+        for number, note in enumerate(NOTES):
+            write(tmp_path, f"note{number}.md", note)
+            workspace.index()
+            assert paths(workspace.search(ANSWERED[number], strategy=strategy)) == [f"note{number}.md"]
+            for question in UNANSWERABLE:
+                found = workspace.search(question, strategy=strategy)
+                assert paths(found) == [], question
+                assert found.evidence_gaps or not found.dropped
+
+
+def test_with_a_hundred_chunks_the_threshold_is_the_fitted_one(tmp_path):
+    assert least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", 100) == MIN_CONFIDENCE
+    rising = [least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", records) for records in (99, 20, 5, 1, 0)]
+    assert MIN_CONFIDENCE < rising[0] < rising[1] < rising[2] < rising[3] == rising[4] < 0.7
+    assert least_confidence(0.0, "recallite-minilm", "vectors", 1) == 0.0
 
 
 def test_a_score_that_is_given_is_memweaves_threshold_alone(workspace, tmp_path):

@@ -430,3 +430,33 @@ def test_an_asked_for_time_range_without_a_hit_is_a_gap(memory):
         assert memory.recall("apple", **recall_arguments(options)).evidence_gaps == (gap,)
     assert memory.recall("apple", filter=Filter(since="2025-02-01T00:00:00Z")).evidence_gaps == ()
     assert memory.recall("apple", scope="/b").evidence_gaps == ("nothing in this scope matches the query",)
+
+
+@pytest.mark.parametrize("profile", ["hermes", "memweave", "reeve"])
+def test_a_small_memory_says_what_it_does_not_know(profile):
+    with Memory(":memory:", settings=Settings(profile=profile)) as memory:
+        memory.remember("Ada is on call for the billing service this week.")
+        assert memory.recall("Who is on call for billing?").evidence_gaps == ()
+        for question in ("Who won the world cup in 1998?", "How do I bake sourdough bread?", "Where do penguins live?"):
+            assert memory.recall(question).evidence_gaps, question
+
+
+def test_of_an_embedder_that_confidence_was_not_fitted_on_the_score_closes_the_gap():
+    class Crowded:
+        """Cosines of unrelated texts are .9, as with some models."""
+
+        name = fingerprint = "crowded"
+        dimension = 8
+
+        def embed(self, texts):
+            rows = np.full((len(texts), 8), 1.0, dtype=np.float32)
+            rows[:, 0] += [len(text) % 7 for text in texts]
+            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    with Memory(":memory:", embedder=Crowded(), settings=Settings(profile="hermes")) as memory:
+        memory.remember("Ada is on call", created_at="2020-01-01", importance=0.0)
+        old = memory.recall("penguins")  # half of the cosine: no more than 0.5
+        assert old[0].confidence > 0.6
+        assert old.evidence_gaps
+        memory.remember("Tom waters the plants")
+        assert memory.recall("penguins").evidence_gaps == ()
