@@ -12,6 +12,7 @@ from recallite.errors import InvalidInput
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.plugin import EngineHandle, engine_of
+from recallite.review.clusters import cluster_names, clusters_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,8 @@ MAX_POINTS = 100_000
 # The main directions of a sample are near those of all.
 _AXES_SAMPLE = 5_000
 _BLOCK_ROWS = 2_000
+# The texts that name the clusters, and the part of each that is read.
+_NAMING_SAMPLE, _NAMING_CHARS = 2_000, 400
 # Power iteration on more columns than are needed converges in fewer rounds.
 _COLUMNS = 8
 _ROUNDS = 20
@@ -41,8 +44,10 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
     """Memories on the plane. Point i is that of the memory ids[i]; x and y are float32 (n,) from 0 to 1.
 
     scope, kind and source are int32 (n,): places in the lists of names `scopes`, `kinds` and `sources`; a source of -1
-    is none. Chunks of documents have the kind "chunk". `total` counts the memories that the filter matches. Those
-    without a vector have no point, nor have those outside the sample, if `sampled`.
+    is none. Chunks of documents have the kind "chunk". `cluster` is a place in `clusters`, groups of points that lie
+    together, which are named by the words that tell them apart; -1 if there are fewer than 12 points. `total` counts
+    the memories that the filter matches. Those without a vector have no point, nor have those outside the sample, if
+    `sampled`.
     """
 
     ids: list[str]
@@ -54,6 +59,8 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
     kinds: list[str]
     source: NDArray[np.int32]
     sources: list[str]
+    cluster: NDArray[np.int32]
+    clusters: list[str]
     total: int
     sampled: bool = False
 
@@ -75,6 +82,8 @@ class _Plane(NamedTuple):
     ids: NDArray[np.int64]
     coordinates: NDArray[np.float32]
     sampled: bool
+    clusters: NDArray[np.int32]
+    names: list[str]
 
 
 class MemoryMap:
@@ -129,7 +138,7 @@ def _place(reader: Reader, commit: Commit, ids: NDArray[np.int64]) -> _Plane:
     ids = _every_nth(ids, MAX_POINTS)
     embedder = reader.vectors.active_embedder()
     if embedder is None:
-        return _Plane(commit, ids[:0], np.empty((0, 2), dtype=np.float32), sampled)
+        return _Plane(commit, ids[:0], np.empty((0, 2), np.float32), sampled, np.empty(0, np.int32), [])
     axes = principal_axes(_unit_vectors(reader, _every_nth(ids, _AXES_SAMPLE), embedder)[1])
     blocks = []
     for start in range(0, len(ids), _BLOCK_ROWS):
@@ -137,7 +146,11 @@ def _place(reader: Reader, commit: Commit, ids: NDArray[np.int64]) -> _Plane:
         blocks.append((placed_ids, vectors @ axes))
     all_ids = np.concatenate([ids[:0], *(block[0] for block in blocks)])
     coordinates = np.concatenate([np.empty((0, 2), dtype=np.float32), *(block[1] for block in blocks)])
-    return _Plane(commit, all_ids, _within_unit_square(coordinates), sampled)
+    coordinates = _within_unit_square(coordinates)
+    clusters = clusters_of(coordinates)
+    naming = _every_nth(np.arange(len(all_ids)), _NAMING_SAMPLE)
+    texts = [record.text[:_NAMING_CHARS] for record in reader.records.get_many(all_ids[naming].tolist())]
+    return _Plane(commit, all_ids, coordinates, sampled, clusters, cluster_names(texts, clusters[naming]))
 
 
 def _every_nth(ids: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
@@ -205,6 +218,8 @@ def _points(labels: Labels, plane: _Plane, base: str) -> MapPoints:
         kinds=kinds.tolist(),
         source=source,
         sources=sources,
+        cluster=plane.clusters[places],
+        clusters=plane.names,
         total=len(labels.ids),
         sampled=plane.sampled,
     )

@@ -20,8 +20,11 @@ sync_api.expect.set_options(timeout=_WAIT_MS)
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Each violation of the policy becomes an error on the console with this start.
 _REPORT = "addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective, e.blockedURI))"
-# Chromium says so of every answer that is an error, also of one that the page shows.
-_REFUSED = "Failed to load resource: the server responded with a status of"
+# Chromium says so of every answer that is an error, also of one that the page shows, and of a server that is gone.
+_REFUSED = (
+    "Failed to load resource: the server responded with a status of",
+    "Failed to load resource: net::ERR_FAILED",
+)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from recallite import Memory
 from recallite.doors.http.access_tokens import Grant, Tokens
 from recallite.model.records import NewRecord
+from recallite.review.memory_map import MemoryMap
 from recallite.review.version_diffs import version_diffs
 from tests.system.http.browsing import Tab, chromium
 from tests.system.http.example_memories import fill
@@ -116,8 +117,9 @@ def test_only_the_answer_to_the_last_query_is_shown(open_at, site):
         page.get_by_label("Search the memory").fill("peanuts")
     page.get_by_label("Search the memory").fill("When does the ferry to the islands leave?")
     expect(page.locator(".hit .text-link").first).to_contain_text("The ferry to the Berlengas")
-    assert len(waiting) == 1
-    waiting[0].abort()
+    assert len(waiting) == 2  # all hits, and those that answer
+    for route in waiting:
+        route.abort()
     expect(page.locator(".hit .text-link").first).to_contain_text("The ferry to the Berlengas")
 
 
@@ -212,9 +214,54 @@ def test_forgetting_asks_first_and_gives_a_receipt(open_at, site):
     assert site.memory.get([id]) == {}
 
 
+def test_forgetting_names_what_will_hold_again_and_offers_to_forget_it_too(open_at, site):
+    old, new = remember(site, "The stall costs 45 euros."), remember(site, "The stall costs 52 euros now.")
+    site.memory.supersede(old, new)
+    page = open_at(f"/memory/{new}")
+    page.get_by_role("button", name="Forget").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("will hold again")
+    expect(dialog).to_contain_text("The stall costs 45 euros.")
+    dialog.get_by_label("Forget what it replaced too").check()
+    dialog.get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("heading", name="Forgotten")).to_be_visible()
+    assert site.memory.get([old, new]) == {}
+
+
+def test_when_the_server_is_gone_one_banner_says_so_and_the_rest_stays(open_at, site):
+    page = open_at("/search")
+    expect(page.locator(".line").first).to_be_visible()
+    page.route("**/v1/**", lambda route: route.abort())
+    page.get_by_label("Search the memory").fill("greenhouse")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer. Is it still running?")
+    expect(page.locator(".line").first).to_be_visible()
+    show(page, "/timeline")
+    expect(page.get_by_role("alert")).to_have_count(1)
+    page.unroute("**/v1/**")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("button.column").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_hits_that_do_not_answer_are_folded_and_shared_words_marked(open_at, site):
+    query = "When do the tomatoes in the greenhouse need water?"
+    page = open_at(f"/search?q={query}")
+    answers = site.memory.recall(query, relevant=True)
+    expect(page.locator(".weak > summary")).to_have_text(f"{10 - len(answers)} weaker hits")
+    expect(page.locator(".results > .hits > .hit")).to_have_count(len(answers))
+    first = page.locator(".hit", has_text="The tomatoes in the greenhouse need")
+    assert first.locator("mark").all_inner_texts() == ["tomatoes", "greenhouse", "need", "water"]
+
+
 def test_a_memory_shows_its_links_versions_and_session(open_at, site):
-    page = open_at(f"/memory/{site.ids['walk']}")
+    walk = site.ids["walk"]
+    page = open_at(f"/memory/{walk}")
     expect(page.locator(".message.marked")).to_contain_text("Good. I will do a slow loop")
+    expect(page.locator("svg.graph")).to_have_count(int(len(site.memory.neighbors(walk)) >= 3))
+    others = [each.id for each in site.memory.list(scope="/mira/travel", limit=3)]
+    for other in others:
+        site.memory.link(walk, other)
+    page.reload()
     expect(page.locator("svg.graph a")).not_to_have_count(0)
     page.locator("svg.graph a.ring-1", has_text="Rui Matos").locator("circle").click()
     expect(page.locator(".memory-text")).to_contain_text("Rui Matos says")
@@ -288,7 +335,13 @@ def test_a_review_merges_edits_and_skips(open_at, site):
 def test_the_state_names_what_the_store_holds_and_what_recall_costs(open_at, site):
     page = open_at("/state")
     stats = site.memory.store.stats()
-    expect(page.locator(".tiles")).to_contain_text(f"{stats.records}")
+    expect(page.locator(".tiles div").first).to_have_text(f"memories that hold{stats.records - stats.superseded}")
+    show(page, "/search")
+    expect(page.locator(".tree .count").first).to_have_text(f"{stats.records - stats.superseded}")
+    kinds = page.get_by_role("group", name="Kind").locator(".count")
+    expect(kinds).to_have_count(len(stats.kinds))
+    assert sum(map(int, kinds.all_inner_texts())) == stats.records - stats.superseded
+    show(page, "/state")
     expect(page.locator(".facts").nth(1)).to_contain_text(str(stats.embedder))
     page.get_by_role("button", name="Ask once").click()
     expect(page.get_by_text("Search and rank")).to_be_visible()
@@ -300,6 +353,11 @@ def test_the_points_of_the_map_are_memories(open_at, site):
     page = open_at("/map")
     canvas = page.locator("canvas.map")
     expect(canvas).to_be_visible()
+    names = MemoryMap(site.memory).points().clusters
+    assert len(names) > 1
+    for name in names:
+        expect(page.locator(".legend")).to_contain_text(name)
+    page.get_by_label("Colour by").select_option("scope")
     expect(page.locator(".legend li").first).to_contain_text("/mira/home")
     page.get_by_role("button", name="List the memories in view").click()
     expect(page.locator(".line")).to_have_count(20)
@@ -339,6 +397,7 @@ def test_a_map_of_100_000_points_draws_moves_and_finds(open_at, site):
         "y": [min(max(chosen.gauss(0.5, 0.16), 0), 1) for _ in range(count)],
         "scope": [i % 30 for i in range(count)], "scopes": [f"/user/{i}" for i in range(30)],
         "source": [-1] * count, "sources": [], "kind": [0] * count, "kinds": ["memory"],
+        "cluster": [-1] * count, "clusters": [],
     }  # fmt: skip
     page = open_at("/search")
     page.route("**/v1/map", lambda route: route.fulfill(json=answer))
@@ -474,7 +533,7 @@ def test_every_view_fits_in_360_pixels(open_at, site):
         assert page.evaluate("document.documentElement.scrollWidth") == 360, view
     show(page, "/search?q=unbroken")
     page.get_by_role("button", name="All scores").first.click()
-    page.locator("summary").click()
+    page.locator(".filters summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     site.memory.forget(long_word)
 

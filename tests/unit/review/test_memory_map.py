@@ -64,6 +64,9 @@ def test_groups_stay_together(memory, ids):
     assert [points.sources[number] for number in points.source] == [f"source {number}" for number in group]
     assert (points.kinds, set(points.kind.tolist())) == (["memory"], {0})
     assert (points.total, points.sampled) == (len(ids), False)
+    together = [set(points.cluster[group == number].tolist()) for number in range(GROUPS)]
+    assert sorted(map(len, together)) == [1] * GROUPS
+    assert len(set.union(*together)) == len(points.clusters) == GROUPS
 
 
 def test_the_same_memories_have_the_same_places(memory, ids):

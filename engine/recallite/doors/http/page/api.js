@@ -67,7 +67,7 @@ async function send(method, path, { query, body, signal }) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
-    return await fetch(address(path, query), {
+    const response = await fetch(address(path, query), {
       method,
       headers,
       signal,
@@ -76,8 +76,11 @@ async function send(method, path, { query, body, signal }) {
       redirect: "error",
       cache: "no-store",
     });
+    document.dispatchEvent(new Event("serverfound"));
+    return response;
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
+    document.dispatchEvent(new Event("serverlost"));
     throw new ApiError(0, "NoAnswer", "The server does not answer. Is it still running?");
   }
 }
@@ -100,12 +103,13 @@ async function answered(method, path, options) {
 
 async function fault(response) {
   let told = null;
+  let status = null;
   try {
-    told = (await response.json()).error;
+    ({ error: told, status } = await response.json());
   } catch {
     // Not an answer of the API.
   }
-  const message = told?.message ?? `The server answers ${response.status} ${response.statusText}`;
+  const message = told?.message ?? status ?? `The server answers ${response.status} ${response.statusText}`;
   return new ApiError(response.status, told?.type ?? "Error", message, told?.field ?? null);
 }
 
@@ -128,6 +132,11 @@ export const patch = (path, body) => request("PATCH", path, { body });
 
 export function ofMemory(id, rest = "") {
   return `v1/memories/${encodeURIComponent(id)}${rest}`;
+}
+
+// Whether the server is gone, which the banner of the page says.
+export function unanswered(fault) {
+  return fault?.type === "NoAnswer";
 }
 
 export function aborted(fault) {

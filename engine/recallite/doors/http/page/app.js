@@ -63,7 +63,7 @@ function askForToken(refused) {
         field(
           "Token",
           input,
-          "recallite inspect has it in the address that it prints. It is kept until you close this tab.",
+          "recallite token create makes one; recallite inspect prints one in its address. It is kept until you close this tab.",
         ),
         h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Continue")),
       );
@@ -170,6 +170,10 @@ async function start() {
     event.preventDefault();
     main.focus();
   });
+  const lost = document.getElementById("lost");
+  document.addEventListener("serverlost", () => lost.toggleAttribute("hidden", false));
+  document.addEventListener("serverfound", () => lost.toggleAttribute("hidden", true));
+  document.getElementById("again").addEventListener("click", () => (server === null ? location.reload() : show()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     tellTheme();
     document.dispatchEvent(new Event("themechange"));

@@ -1,5 +1,6 @@
 // Parts that several views share: states, dialogs, lists that keys move in, bars.
 
+import { unanswered } from "./api.js";
 import { announce, h, replace } from "./dom.js";
 
 export function loading(text = "Loading …") {
@@ -16,6 +17,7 @@ export function empty(title, ...more) {
 }
 
 export function failed(fault, retry = null) {
+  if (unanswered(fault)) return h("p", { class: "muted" }, "–");
   return h(
     "div",
     { class: "fault", role: "alert" },
@@ -139,6 +141,7 @@ export function move(list, selector, step) {
     (item) => item === document.activeElement || item.closest("[data-row]")?.contains(document.activeElement),
   );
   const next = items[at < 0 ? (step > 0 ? 0 : items.length - 1) : at + step];
+  next?.closest("details")?.setAttribute("open", "");
   next?.focus();
   next?.closest("[data-row]")?.scrollIntoView({ block: "nearest" });
 }
@@ -150,6 +153,7 @@ export async function load(box, run, show, { signal, quiet = false } = {}) {
   const mine = {};
   latest.set(box, mine);
   const stale = () => signal?.aborted || latest.get(box) !== mine;
+  const before = [...box.childNodes];
   if (!quiet) replace(box, loading());
   box.setAttribute("aria-busy", "true");
   try {
@@ -158,10 +162,7 @@ export async function load(box, run, show, { signal, quiet = false } = {}) {
     replace(box, show(found));
   } catch (fault) {
     if (fault?.name === "AbortError" || stale()) return;
-    replace(
-      box,
-      failed(fault, () => load(box, run, show, { signal })),
-    );
+    replace(box, unanswered(fault) && before.length ? before : failed(fault, () => load(box, run, show, { signal })));
     announce(`Error: ${fault.message}`);
   } finally {
     if (latest.get(box) === mine) box.removeAttribute("aria-busy");

@@ -140,8 +140,11 @@ function date(label, name, filter, changed, hint = "") {
 }
 
 async function kindList(filter, changed, signal) {
-  const { kinds } = await get("v1/stats", {}, signal);
-  const names = [...new Set([...Object.keys(kinds), ...filter.kinds])];
+  const stats = await get("v1/stats", {}, signal);
+  const names = [...new Set([...Object.keys(stats.kinds), ...filter.kinds])];
+  // As the tree of scopes counts: what holds.
+  const counts = await Promise.all(names.map((kind) => get("v1/count", { kinds: [kind] }, signal)));
+  const kinds = Object.fromEntries(names.map((kind, place) => [kind, counts[place]]));
   if (names.length === 0) return h("p", { class: "hint" }, "No memories yet.");
   return names.map((kind) =>
     check(

@@ -1,28 +1,52 @@
 // A hit with its confidence and scores, and a memory as a line of a list.
 
 import { barRow, bar, chip } from "./components.js";
-import { h, hasUnseen, cut, short } from "./dom.js";
+import { h, hasUnseen, cut, replace, short } from "./dom.js";
 import { day, figure, percent, reason, SIGNALS, time } from "./format.js";
 import { link, toMemory } from "./router.js";
 
 const TEXT_SHOWN = 420;
 const COMPACT = ["cosine", "bm25", "rerank", "decay"];
+const WORD = /[\p{L}\p{N}]+/gu;
+const COMMON = new Set(
+  "the and are was were did does has have had for from with what when where which who whom whose why how that this".split(
+    " ",
+  ),
+);
+
+// Forms of a word have one stem: "deploys", "deployed" and "deploy".
+function stem(word) {
+  return word.toLowerCase().replace(/(?<=...)(?:ing|ed|es|s)$/, "");
+}
+
+// The text, with the words that the query has too marked.
+function marked(text, query) {
+  const words = new Set((query.match(WORD) ?? []).filter((each) => each.length > 2 && !COMMON.has(each.toLowerCase())).map(stem));
+  const parts = [];
+  let at = 0;
+  for (const { 0: word, index } of text.matchAll(WORD)) {
+    if (!words.has(stem(word))) continue;
+    parts.push(text.slice(at, index), h("mark", {}, word));
+    at = index + word.length;
+  }
+  return [...parts, text.slice(at)];
+}
 
 // The text as a link to the memory; a long one is cut, with a button that shows all of it.
-export function textLink(id, text, most = TEXT_SHOWN) {
+export function textLink(id, text, most = TEXT_SHOWN, query = "") {
   const anchor = h("a", { href: toMemory(id), class: "stored text-link", dir: "auto", "data-item": true });
   if (text.length <= most * 1.2) {
-    anchor.textContent = text;
+    replace(anchor, marked(text, query));
     return [anchor, hasUnseen(text) && unseenNote()];
   }
-  anchor.textContent = `${cut(text, most)}…`;
+  replace(anchor, marked(cut(text, most), query), "…");
   const more = h(
     "button",
     {
       type: "button",
       class: "link",
       click: () => {
-        anchor.textContent = text;
+        replace(anchor, marked(text, query));
         anchor.classList.add("whole");
         more.remove();
       },
@@ -92,7 +116,7 @@ export function signalBars(signals, scale, { ranks = {}, only = null, withRanks 
   );
 }
 
-export function hit(found, place, scale) {
+export function hit(found, place, scale, query) {
   const scores = h("div", { class: "scores", id: `scores-${place}`, hidden: true });
   const toggle = h(
     "button",
@@ -126,7 +150,7 @@ export function hit(found, place, scale) {
     h(
       "div",
       { class: "hit-main" },
-      textLink(found.id, found.text),
+      textLink(found.id, found.text, TEXT_SHOWN, query),
       meta(found),
       said && h("p", { class: "why" }, h("span", { class: "muted" }, "Found by: "), said),
       found.supersedes.map((former) =>

@@ -51,7 +51,7 @@ function pixel(colour) {
 }
 
 export class PointMap {
-  // `look` is {colours: ["#rrggbb" of each category], under: a category or -1, background, mark}; `on` has hover(place), pick(place), moved().
+  // `look` is {colours: ["#rrggbb" of each category], under: a category or -1, background, mark, labels: [{text, x, y}]}; `on` has hover(place), pick(place), moved().
   constructor(canvas, points, on) {
     this.canvas = canvas;
     this.points = points;
@@ -160,9 +160,32 @@ export class PointMap {
     if (visible <= FINE_POINTS) this.drawFine(left, top, right, bottom);
     else this.drawPixels(left, top, right, bottom);
     this.rings();
+    this.names();
     this.drawn_ms = performance.now() - began;
     this.frames += 1;
     this.on.moved?.();
+  }
+
+  // Names at their places, the first of those that would meet.
+  names() {
+    const { context, ratio, scale, look } = this;
+    context.font = `600 ${12 * ratio}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.lineWidth = 4 * ratio;
+    context.lineJoin = "round";
+    const taken = [];
+    for (const { text, x, y } of look.labels) {
+      const half = context.measureText(text).width / 2;
+      const middle = (x - this.centre[0]) * scale + this.canvas.width / 2;
+      const px = Math.max(half + 4 * ratio, Math.min(this.canvas.width - half - 4 * ratio, middle));
+      const py = (y - this.centre[1]) * scale + this.canvas.height / 2;
+      if (taken.some((each) => Math.abs(each.py - py) < 16 * ratio && Math.abs(each.px - px) < each.half + half)) continue;
+      taken.push({ px, py, half });
+      context.strokeStyle = look.background;
+      context.fillStyle = look.mark;
+      context.strokeText(text, px, py);
+      context.fillText(text, px, py);
+    }
   }
 
   // A few points: smooth discs.

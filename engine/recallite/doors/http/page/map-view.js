@@ -41,6 +41,7 @@ const DARK = [
 ];
 const OTHER = ["#8a9299", "#7d868d"];
 const BY = [
+  ["cluster", "Topic"],
   ["scope", "Scope"],
   ["source", "Source"],
   ["kind", "Kind"],
@@ -78,7 +79,7 @@ function categories(values, names) {
   const frequent = [...counts].sort((one, other) => other[1] - one[1]);
   const own = frequent.slice(0, frequent.length <= LIGHT.length ? frequent.length : LIGHT.length - 1);
   const place = new Map(own.map(([value], at) => [value, at]));
-  const entries = own.map(([value, count]) => ({ label: value < 0 ? "No source" : names[value], count }));
+  const entries = own.map(([value, count]) => ({ label: value < 0 ? "None" : names[value] || "No words", count }));
   const rest = frequent.slice(own.length);
   if (rest.length)
     entries.push({
@@ -89,8 +90,27 @@ function categories(values, names) {
   return { entries, of: Uint8Array.from(values, (value) => place.get(value) ?? own.length) };
 }
 
+// The middle of each cluster, with its name.
+function middles({ x, y, cluster, clusters }) {
+  const sums = clusters.map((text) => ({ text, x: 0, y: 0, count: 0 }));
+  cluster.forEach((of, at) => {
+    if (of < 0) return;
+    sums[of].x += x[at];
+    sums[of].y += y[at];
+    sums[of].count += 1;
+  });
+  return sums
+    .filter(({ text, count }) => text && count)
+    .sort((one, other) => other.count - one.count)
+    .map(({ text, count, ...sum }) => ({ text, x: sum.x / count, y: sum.y / count }));
+}
+
 function pointMap({ signal, route }, data) {
-  if (data.ids.length === 0) return empty("Nothing to draw", "No memory has a vector.");
+  if (data.total === 0) return empty("This memory is empty", "What an agent remembers will be a point here.");
+  if (data.ids.length === 0)
+    return empty("Nothing to draw", "No memory has a vector: this store has no embedder, and searches by keyword.");
+  const choices = data.clusters.length ? BY : BY.slice(1);
+  const labels = middles(data);
   const canvas = h("canvas", {
     class: "map",
     tabindex: 0,
@@ -102,7 +122,7 @@ function pointMap({ signal, route }, data) {
   const inView = h("div", { class: "results" });
   const line = faultLine();
   const texts = textsOf(signal);
-  let by = BY.some(([name]) => name === route.query.get("by")) ? route.query.get("by") : "scope";
+  let by = choices.some(([name]) => name === route.query.get("by")) ? route.query.get("by") : choices[0][0];
   let wanted = -1;
 
   const drawn = new PointMap(canvas, sortedPoints(data.x, data.y), {
@@ -143,7 +163,7 @@ function pointMap({ signal, route }, data) {
     drawn.hidden.fill(0);
     const under = entries.findIndex((entry) => entry.other);
     const [background, mark] = dark ? ["#14171a", "#ffffff"] : ["#ffffff", "#111111"];
-    drawn.paint(of, { colours, under, background, mark });
+    drawn.paint(of, { colours, under, background, mark, labels: by === "cluster" ? labels : [] });
     replace(
       legend,
       entries.map((entry, at) => {
@@ -172,11 +192,11 @@ function pointMap({ signal, route }, data) {
     {
       change: () => {
         by = select.value;
-        note(link("map", "", { by: by === "scope" ? "" : by }));
+        note(link("map", "", { by: by === choices[0][0] ? "" : by }));
         paint();
       },
     },
-    BY.map(([value, label]) => h("option", { value, selected: value === by }, label)),
+    choices.map(([value, label]) => h("option", { value, selected: value === by }, label)),
   );
 
   const place = new Map();

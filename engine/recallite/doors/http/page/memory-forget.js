@@ -1,13 +1,14 @@
 // Forgetting, with a confirmation and a receipt of what was removed from where.
 
 import { post } from "./api.js";
-import { action, dialog, faultLine } from "./components.js";
+import { action, dialog, faultLine, load } from "./components.js";
 import { announce, h, short } from "./dom.js";
 import { bytes, memories, number, plural, time } from "./format.js";
 
 // `done(forgotten)` is called after the server has removed it.
 export function forgetMemory(memory, done) {
   const receipt = h("input", { type: "checkbox" });
+  const chain = h("input", { type: "checkbox" });
   const fault = faultLine();
   return dialog("Forget this memory?", (close) => {
     const cancel = h("button", { type: "button", autofocus: true, click: close }, "Cancel");
@@ -16,6 +17,7 @@ export function forgetMemory(memory, done) {
       { class: "stack" },
       h("blockquote", { class: "quoted stored", dir: "auto" }, short(memory.text, 280)),
       h("p", {}, "Its text, versions, vectors and links are removed for good. This cannot be undone."),
+      memory.supersedes.length > 0 && formers(memory, chain),
       h(
         "label",
         { class: "check" },
@@ -33,7 +35,11 @@ export function forgetMemory(memory, done) {
         action(
           "Forget",
           async () => {
-            const forgotten = await post("v1/memories/forget", { id: memory.id, receipt: receipt.checked });
+            const forgotten = await post("v1/memories/forget", {
+              id: memory.id,
+              receipt: receipt.checked,
+              chain: chain.checked,
+            });
             announce("Forgotten");
             close();
             done(forgotten);
@@ -47,10 +53,29 @@ export function forgetMemory(memory, done) {
   });
 }
 
+// What the memory replaced, which holds again unless it is forgotten too.
+function formers(memory, chain) {
+  const box = h("div", {});
+  load(
+    box,
+    async () => Object.values(await post("v1/memories/get", { ids: memory.supersedes })),
+    (records) => records.map((each) => h("blockquote", { class: "quoted stored", dir: "auto" }, short(each.text, 160))),
+  );
+  return h(
+    "div",
+    { class: "stack-tight" },
+    h("p", {}, h("strong", {}, "What it replaced will hold again:")),
+    box,
+    h("label", { class: "check" }, chain, h("span", {}, "Forget what it replaced too")),
+  );
+}
+
 export function receiptOf(forgotten) {
   const { receipt } = forgotten;
   const versions = forgotten.versions ? ` and ${plural(forgotten.versions, "earlier version")}` : "";
-  const removed = h("p", {}, `${memories(forgotten.records)}${versions} removed.`);
+  const again = forgotten.holds_again.length;
+  const holds = again ? ` What it replaced holds again: ${memories(again)}.` : "";
+  const removed = h("p", {}, `${memories(forgotten.records)}${versions} removed.${holds}`);
   if (!receipt) return h("div", { class: "section" }, removed);
   const rows = (counts, shown = number) =>
     Object.entries(counts).map(([name, count]) =>

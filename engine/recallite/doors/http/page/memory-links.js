@@ -6,6 +6,8 @@ import { h, short, svg } from "./dom.js";
 import { share } from "./format.js";
 import { toMemory } from "./router.js";
 
+// Fewer links say all in the list.
+const LEAST_DRAWN = 3;
 const MOST_NEAR = 10;
 const MOST_FAR = 16;
 
@@ -23,14 +25,16 @@ export function linksOf(memory, { signal }) {
       return { links, reached, near, edges: further.flat() };
     },
     ({ links, reached, near, edges }) => {
-      if (links.length === 0) return h("p", { class: "muted" }, "It has no links.");
+      // What it replaced, and what replaced it, stands above.
+      const shown = links.filter((each) => each.type !== "supersedes");
+      if (shown.length === 0) return h("p", { class: "muted" }, "It has no other links.");
       const texts = new Map(reached.map((each) => [each.record.id, each.record.text]));
       return [
-        graph(memory, near, reached, [...links, ...edges]),
+        links.length >= LEAST_DRAWN && graph(memory, near, reached, [...links, ...edges]),
         h(
           "ul",
           { class: "lines", "data-list": true },
-          links.map((each) => line(memory.id, each, texts)),
+          shown.map((each) => line(memory.id, each, texts)),
         ),
       ];
     },

@@ -1,6 +1,6 @@
 // One memory: its text and fields, and sections on where it comes from and what is near it.
 
-import { get, ofMemory } from "./api.js";
+import { get, ofMemory, post } from "./api.js";
 import { load, chip } from "./components.js";
 import { h, replace, short, stored } from "./dom.js";
 import { duration, number, share, time } from "./format.js";
@@ -10,6 +10,7 @@ import { linksOf } from "./memory-links.js";
 import { originOf } from "./memory-origin.js";
 import { successionOf, versionsOf } from "./memory-versions.js";
 import { link } from "./router.js";
+import { explanation } from "./why.js";
 
 export const TITLE = "Memory";
 const TEXT_SHOWN = 1600;
@@ -49,7 +50,7 @@ export function show(view) {
         { class: "memory-main" },
         h("div", { class: "memory-text" }, text),
         tags.length > 0 && h("div", { class: "chips" }, tags),
-        whyForm(memory),
+        whyForm(memory, view),
         successionOf(memory, view, again),
         originOf(memory, view),
         linksOf(memory, view),
@@ -73,25 +74,28 @@ function gone(memory, forgotten) {
   ];
 }
 
-function whyForm(memory) {
+function whyForm(memory, { signal }) {
   const input = h("input", {
     type: "text",
     autocomplete: "off",
     placeholder: "A question",
     "aria-label": "A question to ask of this memory",
   });
-  return h(
+  const box = h("div", { "aria-live": "polite" });
+  const form = h(
     "form",
     {
       class: "why-form",
       submit: (event) => {
         event.preventDefault();
-        if (input.value.trim()) location.hash = link("search", "", { q: input.value.trim(), why: memory.id });
+        const query = input.value.trim();
+        if (query) load(box, () => post("v1/explain", { query, id: memory.id }, signal), (told) => explanation(told), { signal });
       },
     },
     input,
     h("button", { type: "submit" }, "Would it be found?"),
   );
+  return h("div", { class: "stack" }, form, box);
 }
 
 function fields(memory) {
@@ -102,7 +106,7 @@ function fields(memory) {
     ["Topic", memory.topic && h("span", { dir: "auto" }, short(memory.topic, 300))],
     ["About", about(memory)],
     ["Stored", `${time(memory.created_at)} UTC`],
-    ["Changed", memory.updated_at !== memory.created_at && `${time(memory.updated_at)} UTC`],
+    ["Fields changed", memory.updated_at !== memory.created_at && `${time(memory.updated_at)} UTC`],
     ["Recalled", memory.access_count ? `${times(memory.access_count)}, last ${time(memory.accessed_at)} UTC` : "never"],
     ["Repeated", memory.occurrences > 1 && `${number(memory.occurrences)} times`],
     [

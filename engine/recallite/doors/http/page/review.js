@@ -22,7 +22,6 @@ const CHECKS = [
   ["unjudged", "Undecided", "Pairs that wait for a language model, or for you."],
 ];
 const BOTH_CAN_HOLD = ["contradictions", "unjudged"];
-const USUAL = ["duplicates", "near-duplicates", "contradictions", "stale", "expired"];
 const TEXT_SHOWN = 700;
 const SHOWN = 20;
 // Findings that a person wants to keep, until the page is closed.
@@ -30,7 +29,7 @@ const skipped = new Set();
 
 export function show({ root, route, signal, canWrite }) {
   const asked = route.query.getAll("check");
-  const chosen = new Set(asked.length ? asked : USUAL);
+  const chosen = new Set(asked.length ? asked : CHECKS.map(([name]) => name));
   const out = h("div", { class: "section" });
   const fault = faultLine();
   const boxes = CHECKS.map(([name, label, explained]) => {
@@ -46,12 +45,19 @@ export function show({ root, route, signal, canWrite }) {
       out,
       async () => {
         const audit = await post("v1/audit", { checks: [...chosen] }, signal);
+        wanted.open = matchMedia("(min-width: 760px)").matches;
         const ids = [...new Set(audit.findings.flatMap((each) => [each.id, each.other]).filter(Boolean))];
         return { audit, records: await recordsOf(ids.slice(0, 400), signal) };
       },
       ({ audit, records }) => results(audit, records, { signal, canWrite }),
       { signal },
     );
+  const wanted = h(
+    "details",
+    { open: matchMedia("(min-width: 760px)").matches },
+    h("summary", {}, "What to look for"),
+    h("div", { class: "options section-gap", role: "group", "aria-label": "What to look for" }, boxes),
+  );
   replace(
     root,
     h(
@@ -75,7 +81,7 @@ export function show({ root, route, signal, canWrite }) {
           run();
         },
       },
-      h("fieldset", {}, h("legend", {}, "What to look for"), h("div", { class: "options" }, boxes)),
+      wanted,
       h("div", { class: "actions section-gap" }, h("button", { type: "submit", class: "primary" }, "Find")),
       fault,
     ),
@@ -102,10 +108,13 @@ function results(audit, records, context) {
   const notes = Object.values(audit.skipped).map((each) => h("p", { class: "note" }, each));
   const told = h(
     "p",
-    { class: "muted small" },
-    `${memories(audit.records)} checked${passed ? `, ${plural(passed, "finding")} kept during this visit` : ""}.`,
+    { class: "finding-count" },
+    h("strong", {}, open.length ? plural(open.length, "finding") : "No findings"),
+    ` in ${memories(audit.records)}, superseded ones included`,
+    passed > 0 && `; ${plural(passed, "finding")} kept during this visit`,
+    ".",
   );
-  if (open.length === 0) return [told, notes, empty("Nothing was found", "None of these checks has a finding.")];
+  if (open.length === 0) return [told, notes, empty("Nothing to review", "None of these checks has a finding.")];
   return [
     told,
     notes,

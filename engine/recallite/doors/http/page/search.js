@@ -1,6 +1,6 @@
 // Search: what the memory finds for a query and why; without a query, the newest memories.
 
-import { aborted, get, post } from "./api.js";
+import { aborted, get, post, unanswered } from "./api.js";
 import { empty, failed, field, loading, movable } from "./components.js";
 import { announce, debounced, h, replace } from "./dom.js";
 import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
@@ -69,6 +69,7 @@ export function show({ root, route, signal }) {
       focused?.();
     } catch (fault) {
       if (aborted(fault) || mine.signal.aborted) return;
+      if (unanswered(fault) && results.querySelector("[data-item]")) return results.removeAttribute("aria-busy");
       replace(results, failed(fault, run));
       replace(below);
       announce(`Error: ${fault.message}`);
@@ -78,16 +79,17 @@ export function show({ root, route, signal }) {
 
   async function recalled(aborter) {
     const query = asked.query.trim();
-    const found = await post(
-      "v1/recall",
-      {
-        query,
-        limit: asked.limit,
-        purpose: "explain",
-        filter: toFields(filter),
-      },
-      aborter,
-    );
+    const body = {
+      query,
+      limit: asked.limit,
+      purpose: "explain",
+      filter: toFields(filter),
+    };
+    const [found, relevant] = await Promise.all([
+      post("v1/recall", body, aborter),
+      post("v1/recall", { ...body, relevant: true }, aborter),
+    ]);
+    const answers = new Set(relevant.hits.map((each) => each.id));
     const took_ms = Object.values(found.stages).reduce((sum, each) => sum + each, 0);
     shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
     const scale = scaleOf(found.hits.map((each) => each.signals));
@@ -117,16 +119,23 @@ export function show({ root, route, signal }) {
         },
         "More hits",
       );
+    const items = found.hits.map((each, place) => hit(each, place, scale, query));
+    const [strong, weak] = [true, false].map((wanted) =>
+      items.filter((_, place) => answers.has(found.hits[place].id) === wanted),
+    );
+    const fold =
+      weak.length > 0 &&
+      h(
+        "details",
+        { class: "weak" },
+        h("summary", {}, strong.length ? `${plural(weak.length, "weaker hit")}` : "Nothing answers it: the nearest"),
+        h("ol", { class: "hits" }, weak),
+      );
+    if (fold && (strong.length === 0 || fold.contains(document.activeElement))) fold.open = true;
     return [
       count,
       gaps,
-      movable(
-        h(
-          "ol",
-          { class: "hits", "data-list": true },
-          found.hits.map((each, place) => hit(each, place, scale)),
-        ),
-      ),
+      movable(h("div", { class: "results", "data-list": true }, strong.length > 0 && h("ol", { class: "hits" }, strong), fold)),
       more,
     ];
   }

@@ -1,6 +1,6 @@
 // State: sizes, embedder, kernels, index, and what recall costs.
 
-import { get, plainText, post } from "./api.js";
+import { get, plainText, post, unanswered } from "./api.js";
 import { action, barRow, failed, faultLine, load } from "./components.js";
 import { h, replace, short } from "./dom.js";
 import { bytes, milliseconds, number, plural, stagePart } from "./format.js";
@@ -52,7 +52,7 @@ function stated(stats, view) {
   const most = Math.max(1, ...Object.values(stats.kinds));
   const services = Object.entries(stats.services).filter(([, count]) => count > 0);
   const big = [
-    [number(stats.records), "memories"],
+    [number(stats.records - stats.superseded), "memories that hold"],
     [number(stats.superseded), "superseded"],
     [number(stats.versions), "earlier versions"],
     [number(stats.links), "links"],
@@ -90,8 +90,8 @@ function stated(stats, view) {
         {},
         h("h2", {}, "Search"),
         facts([
-          ["Mode", stats.mode],
-          ["Embedder", stats.embedder ?? "none"],
+          ["Mode", stats.records > 0 && stats.mode],
+          ["Embedder", stats.embedder ?? (stats.records ? "none" : "loaded with the first memory")],
           ["Dimensions", stats.dimension !== null && number(stats.dimension)],
           ["Vectors", number(stats.vectors)],
           ["Token codes", `${number(stats.token_codes)}, ${bytes(stats.token_code_bytes)}`],
@@ -111,7 +111,7 @@ function stated(stats, view) {
       h(
         "div",
         {},
-        h("h2", {}, "Kinds"),
+        h("h2", {}, "Kinds, superseded included"),
         h(
           "dl",
           { class: "bars" },
@@ -123,7 +123,7 @@ function stated(stats, view) {
       h(
         "div",
         {},
-        h("h2", {}, "Beside memories"),
+        h("h2", {}, "Besides memories"),
         services.length === 0
           ? h("p", { class: "muted" }, "Nothing.")
           : facts(services.map(([name, count]) => [name.replaceAll("_", " "), number(count)])),
@@ -184,7 +184,7 @@ async function figures(signal) {
     ["healthz", "readyz"].map((path) =>
       get(path, {}, signal).then(
         (told) => told.status,
-        (fault) => fault.message,
+        (fault) => (unanswered(fault) ? "no answer" : fault.message),
       ),
     ),
   );
@@ -216,7 +216,7 @@ function latency({ health, ready, text, fault }) {
     ["Embedder", ready],
   ]);
   if (fault?.status === 403) return [state, h("p", { class: "muted section-gap" }, `${fault.message}.`)];
-  if (fault !== null) return [state, failed(fault)];
+  if (fault !== null) return [state, !unanswered(fault) && failed(fault)];
   const all = parsed(text, "recallite_request_duration_seconds").filter((each) => each.labels.operation === "recall");
   const count = all.find((each) => each.name.endsWith("_count"))?.value ?? 0;
   if (count === 0)

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { empty, field, load, movable } from "./components.js";
 import { announce, h, replace } from "./dom.js";
-import { fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
+import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
 import { memories, number } from "./format.js";
 import { list } from "./hit.js";
 import { link } from "./router.js";
@@ -11,8 +11,11 @@ import { link } from "./router.js";
 export const TITLE = "Timeline";
 const PAGE = 25;
 const MOST_COLUMNS = 1500;
-// Columns that the label of the first one needs.
+// Columns that a label needs.
 const TICK_ROOM = 5;
+const MONTH_ROOM = 2;
+// Up to today if it is at most so many columns after the last memory.
+const MOST_AHEAD = 60;
 const MONTHS = [
   "January",
   "February",
@@ -55,7 +58,11 @@ export function show({ root, route, signal }) {
       () => get("v1/timeline", { bucket, ...toFields(filter) }, signal),
       (found) => {
         announce(`${memories(found.reduce((sum, each) => sum + each.memories, 0))} in the timeline`);
-        if (found.length === 0) return empty("No memories in this time", "Clear a filter to see more.");
+        if (found.length === 0) {
+          replace(period);
+          if (counted(filter)) return empty("No memory matches these filters", "Clear a filter to see more.");
+          return empty("This memory is empty", "What an agent remembers will be counted here by month.");
+        }
         return [inForce(filter), columns(filled(found, bucket), bucket, at, pick)];
       },
       { signal },
@@ -173,6 +180,10 @@ function next(start, bucket) {
 function filled(found, bucket) {
   const counts = new Map(found.map((each) => [new Date(each.start).getTime(), each.memories]));
   const times = [...counts.keys()].sort((one, other) => one - other);
+  const now = Date.now();
+  let ahead = new Date(times.at(-1));
+  for (let step = 0; step < MOST_AHEAD && next(ahead, bucket).getTime() <= now; step += 1) ahead = next(ahead, bucket);
+  if (next(ahead, bucket).getTime() > now && ahead.getTime() > times.at(-1)) times.push(ahead.getTime());
   const all = [];
   for (
     let start = new Date(times[0]);
@@ -182,7 +193,7 @@ function filled(found, bucket) {
     all.push({ start, count: counts.get(start.getTime()) ?? 0 });
   }
   if (all.length === MOST_COLUMNS)
-    return times.slice(-MOST_COLUMNS).map((time) => ({ start: new Date(time), count: counts.get(time) }));
+    return times.slice(-MOST_COLUMNS).map((time) => ({ start: new Date(time), count: counts.get(time) ?? 0 }));
   return all;
 }
 
@@ -192,12 +203,24 @@ function told(start, bucket) {
   return bucket === "week" ? `Week of ${date}` : date;
 }
 
-// Where a new year begins; in weeks and days, a new month.
-function tick(start, before, bucket) {
-  if (before === null || start.getUTCFullYear() !== before.getUTCFullYear()) return String(start.getUTCFullYear());
-  if (bucket !== "month" && start.getUTCMonth() !== before.getUTCMonth())
-    return MONTHS[start.getUTCMonth()].slice(0, 3);
-  return "";
+// The month of each column, with its year where one begins. Labels that would meet are left out, years last.
+function ticksOf(periods, bucket) {
+  const ticks = periods.map(({ start }, place) => {
+    const before = place ? periods[place - 1].start : null;
+    if (before?.getUTCMonth() === start.getUTCMonth() && before.getUTCFullYear() === start.getUTCFullYear()) return "";
+    const month = MONTHS[start.getUTCMonth()].slice(0, 3);
+    return before?.getUTCFullYear() === start.getUTCFullYear() ? month : `${month} ${start.getUTCFullYear()}`;
+  });
+  const isYear = (label) => label.length > 3;
+  // The place after the last label that is shown.
+  let free = 0;
+  return ticks.map((label, place) => {
+    const room = isYear(label) ? TICK_ROOM : bucket === "month" ? MONTH_ROOM : TICK_ROOM;
+    const yearNear = ticks.slice(place + 1, place + room).some(isYear);
+    if (label === "" || place < free || yearNear) return "";
+    free = place + room;
+    return label;
+  });
 }
 
 function columns(periods, bucket, at, pick) {
@@ -211,10 +234,10 @@ function columns(periods, bucket, at, pick) {
   const chosen = at && new Date(at).getTime();
   let tabbed = periods.findLast((each) => each.count > 0);
   tabbed = periods.find((each) => each.start.getTime() === chosen) ?? tabbed;
-  const ticks = periods.map(({ start }, place) => tick(start, place ? periods[place - 1].start : null, bucket));
-  const crowded = (place) => ticks.slice(place + 1, place + TICK_ROOM).some(Boolean);
+  const ticks = ticksOf(periods, bucket);
+  const isNow = (start) => start.getTime() <= Date.now() && Date.now() < next(start, bucket).getTime();
   periods.forEach(({ start, count }, place) => {
-    const label = place === 0 && crowded(place) ? "" : ticks[place];
+    const label = ticks[place];
     const fill = h("span", { class: "column-fill" });
     fill.style.height = `${(100 * count) / most}%`;
     const said = `${told(start, bucket)}: ${memories(count)}`;
@@ -237,7 +260,12 @@ function columns(periods, bucket, at, pick) {
             fill,
           );
     row.append(
-      h("div", { class: "column-box" }, column, label && h("span", { class: "tick", "aria-hidden": "true" }, label)),
+      h(
+        "div",
+        { class: isNow(start) ? "column-box now" : "column-box" },
+        column,
+        label && h("span", { class: "tick", "aria-hidden": "true" }, label),
+      ),
     );
   });
   row.addEventListener("keydown", (event) => {
@@ -253,5 +281,10 @@ function columns(periods, bucket, at, pick) {
   requestAnimationFrame(() => {
     row.scrollLeft = row.scrollWidth;
   });
-  return h("figure", { class: "chart" }, h("figcaption", { class: "axis" }, number(most)), row);
+  return h(
+    "figure",
+    { class: "chart" },
+    h("figcaption", { class: "axis" }, h("span", {}, number(most)), h("span", {}, "0")),
+    row,
+  );
 }

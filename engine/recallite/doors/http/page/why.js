@@ -70,7 +70,7 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
   return h(
     "section",
     { class: "section", "aria-labelledby": "why-title" },
-    h("h2", { id: "why-title" }, followed.explained ? "What became of this memory" : "Why not another one?"),
+    h("h2", { id: "why-title" }, followed.explained ? "Would this memory be found?" : "Why not another one?"),
     h("p", { class: "hint" }, "Follows a memory through this query, and says which stage left it out."),
     form,
     fault,
@@ -78,7 +78,7 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
   );
 }
 
-function explanation(told, text, hits) {
+export function explanation(told, text = "", hits = []) {
   const scale = scaleOf([told.signals, ...hits.map((each) => each.signals)]);
   const learned = Object.entries(told.learned);
   const most = Math.max(0.1, ...learned.map(([, value]) => Math.abs(value)));
@@ -86,11 +86,11 @@ function explanation(told, text, hits) {
     "div",
     { class: "explanation" },
     h("p", { class: "verdict" }, h("strong", {}, stage(told.stage)), `: ${told.reason}.`),
-    h("div", { class: "quoted" }, stored(text, { most: 240 })),
+    text && h("div", { class: "quoted" }, stored(text, { most: 240 })),
     h(
       "div",
       { class: "meta" },
-      h("a", { href: toMemory(told.id) }, "Open the memory"),
+      text && h("a", { href: toMemory(told.id) }, "Open the memory"),
       told.confidence !== null && h("span", {}, `confidence ${percent(told.confidence)}`),
       told.score !== null && h("span", {}, `score ${figure(told.score)}`),
     ),
