@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -16,10 +17,12 @@ from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
 from recallite.transfer.importers.values import shown_name
 
-_MAX_RATIO = 250  # DEFLATE reaches 1,032; conversations as JSON are compressed 4 to 20 times
-_ALWAYS_BYTES = 256 << 20
+_MAX_RATIO = 100  # DEFLATE reaches 1,032; conversations as JSON are compressed 4 to 20 times
+_ALWAYS_BYTES = 16 << 20
+_MAX_MEMBERS = 5_000
 _MAX_VALUE_BYTES = 256 << 20
 _START_BYTES = 4096
+_BLOCK_BYTES = 1 << 20
 # What reading a damaged, encrypted or oddly compressed member raises.
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
@@ -35,37 +38,64 @@ class Value(NamedTuple):
 class Member:
     """One file of an export. `name` is its path in the export, with the name of its ZIP file before it, for people.
 
-    `problem` says why it cannot be opened.
+    `opened` opens it, until the next member is asked for; `problem` says why it cannot be opened.
     """
 
-    def __init__(
-        self, name: str, path: Path, inside: zipfile.ZipInfo | None = None, problem: str | None = None
-    ) -> None:
-        self.name, self._path, self._inside, self.problem = shown_name(name), path, inside, problem
+    def __init__(self, name: str, opened: Callable[[], BinaryIO], problem: str | None = None) -> None:
+        self.name, self._opened, self.problem = shown_name(name), opened, problem
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Its bytes, as they are unpacked."""
-        if self._inside is None:
-            with self._path.open("rb") as stream:
-                yield stream
-            return
-        with zipfile.ZipFile(self._path) as archive, archive.open(self._inside) as packed:
-            limit = max(_ALWAYS_BYTES, self._inside.compress_size * _MAX_RATIO)
-            yield cast(BinaryIO, _Limited(cast(BinaryIO, packed), limit))
+    def open(self) -> Iterator[tuple[bytes, BinaryIO]]:
+        """Its first bytes, and a stream of all, as they are unpacked."""
+        with self._opened() as stream:
+            start = stream.read(_START_BYTES)
+            yield start, cast(BinaryIO, _Whole(start, stream))
 
 
-class _Limited:
-    """A stream that refuses to be far larger than what it was unpacked from."""
+def _opener(path: Path) -> Callable[[], BinaryIO]:
+    return lambda: path.open("rb")
 
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
-        self._stream, self._left, self._limit = stream, limit, limit
 
-    def read(self, size: int = -1) -> bytes:
-        chunk = self._stream.read(size)
-        self._left -= len(chunk)
+class _Whole:
+    """A stream whose start has been read."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        self._start, self._rest = start, rest
+
+    def read(self, size: int) -> bytes:
+        start, self._start = self._start[:size], self._start[size:]
+        return start + self._rest.read(size - len(start))
+
+
+class _Allowance:
+    """The bytes that a file may unpack to: many times what it has."""
+
+    def __init__(self, packed_bytes: int) -> None:
+        self._limit = self._left = max(_ALWAYS_BYTES, packed_bytes * _MAX_RATIO)
+
+    def take(self, count: int) -> None:
+        """Raise BadZipFile if there were more than that."""
+        self._left -= count
         if self._left < 0:
             raise zipfile.BadZipFile(f"it unpacks to more than {self._limit:,} bytes, which no export does")
+
+
+class _Unpacked:
+    """A member of a ZIP file as a stream, within what it and the file may unpack to."""
+
+    def __init__(self, archive: zipfile.ZipFile, inside: zipfile.ZipInfo, allowed: _Allowance) -> None:
+        self._stream, self._allowances = archive.open(inside), (_Allowance(inside.compress_size), allowed)
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        chunk = self._stream.read(size)
+        for allowance in self._allowances:
+            allowance.take(len(chunk))
         return chunk
 
 
@@ -79,31 +109,39 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
         if zipfile.is_zipfile(path):
             yield from _in_zip(path, "", wanted)
         else:
-            yield Member(path.name, path)
+            yield Member(path.name, _opener(path))
         return
     below = [*files_below(path, lambda name: name.endswith(("/", ".zip", ".ZIP")) or wanted.search(name) is not None)]
     for trouble in below:
         if isinstance(trouble, FileTrouble):
-            yield Member(trouble.path, path, problem=trouble.reason)
+            yield Member(trouble.path, _opener(path), trouble.reason)
     for name in sorted(name for name in below if isinstance(name, str)):
         if wanted.search(name):
-            yield Member(name, path / name)
+            yield Member(name, _opener(path / name))
             continue
         try:
             yield from _in_zip(path / name, f"{name}/", wanted)
         except InvalidInput as fault:
-            yield Member(name, path / name, problem=str(fault))
+            yield Member(name, _opener(path / name), str(fault))
 
 
 def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            inside = archive.infolist()
+        archive = zipfile.ZipFile(path)
     except _UNREADABLE as fault:
         raise InvalidInput(f"{path} is not a ZIP file that can be read: {fault}") from fault
-    for info in sorted(inside, key=lambda member: member.filename):
-        if not info.is_dir() and not info.filename.startswith("__MACOSX/") and wanted.search(info.filename):
-            yield Member(prefix + info.filename, path, info)
+    with archive:
+        members = [
+            info for info in archive.infolist()
+            if not info.is_dir() and not info.filename.startswith("__MACOSX/") and wanted.search(info.filename)
+        ]  # fmt: skip
+        if len(members) > _MAX_MEMBERS:
+            raise InvalidInput(
+                f"{path} has {len(members):,} files to read, more than {_MAX_MEMBERS:,}: unpack it, and give the folder"
+            )
+        allowed = _Allowance(path.stat().st_size)
+        for info in sorted(members, key=lambda member: member.filename):
+            yield Member(prefix + info.filename, cast(Any, partial(_Unpacked, archive, info, allowed)))
 
 
 def values_of(member: Member) -> Iterator[Value | FileTrouble]:
@@ -112,10 +150,8 @@ def values_of(member: Member) -> Iterator[Value | FileTrouble]:
         yield FileTrouble(path=member.name, reason=member.problem)
         return
     try:
-        with member.open() as stream:
-            is_array = begins_array(stream.read(_START_BYTES))
-        with member.open() as stream:
-            yield from _items(member.name, stream) if is_array else _only(member.name, stream)
+        with member.open() as (start, stream):
+            yield from _items(member.name, stream) if begins_array(start) else _only(member.name, stream)
     except _UNREADABLE as fault:
         yield FileTrouble(path=member.name, reason=f"it cannot be read further: {fault}")
 
@@ -132,11 +168,13 @@ def _items(name: str, stream: BinaryIO) -> Iterator[Value | FileTrouble]:
 
 
 def _only(name: str, stream: BinaryIO) -> Iterator[Value | FileTrouble]:
-    data = stream.read(_MAX_VALUE_BYTES + 1)
-    if len(data) > _MAX_VALUE_BYTES:
-        yield FileTrouble(path=name, reason=f"it has more than {_MAX_VALUE_BYTES:,} bytes and is no array")
-        return
+    data = bytearray()
+    while block := stream.read(_BLOCK_BYTES):
+        data += block
+        if len(data) > _MAX_VALUE_BYTES:
+            yield FileTrouble(path=name, reason=f"it has more than {_MAX_VALUE_BYTES:,} bytes and is no array")
+            return
     try:
-        yield Value(1, 1, json_value(data.removeprefix(b"\xef\xbb\xbf")))
+        yield Value(1, 1, json_value(bytes(data.removeprefix(b"\xef\xbb\xbf"))))
     except InvalidInput as fault:
         yield FileTrouble(path=name, reason=str(fault))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.reports import FileTrouble
 from recallite.system import plugins
 from recallite.transfer.importers.entries import Entries
+from recallite.transfer.importers.values import shown_name
 
 if TYPE_CHECKING:
     from recallite.transfer.importers.sessions import Sessions
@@ -37,12 +39,11 @@ class Source(NamedTuple):
     def read(self, path: str | os.PathLike[str] | None, mapping: Mapping[str, str] | None = None) -> Entries:
         """Read the entries at a path. InvalidInput as `folder_or_file`."""
         place = self.folder_or_file(path)
-        if self.mapped:
-            return self.reader(place, mapping or {})
-        if mapping:
+        if mapping and not self.mapped:
             mapped = ", ".join(sorted(name for name, other in sources().items() if other.mapped))
             raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or import from {mapped}")
-        return self.reader(place)
+        entries = self.reader(place, mapping or {}) if self.mapped else self.reader(place)
+        return _readable(entries, shown_name(place.name))
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:
         """The path given, or the place where the system keeps its files. InvalidInput if nothing is there."""
@@ -57,6 +58,14 @@ class Source(NamedTuple):
         if not place.is_file() and not place.is_dir():
             raise InvalidInput(f"{place} is neither a file nor a folder: give {self.path}")
         return place
+
+
+def _readable(entries: Entries, name: str) -> Entries:
+    """Entries, up to an error of the disk."""
+    try:
+        yield from entries
+    except OSError as fault:
+        yield FileTrouble(path=name, reason=f"it cannot be read further: {fault.strerror or fault}")
 
 
 def sources() -> dict[str, Source]:

@@ -184,6 +184,37 @@ def test_an_archive_that_unpacks_to_far_more_is_not_read_to_its_end(memory, tmp_
     assert "unpacks to more than" in trouble.reason
 
 
+def test_an_archive_is_opened_once_however_many_files_it_has(memory, tmp_path, monkeypatch):
+    opened = []
+    plain = zipfile.ZipFile.__init__
+
+    def counted(self, *arguments, **options):
+        opened.append(arguments)
+        plain(self, *arguments, **options)
+
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for number in range(40):
+            one = conversation(f"c{number}", "t", ("n", None, message(f"n{number}", "user", f"memory {number}")))
+            made.writestr(f"{number}/conversations.json", json.dumps([one]))
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
+    assert import_from(memory, "chatgpt", path).created == 40
+    assert len(opened) == 1
+    monkeypatch.setattr("recallite.transfer.importers.archives._MAX_MEMBERS", 39)
+    with pytest.raises(InvalidInput, match="has 40 files to read, more than 39: unpack it"):
+        import_from(memory, "chatgpt", path)
+
+
+def test_all_files_of_an_archive_unpack_to_no_more_than_one_may(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("recallite.transfer.importers.archives._ALWAYS_BYTES", 1 << 20)
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(9):  # each within what one may
+            made.writestr(f"{number}/conversations.json", " " * (1 << 19))
+    reasons = [trouble.reason for trouble in import_from(memory, "chatgpt", path).troubles]
+    assert sum("unpacks to more than" in reason for reason in reasons) == 7
+
+
 def test_a_damaged_archive_is_reported(memory, tmp_path):
     path = archive(tmp_path / "export.zip", BIKE)
     raw = bytearray(path.read_bytes())

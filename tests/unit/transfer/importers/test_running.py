@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 
@@ -10,7 +11,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.policies import WritePolicy
-from recallite.transfer.importers import import_from, running
+from recallite.transfer.importers import files, import_from, running
 
 
 @pytest.fixture
@@ -129,3 +130,23 @@ def test_what_another_process_stores_meanwhile_is_in_the_store_already(memory, t
     monkeypatch.setattr(Memory, "get", lambda self, ids: answers.pop() if answers else get(self, ids))
     done = import_from(memory, "jsonl", path)
     assert (done.created, done.unchanged, done.troubles) == (1, 3, ())
+
+
+def test_a_disk_that_fails_in_the_middle_of_a_file_is_reported_and_what_was_read_is_stored(
+    memory, tmp_path, monkeypatch
+):
+    path = graph(tmp_path / "memory.jsonl", entity("Ada", "lives in Oslo"), entity("Bo", "is new"))
+    next_line, lines = files.next_line, []
+
+    def failing(stream):
+        if lines:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        lines.append(next_line(stream))
+        return lines[0]
+
+    monkeypatch.setattr(files, "next_line", failing)
+    done = import_from(memory, "server-memory", path)
+    assert done.created == 1
+    assert [(trouble.path, trouble.reason) for trouble in done.troubles] == [
+        ("memory.jsonl", "it cannot be read further: Input/output error")
+    ]
