@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from recallite.text.lazy_patterns import lazily
 
@@ -14,16 +15,35 @@ _CLOSE = "</recalled-memories>"
 # Characters that could end the quote, or be read as mark-up or control tokens.
 _MARKUP = lazily(r"[<>&]")
 _NOT_ASCII = lazily(r"[^\x20-\x7e]")
+# Controls but tabs and ends of lines, marks of direction, blanks and tags that nobody sees. Joiners belong to scripts.
+_HIDING = lazily(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    r"|[\U000e0000-\U000e007f]|<(?=\s*/?\s*(?i:recalled-memories))"
+)
 
 
 def quoted(json_text: str) -> str:
-    """Equivalent JSON between marks, with `<`, `>`, `&` and invisible characters written as JSON escapes."""
-    return f"{_OPEN}\n{_MARKUP.sub(_escape, visible(json_text))}\n{_CLOSE}"
+    """Equivalent JSON between marks, `escaped`."""
+    return f"{_OPEN}\n{escaped(json_text)}\n{_CLOSE}"
+
+
+def escaped(json_text: str) -> str:
+    """Equivalent JSON, with `<`, `>`, `&` and invisible characters written as JSON escapes."""
+    return _MARKUP.sub(_escape, visible(json_text))
 
 
 def visible(json_text: str) -> str:
     """Equivalent JSON, with JSON escapes for characters that are invisible or change the text direction."""
     return _NOT_ASCII.sub(lambda match: match[0] if match[0].isprintable() else _escape(match), json_text)
+
+
+def harmless(value: Any) -> Any:
+    """A JSON value in whose texts the marks, and characters that hide or reorder others, are written as escapes."""
+    if isinstance(value, str):
+        return _HIDING.sub(_escape, value)
+    if isinstance(value, list):
+        return [*map(harmless, value)]
+    return {name: harmless(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def unquoted(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from recallite.text.quoting import NOTICE
+
 
 class SearchResult(Struct, frozen=True, kw_only=True):
     """A result of `search`, to be read with `fetch`."""
@@ -17,6 +19,7 @@ class SearchResults(Struct, frozen=True, kw_only=True):
     """Results of `search`, best first."""
 
     results: list[SearchResult]
+    notice: str = NOTICE
 
 
 class Fetched(Struct, frozen=True, kw_only=True):

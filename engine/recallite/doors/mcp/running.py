@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hmac
+import os
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import mcp_types as types
+import msgspec
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from msgspec import Struct
+from pydantic import ValidationError
 
 from recallite.doors.mcp.server import MemoryServer
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_loopback
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 PATH = "/mcp"
 _MOST_BODY_BYTES = 4 * 2**20
@@ -24,14 +34,65 @@ Application = Callable[
 
 
 def run_stdio(memory: MemoryServer) -> None:
-    """Answer one host until its end of the pipe is closed."""
+    """Answer one host until it closes its end of one of the pipes."""
 
     async def answer() -> None:
         server = memory.server()
         async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+            try:
+                await server.run(_Readable(incoming, outgoing), outgoing, server.create_initialization_options())
+            except anyio.get_cancelled_exc_class():  # nobody takes the answers; the memory is closed
+                os._exit(1)  # a thread waits for input, which nothing else ends
 
     anyio.run(answer)
+
+
+class _Readable:
+    """The messages of a host. Lines that are none are answered, which the SDK does not do."""
+
+    def __init__(self, incoming: ReadStream[SessionMessage | Exception], outgoing: WriteStream[SessionMessage]) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+
+    async def receive(self) -> SessionMessage | Exception:
+        while isinstance(item := await self._incoming.receive(), Exception):
+            await self._outgoing.send(SessionMessage(_refusal(item)))
+        return item
+
+    async def aclose(self) -> None:
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Request(Struct):
+    id: int | str | None = None
+
+
+def _refusal(fault: Exception) -> types.JSONRPCError:
+    """The answer to a line that is no message, with the id of the request if it can be read."""
+    errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else []
+    id, code, message = None, types.INVALID_REQUEST, "the line is no request of JSON-RPC 2.0"
+    if errors and errors[0]["type"] == "json_invalid":
+        code, message = types.PARSE_ERROR, "the line is not JSON, or is nested too deep"
+        with suppress(msgspec.MsgspecError, RecursionError):
+            id = msgspec.json.decode(errors[0]["input"], type=_Request).id
+    elif requests := [error["input"] for error in errors if isinstance(error["input"], dict)]:
+        with suppress(msgspec.MsgspecError):
+            id = msgspec.convert(requests[0], _Request).id
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=message))
 
 
 def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> None:

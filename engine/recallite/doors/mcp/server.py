@@ -29,7 +29,7 @@ from recallite.doors.tools.schema import properties, required
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.checks import check_scope
 from recallite.system.logs import logger
-from recallite.text.quoting import NOTICE, quoted
+from recallite.text.quoting import NOTICE, escaped, harmless, quoted
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -143,7 +143,8 @@ class MemoryServer:
 
         def answer() -> dict[str, Any]:
             call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report)
-            return execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
+            result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
+            return {name: harmless(value) for name, value in result.items()}
 
         try:
             result = await self._in_thread(context, answer)
@@ -151,7 +152,7 @@ class MemoryServer:
             return _failed(_told(fault))
         if "error" in result:
             return _failed(as_text(result) if "candidates" in result["error"] else result["error"]["message"])
-        text = msgspec.json.encode(result).decode() if tool.plain else as_text(result)
+        text = escaped(msgspec.json.encode(result).decode()) if tool.plain else as_text(result)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=result, is_error=False
         )
@@ -186,7 +187,9 @@ class MemoryServer:
                 return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
             if not uri.startswith(URI):
                 raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")
-            return self.memory_for(context).get(unquote(uri.removeprefix(URI))).text
+            record = self.memory_for(context).get(unquote(uri.removeprefix(URI)))
+            content = {"id": record.id, "text": record.text, "notice": NOTICE}
+            return quoted(msgspec.json.encode(content).decode())
 
         try:
             content = await self._in_thread(context, text)
