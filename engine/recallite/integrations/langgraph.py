@@ -290,6 +290,9 @@ class RecalliteStore(OnMemory, BaseStore):
         """Purge what has expired in the scope of the store; returns how many items that were."""
         return self._items.store.purge_expired().records
 
+    def setup(self) -> None:
+        """Do nothing, as the file has its tables when it is open: for programs that were written for another store."""
+
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep in a thread, by default as often as the `TTLConfig` says, else every 5 minutes.
 
@@ -343,6 +346,9 @@ class AsyncRecalliteStore(AsyncBatchedBaseStore):
     async def sweep_ttl(self) -> int:
         """`RecalliteStore.sweep_ttl`."""
         return await in_thread(self.store.sweep_ttl)
+
+    async def setup(self) -> None:
+        """`RecalliteStore.setup`."""
 
     async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Future[None]:
         """`RecalliteStore.start_ttl_sweeper`; the future is one of asyncio."""

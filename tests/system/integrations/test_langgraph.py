@@ -475,3 +475,11 @@ def test_a_value_that_is_no_json_is_refused(store):
     with pytest.raises(InvalidInput, match="an operation is 'get'"):
         store.batch(["get"])
     assert store.memory.count() == 0
+
+
+def test_a_program_written_for_sqlitestore_may_call_setup(tmp_path):
+    with RecalliteStore(tmp_path / "a.db") as store:
+        store.setup()
+        store.put(("a",), "k", {"v": 1})
+        store.setup()
+        assert store.get(("a",), "k").value == {"v": 1}

@@ -13,19 +13,7 @@ import langgraph.store.sqlite.aio
 from recallite.integrations.langgraph import AsyncRecalliteStore, RecalliteStore
 
 
-class SqliteStore(RecalliteStore):
-    """Ours, with the method by which SqliteStore makes its tables."""
-
-    def setup(self):
-        assert self.memory.path
-
-
-class AsyncSqliteStore(AsyncRecalliteStore):
-    async def setup(self):
-        assert self.store.memory.path
-
-
-class InMemoryStore(SqliteStore):
+class InMemoryStore(RecalliteStore):
     """Ours on a file that nobody closes, as theirs is not closed."""
 
     def __init__(self, *, index=None):
@@ -39,7 +27,7 @@ def _end(memory, folder):
     folder.cleanup()
 
 
-langgraph.store.sqlite.SqliteStore = SqliteStore
-langgraph.store.sqlite.AsyncSqliteStore = AsyncSqliteStore
-langgraph.store.sqlite.aio.AsyncSqliteStore = AsyncSqliteStore
+langgraph.store.sqlite.SqliteStore = RecalliteStore
+langgraph.store.sqlite.AsyncSqliteStore = AsyncRecalliteStore
+langgraph.store.sqlite.aio.AsyncSqliteStore = AsyncRecalliteStore
 langgraph.store.memory.InMemoryStore = InMemoryStore
