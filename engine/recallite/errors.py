@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-InputReason: TypeAlias = Literal["value", "text", "vector", "filter"]
+InputReason: TypeAlias = Literal["value", "text", "vector", "filter", "authority"]
 ConflictReason: TypeAlias = Literal["exists", "superseded"]
 StoreReason: TypeAlias = Literal[
     "failed", "read_only", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"
@@ -85,6 +85,7 @@ class InvalidInput(RecalliteError, ValueError):
     - "text": it is empty, blank, too large or not encodable
     - "vector": it has the wrong dimension, or a NaN, infinite or all-zero value
     - "filter": a scope, a filter field or an operator is not known or malformed
+    - "authority": a record is the word of a higher authority than the speaker's, who cannot change or forget it
     - "value": anything else
     """
 

@@ -18,9 +18,10 @@ from recallite.agents.snapshots import Snapshot
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.authority import said_by
 from recallite.model.filters import Filter
 from recallite.model.profiles import resolve_profile
-from recallite.model.records import Hit, Record
+from recallite.model.records import Hit, Record, SourceRef
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.text.quoting import visible
@@ -251,7 +252,8 @@ def _knowledge(record: Record | Hit) -> str:
     text = record.metadata.get("summary") or record.text
     mark = ", verified" if record.metadata.get("verified") is True else ""
     if record.authority != "user":
-        mark += f", said by: {record.authority}"
+        source = record.source.id if isinstance(record.source, SourceRef) else record.source
+        mark += f", said by: {_quoted(said_by(record.authority, source))}"
     return f"- {(record.valid_from or record.created_at):%Y-%m-%d}{mark}: {_with_context(record.context, str(text))}"
 
 

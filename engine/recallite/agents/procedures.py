@@ -15,6 +15,7 @@ from recallite.errors import NotFound
 from recallite.model import checks
 from recallite.model.records import Record
 from recallite.remember.embed import embedder_of, insert_rows
+from recallite.remember.supersession import check_speaker
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row
 from recallite.system.asynchrony import awaited
@@ -129,10 +130,14 @@ class Procedures(Tier[Procedure]):
     def _rewrite(self, writer: Writer, record_id: int, row: Row, identity: Identity | None) -> None:
         """Replace the contents of a stored procedure; a new text closes the old version."""
         old = writer.records.get(record_id)
+        check_speaker(f"procedure {row.context!r}", old.authority, "change")
         if (old.text, old.context) != (row.text, row.context):
             embedder = embedder_of(writer, [row], identity)
             writer.records.change_text(record_id, row, embedder)
-        columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
+        columns = {
+            "metadata": row.metadata, "importance": row.importance, "authority": row.authority,
+            "updated_at": row.updated_at,
+        }  # fmt: skip
         writer.records.change_columns(record_id, columns, row.tags)
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:

@@ -27,6 +27,7 @@ _STORE, _LATER, _MODEL = Codes(500, 3), Codes(503, 3), Codes(503, 4)
 _ROWS: tuple[tuple[type[RecalliteError], tuple[Reason | None, ...], Codes], ...] = (
     (errors.RecalliteError, (None,), Codes(500, 70)),
     (errors.InvalidInput, ("value", "text", "vector", "filter"), _WRONG),
+    (errors.InvalidInput, ("authority",), Codes(403, 2, INVALID_PARAMS)),
     (errors.Conflict, ("exists", "superseded"), Codes(409, 2, INVALID_PARAMS)),
     (errors.InvalidItem, (None,), _WRONG),
     (errors.NotFound, (None,), Codes(404, 1, INVALID_PARAMS)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recallite.errors import InvalidInput, InvalidItem, NotFound
 from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
 from recallite.memory import Memory
+from recallite.model.authority import speaking_as
 from recallite.model.checks import check_scope
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.records import Hit, Record
@@ -72,7 +73,7 @@ class RecalliteStorage(OnMemory):
         """Store records, all or none; one with the id of another takes its place."""
         items = [_item(record) for record in records]
         try:
-            with self.memory.transaction():
+            with self.memory.transaction(), speaking_as("agent"):
                 self._records.remember_many(items, policy=self._policy, on_existing="replace")
         except InvalidItem as fault:
             vectors = [item["vector"] for item in items if item["vector"] is not None]

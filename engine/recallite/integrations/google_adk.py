@@ -6,11 +6,13 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Literal
 
 from recallite.errors import InvalidInput
 from recallite.integrations.common import OnMemory, in_thread, needed, scope_segment
 from recallite.memory import Memory
+from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS, check_count
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
@@ -119,7 +121,10 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
                 gone = [record.id for id, record in known.items() if id not in wanted or _differ(record, wanted[id])]
                 memory.forget(gone)
                 known = {id: record for id, record in known.items() if record.id not in gone}
-            memory.remember_many([item for id, item in wanted.items() if id not in known])
+            new = [item for id, item in wanted.items() if id not in known]
+            for by_user, items_of_one in groupby(new, key=lambda item: item.context in (None, "user")):
+                with speaking_as("user" if by_user else "agent"):
+                    memory.remember_many([*items_of_one])
 
     def _search(self, scope: str, query: str) -> list[Hit]:
         if not isinstance(query, str):

@@ -18,6 +18,7 @@ from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.integrations.common import needed, scope_segment
 from recallite.memory import Memory
+from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
 
@@ -153,12 +154,14 @@ class RecalliteProvider(MemoryProvider):
     def on_memory_write(self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None) -> None:
         """Remember what the built-in memory tool notes."""
         if self._memory is not None and self._writes and action in ("add", "replace") and content.strip():
-            self._memory.remember(content, scope=self._scope, tags=[f"hermes-{target}"], importance=0.7)
+            with speaking_as("agent"):
+                self._memory.remember(content, scope=self._scope, tags=[f"hermes-{target}"], importance=0.7)
 
     def on_delegation(self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any) -> None:
         """Remember what a subagent found."""
         if self._memory is not None and self._writes and result.strip():
-            self._memory.remember(result, scope=self._scope, context=task[:200], source=child_session_id or None)
+            with speaking_as("agent"):
+                self._memory.remember(result, scope=self._scope, context=task[:200], source=child_session_id or None)
 
     def get_config_schema(self) -> list[dict[str, Any]]:
         """The path of the file."""

@@ -20,6 +20,7 @@ from recallite.integrations.common import (
 )  # fmt: skip
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.memory import Memory
+from recallite.model.authority import speaking_as
 from recallite.model.records import Hit, Record
 from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
@@ -122,7 +123,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
             self._id(id): {"text": text, "metadata": {"id": id, "metadata": data}, "kind": KIND}
             for text, data, id in zip(listed, beside, named, strict=True)
         }
-        with self._documents.transaction():
+        with self._documents.transaction(), speaking_as("document"):
             self._documents.remember_many(
                 [{"id": id, **item} for id, item in items.items()], policy=as_given(self.memory), on_existing="replace"
             )

@@ -27,6 +27,7 @@ from recallite.integrations.mem0_values import (
     scope_of,
     where_of,
 )
+from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import Record
 from recallite.system.logs import logger
 from recallite.system.messages import shown
@@ -248,10 +249,11 @@ class Memory(OnMemory):
         with self._scoped.transaction():
             for text, metadata in items:
                 stored = {key: value for key, value in metadata.items() if key != "created_at"}
-                record = self._scoped.remember(
-                    text, scope=scope, context=metadata.get("actor_id"), metadata=stored,
-                    created_at=metadata.get("created_at"), id=None if infer else str(uuid.uuid4()),
-                )  # fmt: skip
+                with speaking_as(authority_of_role(metadata.get("role"))):
+                    record = self._scoped.remember(
+                        text, scope=scope, context=metadata.get("actor_id"), metadata=stored,
+                        created_at=metadata.get("created_at"), id=None if infer else str(uuid.uuid4()),
+                    )  # fmt: skip
                 if record.outcome not in _EVENTS:
                     continue
                 result: dict[str, Any] = {"id": record.id, "memory": record.text, "event": _EVENTS[str(record.outcome)]}

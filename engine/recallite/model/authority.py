@@ -5,6 +5,7 @@ A store keeps the rank of an authority: 0 for the user, one less for each that i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -52,6 +53,11 @@ def speaker() -> Authority:
     return _speaker.get()
 
 
+def authority_of_role(role: str | None) -> Authority:
+    """The authority of a message by its role: the user's but for those of models and tools."""
+    return "user" if role is None else _BY_CONTEXT.get(role.strip().lower(), "user")
+
+
 def rank_of(authority: Authority) -> int:
     """The rank of an authority."""
     return -AUTHORITIES.index(authority)
@@ -60,6 +66,15 @@ def rank_of(authority: Authority) -> int:
 def authority_of(rank: int) -> Authority:
     """The authority of a rank."""
     return AUTHORITIES[-rank]
+
+
+def said_by(authority: Authority, source: str | None) -> str:
+    """Name who said it, for people and models: "user", or with the source or its host, "web:evil.example"."""
+    if authority == "user" or not source:
+        return authority
+    if source.lower().startswith(_URLS):
+        source = re.split(r"[/?#]", source.partition("//")[2], maxsplit=1)[0].rpartition("@")[2]
+    return f"{authority}:{source}"
 
 
 def check_authority(value: object, name: str) -> Authority:

@@ -16,6 +16,7 @@ MATCH_REASONS = (
     "change",
     "step",
     "standing",
+    "authority",
 )
 """Every reason, in the order in which a hit names them."""
 _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}

@@ -150,12 +150,13 @@ class Link(Plain, frozen=True, kw_only=True):
 class Contradiction(Plain, frozen=True, kw_only=True):
     """A stored memory that contradicts the one just written, found without a model.
 
-    `reason` says in a few words how they differ, `strength` how sure the rules are. `cosine` is that of the two, None
-    where one has no vector of its own.
+    `authority` is whose word it is. `reason` says in a few words how they differ, `strength` how sure the rules are.
+    `cosine` is that of the two, None where one has no vector of its own.
     """
 
     id: str
     text: str
+    authority: Authority
     cosine: float | None
     reason: str
     strength: float

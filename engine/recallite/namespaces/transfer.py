@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Unpack
 
 from recallite import transfer
 from recallite.model import checks
+from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.reports import Exported, Imported, Restored
 from recallite.namespaces import Namespace
@@ -45,26 +46,29 @@ class MemoryTransfer(Namespace):
         *,
         format: str | None = None,
         scope: str = "/",
+        authority: Authority = "user",
         batch_size: int = 1024,
         on_progress: Progress | None = None,
     ) -> Imported:
         """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
 
         The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
-        the scopes of the file. InvalidItem names the line at which the import stopped; earlier batches stay.
+        the scopes of the file. No memory becomes the word of a higher `authority`: give "web" for a file of somebody
+        else. InvalidItem names the line at which the import stopped; earlier batches stay.
 
         A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
         links; the result does not reveal it.
         """
-        return transfer.import_(
-            self._engine,
-            source,
-            base=checks.join_scopes(self._scope, scope) or "/",
-            sight=self._scope,
-            format=format,
-            batch_size=checks.check_count(batch_size, "batch_size"),
-            on_progress=on_progress,
-        )
+        with speaking_as(check_authority(authority, "authority")):
+            return transfer.import_(
+                self._engine,
+                source,
+                base=checks.join_scopes(self._scope, scope) or "/",
+                sight=self._scope,
+                format=format,
+                batch_size=checks.check_count(batch_size, "batch_size"),
+                on_progress=on_progress,
+            )
 
     def export_folder(
         self,

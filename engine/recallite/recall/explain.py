@@ -19,7 +19,6 @@ from recallite.recall.adaptive import adapt
 from recallite.recall.answering import SHOWN, Answer, Trace, answer_all, call
 from recallite.recall.asking import ask
 from recallite.recall.decomposition import SubQueries, decompose
-from recallite.recall.hops import has_steps
 from recallite.recall.learned_ranking import DEPTH, FEATURES, contributions, load_ranking
 from recallite.recall.pipeline import embed_queries, fetch_hits, recall_queries
 from recallite.recall.plan import SIGNALS, at, plan_of, wanted_of
@@ -91,13 +90,13 @@ def explain(
             if watched.trace.best_of is not None and watched.place >= 0:
                 best = queries.texts[watched.trace.best_of[watched.place]]
                 reason += f"; of the sub-queries it answers {best!r} best"
-    if stage != "returned" and vectors is None and has_steps(searched, request):
-        followed = [
-            hit.id for hit in recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
-        ]
-        if public_id in followed:
-            rank = followed.index(public_id) + 1
-            stage, reason = "returned", f"it is hit {rank}: it tells of what another hit states"
+    if stage != "returned" and vectors is None:
+        joined = recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
+        for place, hit in enumerate(joined, 1):
+            if hit.id == public_id:
+                by_authority = "authority" in hit.match_reasons
+                why = "a lower authority speaks of the same" if by_authority else "it tells of what another hit states"
+                stage, rank, reason = "returned", place, f"it is hit {place}: {why}"
     signals = watched.signals
     return Explanation(
         id=public_id,

@@ -22,6 +22,7 @@ from recallite.model.records import Hits
 from recallite.recall.adaptive import adapt_all
 from recallite.recall.answering import Answer, answer_all
 from recallite.recall.decomposition import SubQueries, decompose
+from recallite.recall.higher_first import has_lower, put_higher_first
 from recallite.recall.hits import Replaced, add_ranks, fit_budget, in_time_order, load_hits
 from recallite.recall.hops import follow, has_steps
 from recallite.recall.newest_value import newest_first
@@ -100,6 +101,19 @@ def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None
         engine.accesses.add([hit.id for hit in hits if hit.id not in before])
 
 
+def _put_higher_first(
+    engine: Engine, question: str, vector: list[NDArray[np.float32]] | None, hits: Hits, request: Request
+) -> None:
+    """Put what higher authorities say before the first hits, unless these speak of something else."""
+
+    def ask(narrowed: Request) -> Hits:
+        profile = structs.replace(request.profile, standing_instructions=0)
+        return _recall(engine, [question], vector, structs.replace(narrowed, counted=False, profile=profile), _WHOLE)[0]
+
+    with engine.store.read() as reader:
+        put_higher_first(reader, hits, request, ask)
+
+
 def _recall_alike(
     engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request
 ) -> list[Hits]:
@@ -138,6 +152,10 @@ def _recall(
         several = reader.candidates is not None and apart(engine, reader, embedded, request, decomposed=decomposed)
         for part in several or (embedded,):
             hits += _answered(engine, reader, part, request, decomposed=decomposed)
+    for place, query_hits in enumerate(hits):
+        if has_lower(query_hits, request):
+            vector = None if vectors is None else [vectors[place]]
+            _put_higher_first(engine, queries[place], vector, query_hits, request)
     for query_hits in hits:
         query_hits.stages = {"embed": embed_ms, **query_hits.stages}
         query_hits.sub_queries, query_hits.scopes = sub.queries, sub.scopes

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
+from recallite.model.authority import authority_of
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
@@ -278,7 +279,12 @@ class _Batch:
         )
         contradictions = tuple(
             Contradiction(
-                id=other.public_id, text=other.text, cosine=cosine, reason=verdict.reason, strength=verdict.confidence
+                id=other.public_id,
+                text=other.text,
+                authority=authority_of(other.authority),
+                cosine=cosine,
+                reason=verdict.reason,
+                strength=verdict.confidence,
             )
             for other, verdict, cosine in detected.contradicted
         )

@@ -13,7 +13,6 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.authority import is_lower, speaker
 from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Record
@@ -21,7 +20,7 @@ from recallite.model.reports import Forgotten
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.fields import check_context, check_expiry
-from recallite.remember.supersession import row_id, row_ids, settle_change, undo
+from recallite.remember.supersession import check_speaker, check_speaker_of, row_id, row_ids, settle_change, undo
 from recallite.remember.uuid7 import uuid7
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
@@ -33,7 +32,10 @@ from recallite.text.record_words import written_words
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
 # What a memory says, and what keeps it in view.
-_SAID = ("text", "context", "vector", "kind", "scope", "topic", "valid_from", "valid_until", "pinned", "source")
+_SAID = (
+    "text", "context", "vector", "kind", "scope", "topic", "valid_from", "valid_until", "pinned", "source", "metadata",
+    "expires_at",
+)  # fmt: skip
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
@@ -74,7 +76,8 @@ def update(
             record_id = row_id(writer, public_id, base)
             now = writer.records.get(record_id)
             check_owned(now, changes)
-            check_speaker(now, changes)
+            if wording := [name for name in changes if name in _SAID]:
+                check_speaker(f"{wording[0]} of {now.id}", now.authority, "change")
             text_given = not changes.keys().isdisjoint(("text", "context", "vector"))
             if text_given and (now.text, now.context) != (old.text, old.context):
                 continue  # changed by another process since it was read: start over
@@ -89,15 +92,6 @@ def update(
                 writer.records.change_columns(record_id, columns, tags)
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
-
-
-def check_speaker(record: Record, changed: Collection[str]) -> None:
-    """Refuse changes of what a memory says by a lower authority than its own."""
-    if is_lower(speaker(), record.authority) and (wording := [name for name in changed if name in _SAID]):
-        raise InvalidInput(
-            f"{wording[0]} of {record.id} is the word of the {record.authority}, which the {speaker()} cannot change: "
-            "remember what is true now, and it is shown beside it"
-        )
 
 
 def check_owned(record: Record, changed: Collection[str]) -> None:
@@ -144,6 +138,7 @@ def forget(
             record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
         if chain:
             record_ids = _with_former(writer, record_ids)
+        check_speaker_of(writer, record_ids, "forget")
         former = {row.old_id for row in writer.supersessions.of_new(record_ids)}.difference(record_ids)
         whole = selected is not None and selected.scopes_only
         scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
@@ -195,6 +190,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             version_id = _chosen_version(ids, versions, version)
             old = reader.records.get(version_id)
             check_owned(old, ("text",))
+            check_speaker(public_id, old.authority, "restore")
             parts = reader.vectors.of_record(version_id)
             active = reader.vectors.active_embedder()
         row = version_row(old.text, old.context, indexed=old.indexed)
@@ -268,6 +264,7 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
         if renewed:
             writer.records.slide_expiry(row_ids_here, checks.now_us())
         else:
+            check_speaker_of(writer, row_ids_here, "let expire")
             writer.records.set_expiry(row_ids_here, moment, life)
     return len(row_ids_here)
 
@@ -285,7 +282,9 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
 def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
     """Purge the earlier versions of a record; returns how many there were."""
     with engine.atomic() as writer:
-        return writer.records.purge_versions([row_id(writer, public_id, base)])
+        record_id = row_id(writer, public_id, base)
+        check_speaker_of(writer, [record_id], "purge")
+        return writer.records.purge_versions([record_id])
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:

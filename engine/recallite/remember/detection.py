@@ -116,8 +116,9 @@ class Detection:
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
-        # The places of the rows read, ascending, by scope, kind and key; and those of the rows written.
-        self._by_key: dict[tuple[str, str, int], list[int]] = {}
+        # The places of the rows read, ascending, by scope, kind, authority and key; and those of the rows written.
+        self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
+        self._authorities: set[int] = set()
         self._written: set[int] = set()
         # Ids of records that this batch has superseded, and of those to which it has given another text.
         self._superseded: set[str] = set()
@@ -252,21 +253,45 @@ class Detection:
             if earlier in stored:
                 self._ahead[earlier] = self._candidates(earlier, stored[earlier], place)
             row = self._rows[earlier]
+            self._authorities.add(row.authority)
             for key in self._stored_keys(row):
-                self._by_key.setdefault((row.scope, row.kind, key), []).append(earlier)
+                self._by_key.setdefault((row.scope, row.kind, row.authority, key), []).append(earlier)
             self._give_way()
         self._judge([*self._ahead.values()])
 
     def _candidates(self, place: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
-        """The records that share most of the keys, the first of which count most; of equals the newest.
+        """The records of each authority that share most keys, the first of which count most; of equals the newest.
 
         Of the rows before this one those from `done` on count as written.
         """
         row = self._rows[place]
-        keys, written = self._sought_keys(row), self._written
+        known, gone = {row.public_id}, self._superseded
+        ranked: list[tuple[int, int, Known]] = []
+        for authority in self._authorities:
+            shared = self._shared(place, authority, done)
+            for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+                other = self._rows[earlier]
+                if other.public_id not in gone and other.public_id not in self._changed:
+                    ranked.append((weight, earlier, other))
+        of_batch = len(ranked)
+        known.update(other.public_id for _, _, other in ranked)
+        ranked += [
+            (other.shared, -rank, other)
+            for rank, other in enumerate(stored, 1)
+            if other.position is None and other.public_id not in known and other.public_id not in gone
+        ]
+        if of_batch:
+            ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
+        best = ranked if len(ranked) <= _MOST else _most_of_each_authority(ranked)
+        return _Compared(row, [other for *_, other in best], tuple([earlier for _, earlier, _ in best if earlier >= 0]))
+
+    def _shared(self, place: int, authority: int, done: int) -> dict[int, int]:
+        """The weight of the keys that a row shares with each of the rows before it that have this authority."""
+        row, written = self._rows[place], self._written
+        keys = self._sought_keys(row)
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            listed = self._by_key.get((row.scope, row.kind, key))
+            listed = self._by_key.get((row.scope, row.kind, authority, key))
             if listed is not None:
                 before = (
                     earlier
@@ -275,23 +300,7 @@ class Detection:
                 )
                 for earlier in islice(before, _MOST_OF_A_KEY):
                     shared[earlier] = shared.get(earlier, 0) + weight
-        known, gone = {row.public_id}, self._superseded
-        ranked: list[tuple[int, int, Known]] = []
-        if shared:
-            for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
-                other = self._rows[earlier]
-                if other.public_id not in gone and other.public_id not in self._changed:
-                    ranked.append((weight, earlier, other))
-            known.update(other.public_id for _, _, other in ranked)
-        ranked += [
-            (other.shared, -rank, other)
-            for rank, other in enumerate(stored, 1)
-            if other.position is None and other.public_id not in known and other.public_id not in gone
-        ]
-        if shared:
-            ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
-        best = ranked[:_MOST]
-        return _Compared(row, [other for *_, other in best], tuple([earlier for _, earlier, _ in best if earlier >= 0]))
+        return shared
 
     def _judge(self, rows: Sequence[_Compared]) -> None:
         """Find the relations of rows to their candidates, of all at once.
@@ -392,12 +401,27 @@ class TextDetection(Detection):
     def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[place] for place in places]
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
-        return [records[-most:] for records in self._writer.statements.of_text(sought, self._now)]
+        listed = self._writer.statements.of_text(sought, self._now)
+        for row, records in zip(rows, listed, strict=True):
+            records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
+        return [records[-most:] for records in listed]
 
     def _stored_keys(self, row: Row) -> Sequence[int]:
         return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
 
     _sought_keys = _stored_keys
+
+
+def _most_of_each_authority(ranked: Sequence[tuple[int, int, Known]]) -> list[tuple[int, int, Known]]:
+    """The first `_MOST` of each authority."""
+    counts: Counter[int] = Counter()
+    best = []
+    for candidate in ranked:
+        authority = candidate[2].authority
+        counts[authority] += 1
+        if counts[authority] <= _MOST:
+            best.append(candidate)
+    return best
 
 
 def _outline(known: Known) -> Outline:

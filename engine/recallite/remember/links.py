@@ -10,7 +10,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached
-from recallite.remember.supersession import row_id
+from recallite.remember.supersession import check_speaker_of, row_id
 from recallite.store.values import Direction, LinkRow
 
 LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
@@ -35,7 +35,10 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
         raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
     types = [] if type is None else [check_link_type(type)]
     with engine.atomic() as writer:
-        return writer.links.drop(row_id(writer, source, base), row_id(writer, target, base), types)
+        ends = row_id(writer, source, base), row_id(writer, target, base)
+        if type in (None, "contradicts", "supports"):
+            check_speaker_of(writer, ends, "unlink")
+        return writer.links.drop(*ends, types)
 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:

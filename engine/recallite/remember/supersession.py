@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
-from recallite.model.authority import authority_of, speaker
+from recallite.model.authority import Authority, authority_of, is_lower, speaker
 from recallite.model.records import Record
 from recallite.remember.fields import check_ids, check_order
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
@@ -61,6 +61,27 @@ def _may_be_id(public_id: object) -> TypeGuard[str]:
         return isinstance(public_id, str) and "\x00" not in public_id and bool(public_id.encode())
     except UnicodeEncodeError:  # a lone surrogate
         return False
+
+
+def check_speaker(public_id: str, authority: Authority, verb: str) -> None:
+    """Refuse what a lower authority would do to the word of a higher one."""
+    if is_lower(speaker(), authority):
+        raise InvalidInput(
+            f"{public_id} is the word of the {authority}, which the {speaker()} cannot {verb}: remember what is true "
+            f"now, and both are shown. The {authority} can with the command line, the page or Memory, or gives a tool "
+            f"or MCP server authority={authority!r}",
+            "authority",
+        )
+
+
+def check_speaker_of(reader: Reader, record_ids: Sequence[int], verb: str) -> None:
+    """Refuse the same of several open records."""
+    if speaker() == "user" or not record_ids:
+        return
+    standpoints = reader.supersessions.standpoints(record_ids).values()
+    highest = max(standpoints, key=lambda standpoint: standpoint.authority, default=None)
+    if highest is not None:
+        check_speaker(highest.public_id, authority_of(highest.authority), verb)
 
 
 @traced("supersede")
@@ -191,6 +212,7 @@ def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> N
     """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
     standpoints = writer.supersessions.standpoints([old_id, new_id])
     _check_alike([standpoints[old_id]], [standpoints[new_id]])
+    _check_speaker([standpoints[old_id]], [standpoints[new_id]])
     if standing:
         _check_acyclic(writer, [standpoints[old_id]], [standpoints[new_id]])
 
@@ -199,6 +221,8 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
     """Make a superseded record current again; returns it."""
     with engine.atomic() as writer:
         record_id = row_id(writer, public_id, base)
+        successors = [row.new_id for row in writer.supersessions.of_old([record_id])]
+        check_speaker_of(writer, [record_id, *successors], "restore")
         if not writer.supersessions.undo([record_id], checks.now_us()):
             raise InvalidInput(
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
@@ -236,7 +260,8 @@ def _check_speaker(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> No
                 raise InvalidInput(
                     f"{old.public_id} is {'pinned' if old.pinned else 'the word of the ' + authority_of(old.authority)}"
                     f", and stays beside {new.public_id}, the word of the {authority_of(new.authority)}: only the user "
-                    "can say which one holds"
+                    "can say which one holds",
+                    "authority",
                 )
 
 

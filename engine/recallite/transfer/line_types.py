@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
-from recallite.model.authority import Authority
+from recallite.model.authority import AUTHORITIES, Authority, check_authority
 from recallite.model.checks import to_datetime
 from recallite.model.records import Link, NewRecord, Record
 from recallite.system.messages import shown
@@ -20,10 +20,10 @@ from recallite.transfer.formats import Lines
 
 FORMAT = "recallite"
 VERSION = 1
-# The columns of CSV: `remember`'s arguments without the vector, and the id.
+# The columns of CSV: `remember`'s arguments without the vector, the id, and whose word it is.
 COLUMNS = (
     "id", "text", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
-    "created_at", "valid_from", "valid_until", "expires_at", "pinned",
+    "created_at", "valid_from", "valid_until", "expires_at", "pinned", "authority",
 )  # fmt: skip
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _MIN_CELL_CHARS = 4_000_000
@@ -298,10 +298,12 @@ def _cell(name: str, cell: str) -> Any:
                 return int(cell)
             case "pinned":
                 return _FLAGS[cell.strip().lower()]
+            case "authority":
+                return check_authority(cell, name)
     except (ValueError, KeyError, RecursionError, msgspec.DecodeError):
         wanted = {
             "tags": "tags joined by ';'", "metadata": "a JSON object", "importance": "a number from 0 to 1",
-            "position": "a whole number", "pinned": "true or false",
+            "position": "a whole number", "pinned": "true or false", "authority": ", ".join(AUTHORITIES),
         }  # fmt: skip
         raise InvalidInput(f"{name} is {shown(cell)}: give {wanted[name]}") from None
     return cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import httpx2
@@ -15,6 +16,7 @@ from recallite.doors.operations import SERVED
 from recallite.errors import InvalidInput, NotFound
 from tests.system.http.serving import serving
 from tests.unit.memory.support import PLAIN
+from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
 
 
 @pytest.fixture
@@ -196,6 +198,25 @@ def test_a_token_writes_as_its_authority_at_most(ask, on_disk):
     assert client.post("/v1/import", content=line).status_code == 200
     assert [record.authority for record in on_disk.list(order="oldest")] == ["user", "tool", "tool"]
     assert on_disk.count(where={"standing": "instruction"}) == 0
+
+
+def test_a_token_of_a_lower_authority_leaves_what_the_user_said(ask, on_disk):
+    on_disk.remember_many([true for true, _ in TRUE_AND_HOSTILE])
+    before = {record.id: record.text for record in on_disk.list()}
+    client = ask(Tokens(on_disk).create(authority="web").secret)
+    items = [{"text": text, "authority": "user"} for pair in TRUE_AND_HOSTILE for text in pair]
+    assert client.post("/v1/import", content="\n".join(map(json.dumps, items))).status_code == 200
+    for (_, hostile), id in zip(TRUE_AND_HOSTILE, before, strict=True):
+        made = client.post("/v1/memories", json={"text": hostile}).json()["id"]
+        for answer in (
+            client.post("/v1/memories", json={"text": hostile, "supersedes": [id]}),
+            client.patch(f"/v1/memories/{id}", json={"text": hostile}),
+            client.delete(f"/v1/memories/{id}"),
+            client.post("/v1/memories/supersede", json={"old": id, "new": made}),
+        ):
+            assert status(answer) == (403, "InvalidInput")
+    after = {record.id: (record.text, record.occurrences) for record in on_disk.list(where={"authority": "user"})}
+    assert after == {id: (text, 1) for id, text in before.items()}
 
 
 def test_the_page_may_run_its_own_scripts_alone(http):

@@ -16,6 +16,7 @@ import pytest
 from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.memory.support import PLAIN
+from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -354,6 +355,39 @@ def test_a_host_starts_it_over_stdio_and_two_share_a_file(path, era):
     assert (hit["text"], hit["scope"]) == ("The office is in Oslo", "/")
     with Memory(path, settings=PLAIN) as memory:
         assert memory.store.verify().ok
+
+
+def test_a_host_leaves_what_the_user_said_unless_it_acts_for_the_user(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many([true for true, _ in TRUE_AND_HOSTILE])
+        ids = [record.id for record in memory.list(order="oldest")]
+
+    async def attack():
+        async with Client(parameters(path)) as client:
+            for id, (true, hostile) in zip(ids, TRUE_AND_HOSTILE, strict=True):
+                for text in (true, hostile):
+                    told(await client.call_tool("remember", {"text": text}))
+                for name, arguments in (
+                    ("remember", {"text": hostile, "supersedes": [id]}), ("update", {"id": id, "text": hostile}),
+                    ("update", {"id": id, "expires_at": "2026-01-01"}), ("forget", {"id": id}),
+                ):  # fmt: skip
+                    refused = await client.call_tool(name, arguments)
+                    assert refused.is_error
+                    assert "the user" in refused.content[0].text
+
+    async def act_for_the_user():
+        async with Client(parameters(path, "--authority", "user")) as client:
+            return told(await client.call_tool("forget", {"id": ids[0]}))["outcome"]
+
+    ask(attack())
+    with Memory(path, settings=PLAIN) as memory:
+        users = memory.list(where={"authority": "user"}, order="oldest")
+        assert [(record.id, record.text, record.occurrences) for record in users] == [
+            (id, true, 1) for id, (true, _) in zip(ids, TRUE_AND_HOSTILE, strict=True)
+        ]
+    assert ask(act_for_the_user()) == "forgotten"
+    with Memory(path, settings=PLAIN) as memory:
+        assert memory.count(where={"authority": "user"}) == len(ids) - 1
 
 
 def test_it_ends_when_standard_input_does(path):

@@ -48,7 +48,7 @@ def test_a_tool_neither_supersedes_nor_rewrites_what_the_user_said(memory):
         {"action": "replace", "id": old.id, "text": "The office is in Milan."},
         {**write, "supersedes": [old.id]},
     ):
-        assert tools.call("memory", arguments, memory=memory)["error"]["type"] == "invalid_value"
+        assert tools.call("memory", arguments, memory=memory)["error"]["type"] == "not_allowed"
     assert said(memory) == ["The office is in Rome.", "The office moved to Milan."]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from recallite.doors.cli.output import console, hint, one_line, print_pairs, print_rows, safe, short_ids
+from recallite.model.authority import said_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +34,7 @@ _REASONS = {
     "importance": "important",
     "change": "holds at the time asked about, others of its kind do not",
     "step": "tells of what another hit states",
+    "authority": "a lower authority speaks of the same",
     "standing": "a standing instruction or preference",
 }
 # What learned ranking goes by, and the least part of its output that is named.
@@ -229,7 +231,9 @@ def changes(hit: Hit) -> Iterator[str]:
 
 def _by(hit: Hit) -> str:
     """Name who said it, if not the user."""
-    return "" if hit.authority == "user" else f"  said by: {hit.authority}"
+    if hit.authority == "user":
+        return ""
+    return one_line(f"  said by: {said_by(hit.authority, None if hit.source is None else hit.source.id)}")
 
 
 def _text(hit: Hit) -> str:

@@ -12,6 +12,7 @@ from recallite.doors.cli.logs import server_log
 from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option
 from recallite.doors.cli.output import hint
 from recallite.errors import InvalidInput
+from recallite.model.authority import check_authority
 
 if TYPE_CHECKING:
     from recallite.doors.mcp.hosts import Change
@@ -27,6 +28,7 @@ class ServerOptions(TypedDict, total=False):
     tools: Annotated[str | None, option("NAME,NAME", "Offer only these tools.")]
     document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")]
     document_urls: Annotated[bool, flag("Documents at public URLs may be ingested.", "--document-urls")]
+    authority: Annotated[str | None, option("WHO", "As whom the model writes and forgets at most. Default: agent.")]
     token_budget: Annotated[int | None, typer.Option(help="The most tokens of an answer. Default: 2,000.")]
 
 
@@ -68,6 +70,7 @@ def serve(
         tools=None if named is None else [name.strip() for name in named.split(",") if name.strip()],
         documents=DocumentAccess.of(options.get("document_folder") or (), bool(options.get("document_urls"))),
         token_budget=_budget(options.get("token_budget")),
+        authority=check_authority(options.get("authority") or "agent", "--authority"),
     )
     if http is None:
         run_stdio(server)
@@ -166,6 +169,8 @@ def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
         arguments += ["--document-folder", str(check_path(folder))]
     if options.get("document_urls"):
         arguments.append("--document-urls")
+    if (authority := options.get("authority")) is not None:
+        arguments += ["--authority", check_authority(authority, "--authority")]
     if (budget := options.get("token_budget")) is not None:
         arguments += ["--token-budget", str(_budget(budget))]
     return arguments

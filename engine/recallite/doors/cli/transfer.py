@@ -21,6 +21,7 @@ from recallite.doors.cli.options import (
 from recallite.doors.cli.output import hint, print_rows, progress
 from recallite.doors.cli.streams import stdin_stream, stdout_stream
 from recallite.errors import InvalidInput
+from recallite.model.authority import check_authority, speaking_as
 from recallite.model.reports import Exported, Imported, Restored
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def import_(
     dry_run: Annotated[bool, flag("Of --from: only count.", "--dry-run")] = False,
     watch: Annotated[bool, flag("Of --from claude-code and codex: go on with what is written.", "--watch")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
+    authority: Annotated[str, option("WHO", "Whose word it is at most, such as web for files of others.")] = "user",
     batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
@@ -104,6 +106,7 @@ def import_(
 
     The exit status is 1 where something of a folder or of another system could not be read.
     """
+    context.with_resource(speaking_as(check_authority(authority, "--authority")))
     if from_ is not None:
         _refuse("--from", {"--format": format, "--overwrite": overwrite, "--forget-missing": forget_missing})
         if watch and map_:

@@ -22,6 +22,7 @@ from recallite.doors.tools.knowledge import (
 )
 from recallite.doors.tools.memory import Write
 from recallite.doors.tools.memory_results import FoundMemories, FoundMemory, Removed, Written, listed, remove
+from recallite.model.authority import said_by
 from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.text.quoting import NOTICE
@@ -151,7 +152,8 @@ class Fetch(Action, frozen=True, kw_only=True, tag="fetch"):
         most = call.token_budget * _CHARS_A_TOKEN
         details = {
             "kind": record.kind, "scope": call.scope_of(record.scope), "created_at": record.created_at.isoformat(),
-            "tags": ", ".join(record.tags), "source": record.source or "", "notice": NOTICE,
+            "tags": ", ".join(record.tags), "source": record.source or "",
+            "said_by": said_by(record.authority, record.source), "notice": NOTICE,
             "left_out": f"{len(record.text) - most:,} more characters" if len(record.text) > most else "",
         }  # fmt: skip
         return Fetched(

@@ -27,6 +27,7 @@ from recallite.doors.tools.action import Call, DocumentAccess
 from recallite.doors.tools.calling import as_text, execute
 from recallite.doors.tools.schema import properties, required
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
+from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope
 from recallite.system.logs import logger
 from recallite.text.quoting import NOTICE, escaped, harmless, quoted
@@ -81,11 +82,13 @@ class MemoryServer:
         tools: Sequence[str] | None = None,
         documents: DocumentAccess = DocumentAccess(),  # noqa: B008
         token_budget: int = 2_000,
+        authority: Authority = "agent",
     ) -> None:
-        """`tools` names those that are offered; None offers all that the host allows.
+        """`tools` names those that are offered; None offers all that the host allows. `authority` is that of the model.
 
-        Raises InvalidInput for an unknown tool and a malformed scope.
+        Raises InvalidInput for an unknown tool, an unknown authority and a malformed scope.
         """
+        self._authority = check_authority(authority, "--authority")
         scope = check_scope(scope)
         self._memory, self._documents, self._token_budget = Opened(open, scope), documents, token_budget
         self._tools = {tool.name: tool for tool in offered(read_only, tools, documents)}
@@ -142,7 +145,9 @@ class MemoryServer:
             anyio.from_thread.run(context.session.report_progress, done, total)
 
         def answer() -> dict[str, Any]:
-            call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report)
+            call = Call(
+                self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority
+            )  # fmt: skip
             result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
             return {name: harmless(value) for name, value in result.items()}
 

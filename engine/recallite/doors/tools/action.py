@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from recallite.doors.tools.fields import Scope
 from recallite.errors import InvalidInput
+from recallite.model.authority import Authority
 from recallite.model.checks import check_flag, check_path
 from recallite.system.messages import shown
 from recallite.text.quoting import NOTICE
@@ -45,7 +46,7 @@ class Call(NamedTuple):
     """The context of an action: a handle, its scope as the caller names it, and the documents that may be read.
 
     `token_budget` limits the answers of actions that have a limit; `report(done, total)` takes the progress of long
-    ones.
+    ones. What is written is the word of `authority` at most, which changes and forgets nothing of a higher one.
     """
 
     memory: Memory
@@ -53,6 +54,7 @@ class Call(NamedTuple):
     documents: DocumentAccess
     token_budget: int = 2_000
     report: Callable[[int, int | None], None] | None = None
+    authority: Authority = "agent"
 
     def scope_of(self, scope: str) -> str:
         """A scope that the handle shows, as the caller names it."""

@@ -13,7 +13,7 @@ from recallite.doors.tools.action import Action, Call, DocumentAccess, FailureTy
 from recallite.doors.tools.offering import TOOLS
 from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
 from recallite.errors import InvalidInput, NotFound, StoreCorrupt
-from recallite.model.authority import speaking_as
+from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.checks import plain_str
 from recallite.system import plugins
 from recallite.system.messages import shown
@@ -36,6 +36,7 @@ def call(
     scope: str | None = None,
     document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     document_urls: bool = False,
+    authority: Authority = "agent",
 ) -> dict[str, Any]:
     """Execute a call of a model; the result can be encoded as JSON.
 
@@ -45,6 +46,9 @@ def call(
 
     A model may ingest documents only from `document_folders`, by path and without following links, and, with
     `document_urls`, from URLs at public addresses.
+
+    What it writes is the word of `authority` at most, and it changes and forgets nothing of a higher one: give "user"
+    to a model that acts on what the user tells it, and reads nothing that others wrote.
 
     Raises InvalidInput for a wrong `memory` or `scope` and for a tool whose package cannot be imported, and the errors
     of the store and the embedder.
@@ -58,7 +62,7 @@ def call(
         )
     access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
-    call = Call(handle, scope or "/", access)
+    call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"))
     try:
         return execute(_tool_named(name), arguments, call, fixed=scope is not None)
     except ToolFault as fault:
@@ -89,7 +93,7 @@ def as_text(result: dict[str, Any]) -> str:
 
 def _carried_out(action: Action, call: Call) -> Any:
     try:
-        with speaking_as("agent"):
+        with speaking_as(call.authority):
             return action(call)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None
@@ -98,6 +102,8 @@ def _carried_out(action: Action, call: Call) -> Any:
             raise
         raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
+        if fault.reason == "authority":
+            raise ToolFault("not_allowed", None, str(fault)) from None
         raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
 
 

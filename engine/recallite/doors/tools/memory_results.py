@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct, UnsetType
 
 from recallite.doors.tools.action import Call
-from recallite.model.authority import Authority
+from recallite.model.authority import said_by
 from recallite.model.records import Former, Hit, Record, SourceRef
 from recallite.text.quoting import NOTICE
 
@@ -34,7 +34,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     """A memory. `was` is what it took the place of; `until` and `superseded_by` say that it no longer holds.
 
     `score` orders the results of one question, `confidence` is the chance that it answers it; a list has neither.
-    `authority` is whose word it is.
+    `said_by` is the user, or another with its source, as "web:evil.example".
     """
 
     id: str
@@ -45,7 +45,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     tags: list[str]
     importance: float
     source: str | None = None
-    authority: Authority = "user"
+    said_by: str = "user"
     score: float | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
     match_reasons: list[str] | UnsetType = UNSET
@@ -64,11 +64,11 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
                 "evidence_gaps": list(memory.evidence_gaps),
             }  # fmt: skip
             formers = [Was.of(item) for item in memory.supersedes]
+        source = memory.source.id if isinstance(memory.source, SourceRef) else memory.source
         return cls(
             id=memory.id, text=memory.text, kind=memory.kind, scope=call.scope_of(memory.scope),
             created_at=memory.created_at, tags=list(memory.tags), importance=memory.importance,
-            source=memory.source.id if isinstance(memory.source, SourceRef) else memory.source,
-            authority=memory.authority,
+            source=source, said_by=said_by(memory.authority, source),
             was=list(formers) or UNSET, until=memory.held_until or UNSET,
             superseded_by=list(memory.superseded_by) or UNSET, **hit,
         )  # fmt: skip
@@ -92,6 +92,7 @@ class Contradicted(Struct, frozen=True, kw_only=True):
 
     id: str
     text: str
+    said_by: str
     reason: str
 
 
@@ -121,7 +122,8 @@ class Written(Struct, frozen=True, kw_only=True):
             occurrences=record.occurrences if record.occurrences > 1 else UNSET,
             was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
             contradictions=[
-                Contradicted(id=item.id, text=item.text, reason=item.reason) for item in record.contradictions
+                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
+                for item in record.contradictions
             ],
         )
 

@@ -102,8 +102,9 @@ class Records(RecordReader):
         self._tx.standing.put(_having(ids, rows.standing))
         if compared_by is None:
             stated = zip(
-                ids, rows.kind, scopes, rows.position, rows.text, rows.context, rows.recorded_until, strict=True
-            )
+                ids, rows.kind, scopes, rows.authority, rows.position, rows.text, rows.context, rows.recorded_until,
+                strict=True,
+            )  # fmt: skip
             self._tx.statements.put(Stated(*fields) for fields in stated)
         else:
             waiting: dict[bool, list[int]] = {}
@@ -234,7 +235,7 @@ class Records(RecordReader):
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
         if "kind" in columns or "authority" in columns:
             self._tx.standing.derive([record_id])
-        if not columns.keys().isdisjoint(("kind", "scope_id", "position")):
+        if not columns.keys().isdisjoint(("kind", "scope_id", "authority", "position")):
             self._tx.statements.derive([record_id])
         if "expires_at" in columns:
             self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([record_id])])

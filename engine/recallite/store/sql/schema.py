@@ -141,6 +141,8 @@ TABLES = (
         INDEX record_expires (expires_at) WHERE expires_at IS NOT NULL
         INDEX record_unembedded (id) WHERE embedding_state != 'embedded'
         INDEX record_superseded (superseded_until) WHERE superseded_until IS NOT NULL
+        -- Which authorities below the user have said something.
+        INDEX record_lower (authority) WHERE authority < 0 AND kind != 'chunk'
     """),
     table("access", """
         record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from recallite.model.authority import LOWEST_RANK
 from recallite.store.rows import read_row, runs_of
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository
 from recallite.store.supersession_values import (
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
 _KEY = Struct("<q")
 _FRAME = Struct("<II")
-_STATED = "SELECT id, kind, scope_id, position, text, context, recorded_until, superseded_at FROM record"
+_STATED = "SELECT id, kind, scope_id, authority, position, text, context, recorded_until, superseded_at FROM record"
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
 NEWEST_OF_A_KEY = 32
@@ -53,6 +55,7 @@ class Stated(NamedTuple):
     record_id: int
     kind: str
     scope_id: int
+    authority: int
     position: int | None
     text: str
     context: str | None
@@ -126,15 +129,33 @@ class Statements(Repository):
         self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
 
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
-        """List for each query at most `limit` records that share a key, among the newest of the key.
+        """List for each query at most `limit` records of each authority that share a key, among the newest of the key.
 
         Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
-        superseded and expired ones are none.
+        superseded and expired ones are none. However much a web page says, it takes no place of what the user said.
         """
         if not sought:
             return []
-        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
-        stored = [_within(query.keys, scopes[query.scope]) if query.scope in scopes else [] for query in sought]
+        ranks = (0, *self._lower_ranks())
+        listed = self._of_ranks([(query, rank) for query in sought for rank in ranks], now, limit)
+        if len(ranks) == 1:
+            return listed
+        return [[*chain(*listed[place : place + len(ranks)])] for place in range(0, len(listed), len(ranks))]
+
+    def _lower_ranks(self) -> list[int]:
+        """The ranks below the user's that records have which may state something."""
+        return self._column(
+            "SELECT c.value FROM carray(?) c WHERE EXISTS (SELECT 1 FROM record r WHERE r.authority = c.value "
+            f"AND r.authority < 0 AND r.kind != '{CHUNK_KIND}')",
+            (self._id_array([*range(-1, LOWEST_RANK - 1, -1)]),),
+        )
+
+    def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
+        """List for each query those of one rank."""
+        scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
+        stored = [
+            _within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [] for query, rank in sought
+        ]
         holders = self._newest({key for keys in stored for key in keys})
         ranked = []
         for keys in stored:
@@ -147,7 +168,7 @@ class Statements(Repository):
             ranked.append(best[: limit + _SPARE])
         current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
-        wanted = [(query.kind, scopes.get(query.scope)) for query in sought]
+        wanted = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
         missed = [
             any(record_id not in current or current[record_id][0] != kind for _, record_id in best[:limit])
             for kind, best in zip(wanted, ranked, strict=True)
@@ -341,7 +362,8 @@ def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
         return None
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     sought = version.recorded_until is None and version.position is None
-    keys = _within(record_keys(version.text, version.context).stored, version.scope_id) if sought else []
+    stored = record_keys(version.text, version.context).stored if sought else ()
+    keys = _within(stored, version.scope_id, version.authority)
     frames = () if "?" in version.text else frames_of(statement_of(version.text, version.context))
     if not keys and not frames:
         return None
@@ -358,12 +380,12 @@ def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
     return [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)]
 
 
-def _within(keys: Sequence[int], scope_id: int) -> list[int]:
-    """Keys as they are stored: mixed with the scope, so that what others hold is never read."""
-    salt = _salt(scope_id)
+def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
+    """Keys as they are stored: mixed with the scope and the authority, so that what others hold is never read."""
+    salt = _salt(scope_id, rank)
     return [key ^ salt for key in keys]
 
 
 @lru_cache(maxsize=4096)
-def _salt(scope_id: int) -> int:
-    return int.from_bytes(blake2b(str(scope_id).encode(), digest_size=8).digest(), "little", signed=True)
+def _salt(scope_id: int, rank: int) -> int:
+    return int.from_bytes(blake2b(f"{scope_id}{rank or ''}".encode(), digest_size=8).digest(), "little", signed=True)

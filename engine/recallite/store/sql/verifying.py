@@ -152,8 +152,9 @@ def _vector_values(tx: Writer) -> Iterator[Problem]:
 def _statements(tx: Writer) -> Iterator[Problem]:
     """Compare keys and frames with the texts, and the listed keys with those."""
     rows = tx.connection.execute(
-        "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, "
-        "r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"
+        "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
+        "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "
+        "ORDER BY r.id"
     )
     wrong = []
     waiting = tx.uncompared.ranges()

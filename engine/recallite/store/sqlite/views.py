@@ -4,6 +4,7 @@ invalid values unchanged. The scope of an agent is `<scope>/agents/<agent>`.
 
 from __future__ import annotations
 
+from recallite.model.authority import AUTHORITIES, rank_of
 from recallite.store.sql.sessions import SESSION_UPDATED
 
 
@@ -14,10 +15,14 @@ def _iso(column: str) -> str:
 # A path up to its last slash.
 _PARENT = "rtrim(path, replace(path, '/', ''))"
 
+_AUTHORITY = " ".join(
+    ["CASE r.authority", *(f"WHEN {rank_of(name)} THEN '{name}'" for name in AUTHORITIES), "ELSE r.authority END"]
+)
+
 VIEWS = f"""
 CREATE VIEW memories AS
-SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context, r.importance, r.pinned, r.topic,
-       o.name AS source, r.position, r.metadata,
+SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context, r.importance, r.pinned,
+       {_AUTHORITY} AS authority, r.topic, o.name AS source, r.position, r.metadata,
        (SELECT json_group_array(t.name) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id
          WHERE rt.record_id = r.id) AS tags,
        {_iso("r.created_at")} AS created_at,

@@ -60,6 +60,14 @@ function unseenNote() {
   return h("p", { class: "note" }, "The text has characters that are invisible or turn the direction of writing.");
 }
 
+// Who said it: the authority, with the source or, of a URL, its host.
+export function saidBy(memory) {
+  const source = memory.source?.id ?? memory.source;
+  if (memory.authority === "user" || !source) return memory.authority;
+  const host = /^(?:https?|ftp):\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(source)?.[1];
+  return `${memory.authority}:${host ?? source}`;
+}
+
 export function meta(memory) {
   const when = memory.valid_from ?? memory.created_at;
   return h(
@@ -71,6 +79,7 @@ export function meta(memory) {
     memory.context && h("span", { dir: "auto" }, short(memory.context, 60)),
     memory.superseded_by?.length > 0 &&
       h("span", { class: "warn" }, `superseded${memory.held_until ? `, held until ${day(memory.held_until)}` : ""}`),
+    memory.authority !== "user" && h("span", { class: "warn" }, `said by ${saidBy(memory)}`),
     memory.pinned && h("span", {}, "pinned"),
     (memory.tags ?? []).map((tag) => chip(tag, { href: link("search", "", { tag }) })),
   );

@@ -4,6 +4,7 @@ import { get, ofMemory, post } from "./api.js";
 import { load, chip } from "./components.js";
 import { h, replace, short, stored } from "./dom.js";
 import { duration, number, share, time } from "./format.js";
+import { saidBy } from "./hit.js";
 import { editMemory } from "./memory-edit.js";
 import { forgetMemory, receiptOf } from "./memory-forget.js";
 import { linksOf } from "./memory-links.js";
@@ -103,6 +104,7 @@ function fields(memory) {
     ["Scope", h("a", { href: link("search", "", { scope: memory.scope }) }, memory.scope)],
     ["Kind", memory.kind],
     ["Context", memory.context && h("span", { dir: "auto" }, short(memory.context, 300))],
+    ["Said by", saidBy(memory)],
     ["Topic", memory.topic && h("span", { dir: "auto" }, short(memory.topic, 300))],
     ["About", about(memory)],
     ["Stored", `${time(memory.created_at)} UTC`],

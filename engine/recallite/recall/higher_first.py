@@ -1,0 +1,95 @@
+"""Hits of a lower authority follow what a higher one says of the same thing, however often they say it.
+
+A recall's kernel puts changes in order among the best hits. Hundreds of copies from the web may leave no place among
+these for what the user said: here it is looked up by the keys of the first hits, and put before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import structs
+
+from recallite.model.authority import rank_of
+from recallite.model.checks import now_us
+from recallite.model.filters import And, Comparison
+from recallite.model.records import Hit, Hits
+from recallite.recall.request import Request
+from recallite.store.supersession_values import Sought, StatementCandidate
+from recallite.store.transaction import Reader
+from recallite.store.values import CHUNK_KIND
+from recallite.text.statements import Pair, Statement, judge_all, statement_of
+from recallite.text.statements.record_keys import record_keys
+
+# The hits that are looked at, and the statements of each authority that each is compared with.
+_FIRST, _COMPARED = 3, 6
+
+Ask = Callable[[Request], Sequence[Hit]]
+"""A function that recalls the same question by another request."""
+
+
+def has_lower(hits: Sequence[Hit], request: Request) -> bool:
+    """Whether one of the first hits may speak of what a higher authority speaks of."""
+    filter = request.filter
+    now = filter.as_of is None and filter.valid_at is None and not request.about_past
+    return now and request.diversify_by is None and any(map(_may_follow, hits[:_FIRST]))
+
+
+def _may_follow(hit: Hit) -> bool:
+    return hit.authority != "user" and hit.kind != CHUNK_KIND
+
+
+def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> None:
+    """Put what a higher authority says before the first hit that speaks of the same thing."""
+    places = _places(reader, hits)
+    if not places:
+        return
+    by_id = {hit.id: hit for hit in hits}
+    missing = tuple(id for id in places if id not in by_id)
+    if missing:
+        only = Comparison("id", "in", missing)
+        where = only if request.filter.where is None else And((request.filter.where, only))
+        narrowed = request.filter.replaced(where=where)
+        by_id |= {hit.id: hit for hit in ask(structs.replace(request, limit=len(missing), filter=narrowed))}
+    for id, place in sorted(places.items(), key=lambda item: -item[1]):
+        if hit := by_id.get(id):
+            rest = [other for other in hits if other.id != id]
+            reasons = dict.fromkeys((*hit.match_reasons, "authority"))
+            leading = structs.replace(hit, score=hits[place].score, match_reasons=(*reasons,))
+            hits[:] = [*rest[:place], leading, *rest[place:]][: len(hits)]
+
+
+def _places(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
+    """The ids of what higher authorities say, each with the place of the first hit that goes before it unduly."""
+    lower = [place for place, hit in enumerate(hits[:_FIRST]) if _may_follow(hit)]
+    sought = [Sought(record_keys(hits[place].text, hits[place].context).sought, hits[place].scope, hits[place].kind)
+              for place in lower]  # fmt: skip
+    now = now_us()
+    places: dict[str, int] = {}
+    for place, candidates in zip(lower, reader.statements.candidates(sought, now, _COMPARED), strict=True):
+        hit, ahead = hits[place], {other.id for other in hits[:place]}
+        higher = [
+            candidate for candidate in candidates if _is_above(candidate, hit) and candidate.public_id not in ahead
+        ]
+        formers = reader.supersessions.formers([candidate.record_id for candidate in higher], now) if higher else {}
+        for candidate in higher:
+            texts = [candidate.text, *(former.text for former in formers.get(candidate.record_id, ()))]
+            statements = [statement_of(text, candidate.context) for text in texts]
+            if _is_about(statement_of(hit.text, hit.context), statements):
+                places.setdefault(candidate.public_id, place)
+                break
+    return places
+
+
+def _is_above(candidate: StatementCandidate, hit: Hit) -> bool:
+    """Whether a record has a higher authority than a hit, and no other topic."""
+    another_topic = None not in (candidate.topic, hit.topic) and candidate.topic != hit.topic
+    return candidate.authority > rank_of(hit.authority) and not another_topic
+
+
+def _is_about(statement: Statement, others: Sequence[Statement]) -> bool:
+    """Whether a statement repeats or changes any of these, or they change it."""
+    pairs = [
+        pair for other in others for pair in (Pair(statement, other, None, True), Pair(other, statement, None, True))
+    ]
+    return any(verdict.outcome != "independent" for verdict in judge_all(pairs))

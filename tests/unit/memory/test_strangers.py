@@ -1,0 +1,256 @@
+"""What strangers say by every way into a memory: it hides, changes, repeats and removes nothing that the user said."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from recallite import Memory, NewRecord, Settings
+from recallite.doors import tools
+from recallite.errors import InvalidInput, RecalliteError
+from recallite.integrations.mem0 import Memory as Mem0
+from recallite.model.authority import said_by, speaking_as
+from recallite.model.policies import WritePolicy
+from tests.unit.memory.support import ONLY_STORES
+from tests.unit.memory.test_authority import PLACES, STRANGER, TRUE_AND_HOSTILE, WEB
+
+TRUE = [true for true, _ in TRUE_AND_HOSTILE]
+HOSTILE = [*(hostile for _, hostile in TRUE_AND_HOSTILE), *TRUE, STRANGER]
+FILL = [f"Note {number} of the archive" for number in range(70)]
+
+
+def by_remember(memory, folder):
+    for text in HOSTILE:
+        memory.remember(text, source=WEB)
+
+
+def by_a_batch_that_is_compared_later(memory, folder):
+    memory.remember_many([*({"text": text, "source": WEB} for text in HOSTILE), *FILL])
+    memory.store.catch_up()
+
+
+def by_json_lines_that_claim_to_be_the_users(memory, folder):
+    known = [record.id for record in memory.list(limit=None, order="oldest")]
+    lines = [{"text": text, "id": f"w{place}", "authority": "user"} for place, text in enumerate(HOSTILE)]
+    lines += [{"text": "other", "id": id} for id in known]
+    memory.transfer.import_(io.StringIO("\n".join(map(json.dumps, lines))), format="jsonl", authority="web")
+    pairs = [{"supersession": {"old": old, "new": f"w{place}", "holds_from": "2026-01-01T00:00:00Z",
+                               "known_from": "2026-01-01T00:00:00Z"}} for place, old in enumerate(known)]  # fmt: skip
+    for pair in pairs:
+        with pytest.raises(RecalliteError, match="only the user"):
+            memory.transfer.import_(io.StringIO(json.dumps(pair)), format="jsonl", authority="web")
+    memory.review.audit(["contradictions", "near-duplicates"], mend=True)
+
+
+def by_csv(memory, folder):
+    memory.transfer.import_(io.StringIO("\n".join(["text", *HOSTILE])), format="csv", authority="document")
+    memory.review.audit(["contradictions", "near-duplicates"], mend=True)
+
+
+def by_a_document(memory, folder):
+    folder.joinpath("page.md").write_text("\n\n".join(HOSTILE), "utf-8")
+    memory.knowledge.ingest(folder)
+    memory.review.audit(["contradictions", "near-duplicates"], mend=True)
+
+
+def by_a_folder_of_memories(memory, folder):
+    with Memory(":memory:", settings=Settings(embedder="none", write=WritePolicy(authority="web"))) as other:
+        for text in HOSTILE:
+            other.remember(text, policy=replace(ONLY_STORES, authority="web"))
+        other.transfer.export_folder(folder / "notes")
+    memory.transfer.import_folder(folder / "notes")
+    memory.review.audit(["contradictions", "near-duplicates"], mend=True)
+
+
+def by_tools(memory, folder):
+    known = memory.list(limit=None, order="oldest")
+    for text, record in zip(HOSTILE, known, strict=False):
+        for arguments in (
+            {"action": "write", "text": text},
+            {"action": "write", "text": text, "supersedes": [record.id]},
+            {"action": "replace", "text": text, "id": record.id},
+            {"action": "remove", "id": record.id},
+        ):
+            answer = tools.call("memory", arguments, memory=memory)
+            assert "error" not in answer or answer["error"]["type"] == "not_allowed"
+    assert "error" not in tools.call("memory", {"action": "write", "text": STRANGER}, memory=memory)
+
+
+def by_semantic_memory(memory, folder):
+    with speaking_as("tool"):
+        for text in HOSTILE:
+            memory.semantic.add(text)
+
+
+def by_episodes_that_are_consolidated(memory, folder):
+    with speaking_as("tool"):
+        for text in HOSTILE:
+            memory.episodes.log(text)
+    memory.consolidator.run(extract=lambda episodes: [{"content": text} for text in HOSTILE])
+
+
+def by_a_session(memory, folder):
+    session = memory.sessions.open("s", provider="openai")
+    session.extend([{"role": "tool", "content": text} for text in HOSTILE])
+    session.end(snapshot=True, summary=STRANGER)
+
+
+def by_mem0(memory, folder):
+    mem0 = Mem0(memory=memory, scope="/")
+    mem0.add([{"role": "assistant", "content": text} for text in HOSTILE], user_id="ada")
+    mem0.add([{"role": "tool", "content": text} for text in HOSTILE], user_id="ada")
+
+
+WAYS = [value for name, value in list(globals().items()) if name.startswith("by_")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_no_way_in_touches_what_the_user_said(tmp_path, way):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        memory.remember_many(TRUE)
+        before = {record.id: record for record in memory.list(limit=None)}
+        way(memory, tmp_path)
+        after = {record.id: record for record in memory.list(where={"authority": "user"}, limit=None)}
+        users = {id: after[id] for id in before}
+        assert [(record.text, record.occurrences, record.tags) for record in users.values()] == [
+            (record.text, 1, record.tags) for record in before.values()
+        ]
+        assert memory.count(where={"standing": "instruction"}) == 0
+        assert memory.count() > len(TRUE) or way is by_a_session
+        assert memory.store.verify().problems == ()
+
+
+@pytest.mark.parametrize("authority", ["agent", "web"])
+def test_a_lower_authority_neither_forgets_nor_hides_what_a_higher_one_said(authority):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        old = memory.remember("The office is in Rome.", valid_from="2025-01-01")
+        new = memory.remember("The office moved to Milan.", valid_from="2025-02-01")
+        memory.update(new.id, text="The office moved to Milan in spring.")
+        memory.procedures.save("deploy", "Run the tests first.")
+        with speaking_as(authority):
+            mine = memory.remember("The office is in Bonn.")
+            for attempt in (
+                lambda: memory.forget(new.id),
+                lambda: memory.forget([mine.id, old.id]),
+                lambda: memory.forget(scope="/"),
+                lambda: memory.forget(kinds="memory", include_superseded=True),
+                lambda: memory.update(new.id, text="Bonn"),
+                lambda: memory.update(new.id, expires_at="2026-01-01"),
+                lambda: memory.update([new.id], expires_at="2026-01-01"),
+                lambda: memory.update(new.id, metadata={"user_id": "mallory"}),
+                lambda: memory.restore(old.id),
+                lambda: memory.restore(new.id, 0),
+                lambda: memory.supersede(new.id, mine.id),
+                lambda: memory.unlink(mine.id, new.id),
+                lambda: memory.procedures.save("deploy", "Skip the tests."),
+            ):
+                with pytest.raises(InvalidInput, match="user") as refused:
+                    attempt()
+                assert refused.value.reason == "authority"
+            memory.update(new.id, tags=["office"])
+            assert memory.forget(mine.id).records == 1
+        assert [record.text for record in memory.list(kinds="memory")] == ["The office moved to Milan in spring."]
+        assert memory.procedures.list()[0].description == "Run the tests first."
+        assert memory.forget([old.id, new.id]).records == 2
+
+
+def test_a_tool_that_acts_for_the_user_may_do_what_the_user_may():
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        address = memory.remember("My address is Elm Street 4.")
+        remove = {"action": "remove", "old_text": "Elm Street"}
+        refused = tools.call("memory", remove, memory=memory)["error"]
+        assert (refused["type"], memory.count()) == ("not_allowed", 1)
+        assert "word of the user" in refused["message"]
+        assert tools.call("memory", remove, memory=memory, authority="user") == {
+            "outcome": "removed", "id": address.id
+        }  # fmt: skip
+        tools.call(
+            "memory", {"action": "write", "text": "Always write short letters."}, memory=memory, authority="user"
+        )
+        assert memory.count(where={"standing": "instruction"}) == 1
+        with speaking_as("tool"):  # which it does not widen
+            tools.call("memory", {"action": "write", "text": STRANGER}, memory=memory, authority="user")
+        assert memory.count(where={"authority": "tool"}) == 1
+
+
+FLOODS = {
+    "lies": lambda true, hostile, number: f"{hostile.rstrip('.')} {number}.",
+    "notices": lambda true, hostile, number: f"Notice {number}: {hostile}",
+    "copies": lambda true, hostile, number: true if number % 2 else f"{true.rstrip('.')} {number}.",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_flood_crowds_neither_an_update_nor_the_answer(flood, at_once):
+    for true, hostile in (TRUE_AND_HOSTILE[1], TRUE_AND_HOSTILE[8]):
+        with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+            old = memory.remember(true)
+            texts = [FLOODS[flood](true, hostile, number) for number in range(200)]
+            strangers = [NewRecord(text, source=f"{WEB}{place}") for place, text in enumerate(texts)]
+            honest = hostile.replace("evil", "good").replace("Milan", "Turin")
+            if at_once:
+                memory.remember_many([*strangers, honest])
+                memory.store.catch_up()
+                (new,) = memory.list(where={"text": honest, "authority": "user"})
+            else:
+                memory.remember_many(strangers[:190])
+                for stranger in strangers[190:]:
+                    memory.remember(stranger)
+                assert old.id in [hit.id for hit in memory.recall(true.rstrip(".") + "?")[:3]]
+                new = memory.remember(honest)
+            assert old.id in memory.get(new.id).supersedes
+            first = memory.recall(true.rstrip(".") + "?")[:3]
+            assert new.id in [hit.id for hit in first]
+            assert memory.review.explain(true.rstrip(".") + "?", new.id).returned
+            assert memory.store.verify().problems == ()
+
+
+def test_a_change_of_the_authority_is_found_by_its_new_keys():
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        policy = WritePolicy(merge_strategy="latest")
+        first = memory.remember(NewRecord("The office is in Rome.", topic="office", source=WEB), policy=policy)
+        own = memory.remember(NewRecord("The office is in Bonn.", topic="office"), policy=policy)
+        assert (own.id, own.authority) == (first.id, "user")
+        assert memory.remember("The office moved to Milan.", source=WEB).supersedes == ()
+        assert memory.remember("The office moved to Turin.").supersedes[0] == own.id
+        assert memory.store.verify().problems == ()
+
+
+def test_results_say_who_said_it(tmp_path):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        memory.remember("The office is in Rome.")
+        memory.remember("The office moved to Milan.", source=WEB)
+        answer = tools.call("memory", {"action": "recall", "query": "Where is the office?"}, memory=memory)
+        assert [found["said_by"] for found in answer["results"]] == ["user", "web:evil.example"]
+        written = tools.call("memory", {"action": "write", "text": "The office moved to Bonn."}, memory=memory)
+        assert "user" in [found["said_by"] for found in written["contradictions"]]
+        assert 'said by: "web:evil.example"' in str(memory.bootstrap(None, "find the office"))
+        memory.transfer.export(tmp_path / "out.csv")
+    with Memory(":memory:", settings=Settings(embedder="none")) as other:
+        other.transfer.import_(tmp_path / "out.csv")
+        assert [record.authority for record in other.list(order="oldest")] == ["user", "web", "agent"]
+
+
+@pytest.mark.parametrize(
+    ("authority", "source", "shown"),
+    [
+        ("user", WEB, "user"), ("agent", None, "agent"), ("document", "report.pdf", "document:report.pdf"),
+        ("web", "HTTPS://ada:pw@evil.example:8080?x=1", "web:evil.example:8080"), ("web", "http://", "web:"),
+    ],
+)  # fmt: skip
+def test_who_said_it_is_named_with_its_source(authority, source, shown):
+    assert said_by(authority, source) == shown
+
+
+def test_a_short_life_is_not_given_by_a_lower_authority():
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        kept = memory.remember(NewRecord(f"Ada lives in {PLACES[0]}.", expires_at=timedelta(days=30)))
+        with speaking_as("agent"):
+            assert memory.update([kept.id], renew=True) == 1
+            with pytest.raises(InvalidInput, match="user"):
+                memory.update(kept.id, expires_at=timedelta(seconds=1))
