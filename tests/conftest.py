@@ -43,6 +43,7 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # What a script starts with `&` ignores Ctrl-C, and so do its children: tests that interrupt one got 0.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["RECALLITE_WARM"] = "0"  # tests of the resident process allow it
     kept = getattr(config, "cache", None)
     if "RECALLITE_CACHE_DIR" not in os.environ and kept is not None:
         os.environ["RECALLITE_CACHE_DIR"] = str(kept.mkdir("recallite"))

@@ -172,7 +172,7 @@ def _serve(store: Path, *, batch: bool) -> None:
 
     with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        server_of(MemoryApi(memory, batch=batch)).run(sockets=[listener])
+        server_of(MemoryApi(memory, batch=batch).application).run(sockets=[listener])
 
 
 def _until_ready(url: str) -> None:

@@ -13,6 +13,7 @@ from recallite.model.checks import check_name
 from recallite.model.model_address import PROVIDERS, ROUTED, ModelAddress, address_of, provider_url, require
 from recallite.system import plugins
 from recallite.system.messages import shown
+from recallite.system.user_folder import user_folder
 
 VARIABLES = {
     "RECALLITE_DB": "Path of the store that is opened where none is given.",
@@ -31,6 +32,7 @@ VARIABLES = {
     "EMBEDDING_API_KEY": "Key of EMBEDDING_PROVIDER.",
     "OPENAI_API_KEY": "Key for OpenAI's models; sent to OpenAI or OPENAI_BASE_URL only.",
     "OPENAI_BASE_URL": "Base URL for OpenAI's language models.",
+    "RECALLITE_WARM": "`0` keeps the command line and `recallite mcp` from using or starting the resident process.",
     "RECALLITE_LOW_MEMORY": "`1` has large arrays of the index grow on disk too, in unnamed files that are gone when "
     "the memory is closed; what is loaded from the index snapshot is there in any case. Some recalls wait for it.",
     "RECALLITE_COMPILE_KERNELS": "`0` compiles no JIT kernels. By default a process in the background compiles them on "
@@ -84,11 +86,9 @@ def default_path() -> str:
     """The path of a memory that is given none: RECALLITE_DB, else `memory.db` in the user's data directory."""
     from pathlib import Path
 
-    from platformdirs import user_data_path
-
     if path := environment("RECALLITE_DB"):
         return path
-    folder: Path = user_data_path("recallite", appauthor=False)
+    folder = Path(user_folder())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(folder / "memory.db")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import structs
 
-from recallite.model.configuration import Count, Section, Setting, check_keys, from_table, to_table
+from recallite.model.configuration import Count, NonNegative, Section, Setting, check_keys, from_table, to_table
 from recallite.model.environment import default_embedder
 from recallite.model.model_address import ModelAddress
 from recallite.model.policies import Consolidation, WritePolicy
@@ -23,6 +23,17 @@ _PLAIN_POLICY = WritePolicy()
 def _check_profile(value: object, name: str) -> object:
     resolve_profile(value, name)
     return value
+
+
+class Warm(Section, frozen=True, kw_only=True):
+    """The resident process that keeps stores loaded for the command line and MCP hosts.
+
+    - use: Whether the resident process opens this store; else each process opens the store itself.
+    - idle_minutes: Minutes without use after which it closes the store. It ends when it has none; 0 keeps the store.
+    """
+
+    use: bool = True
+    idle_minutes: NonNegative = 30.0
 
 
 class Settings(Section, frozen=True, kw_only=True):
@@ -51,6 +62,7 @@ class Settings(Section, frozen=True, kw_only=True):
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
       a topic, `hermes` recognises recalled text; both report contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
+    - warm: Whether and how long the resident process keeps the store open. None is its defaults.
     """
 
     embedder: Annotated[str | None, Setting(environment="RECALLITE_EMBEDDER")] = None
@@ -65,6 +77,7 @@ class Settings(Section, frozen=True, kw_only=True):
     fts5: bool = False
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
+    warm: Warm | None = None
 
     @property
     def write_policy(self) -> WritePolicy:

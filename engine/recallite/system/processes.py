@@ -6,9 +6,14 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 if sys.platform == "win32":
     import ctypes
@@ -56,6 +61,19 @@ def interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def start_detached(command: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
+    """Start a process that goes on when this one and its terminal end. Raises OSError."""
+    import subprocess
+
+    apart: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        apart = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=folder, stdin=nowhere, stdout=nowhere, stderr=nowhere, **apart)
+    threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie for as long as this one runs
+    return process
 
 
 def after_fork(call: Callable[[], object]) -> None:

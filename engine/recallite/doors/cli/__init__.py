@@ -4,9 +4,23 @@ from __future__ import annotations
 
 __all__ = ["main"]
 
+_ANSWERED_WARM = frozenset(("recall", "remember", "mcp"))
+"""The commands that the resident process may answer."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` are those of the process unless given."""
+    import sys
+
+    words = sys.argv[1:] if arguments is None else arguments
+    if not _ANSWERED_WARM.isdisjoint(words):
+        from recallite.doors.warm import commands
+
+        if (code := commands.answered(words)) is not None:
+            return code
     from recallite.doors.cli.run import run
 
-    return run(arguments)
+    code = run(arguments)
+    if not _ANSWERED_WARM.isdisjoint(words):
+        commands.prepare(words)
+    return code

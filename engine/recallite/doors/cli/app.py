@@ -40,6 +40,7 @@ Environment:
   OPENAI_API_KEY, OPENAI_BASE_URL
                       for workspace flush, if no other language model is configured
   RECALLITE_MCP_TOKEN the token of `recallite mcp --http`, without --token-file
+  RECALLITE_WARM      0 uses and starts no resident process, as --no-warm
   RECALLITE_KERNELS   "numba" or "python"
   RECALLITE_DEBUG     1 prints the log, and the traceback of a failure, on standard error
   NO_COLOR            no colours
@@ -68,6 +69,7 @@ _OTHERS = {
         "serve": ("serve:serve", "Serve the store over HTTP: REST, MCP and a page."),
         "inspect": ("serve:inspect", "See the memories of a store in a browser."),
         "mcp": ("mcp:mcp", "The Model Context Protocol: memory for agent hosts."),
+        "warm": ("warm:warm", "The resident process that keeps stores loaded."),
         "tool": ("tool:tool", "Carry out one call of an agent tool."),
     },
 }
@@ -192,6 +194,9 @@ def recallite(
         str | None, option("PATH", "File, or postgresql://... Default: RECALLITE_DB, or the user's own.")
     ] = None,
     settings: Annotated[str | None, option("FILE", "A TOML, JSON or YAML file. Default: RECALLITE_SETTINGS.")] = None,
+    no_warm: Annotated[
+        bool, typer.Option("--no-warm", help="Do not use the resident process, and start none: see warm.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import typer
-
-from recallite.doors.cli.output import console, hint, one_line, print_pairs, print_rows, safe, short_ids
-from recallite.model.authority import said_by
+from recallite.doors.cli.output import console, echo, hint, one_line, print_pairs, print_rows, safe, short_ids
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +64,10 @@ def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
 def print_figures(hits: Hits) -> None:
     """The hits of one question with every figure, as lines for people who read a pipe."""
     for hit in hits:
-        typer.echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
-        typer.echo(f"        {reasons(hit, hits.query)}{_by(hit)}")
-        typer.echo(f"        {_figures(hit.signals)}")
-    typer.echo(f"  {_stage_times(hits)}")
+        echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
+        echo(f"        {reasons(hit, hits.query)}{_by(hit)}")
+        echo(f"        {_figures(hit.signals)}")
+    echo(f"  {_stage_times(hits)}")
 
 
 def _stage_times(hits: Hits) -> str:
@@ -233,6 +230,8 @@ def _by(hit: Hit) -> str:
     """Name who said it, if not the user."""
     if hit.authority == "user":
         return ""
+    from recallite.model.authority import said_by
+
     return one_line(f"  said by: {said_by(hit.authority, None if hit.source is None else hit.source.id)}")
 
 

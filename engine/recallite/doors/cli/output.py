@@ -11,8 +11,6 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -42,14 +40,25 @@ def stamp(moment: datetime | None) -> str:
     return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
+def echo(text: object = "", *, err: bool = False) -> None:
+    """Print a line at once. A StringIO in the place of standard output takes no bytes."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)
+
+
 def print_json(value: object) -> None:
     """One JSON value: indented for people, on one line elsewhere."""
     import msgspec
 
-    encoded = msgspec.json.encode(list(value) if isinstance(value, list) else value)
+    print_encoded(msgspec.json.encode(list(value) if isinstance(value, list) else value).decode())
+
+
+def print_encoded(encoded: str) -> None:
+    """A value that is JSON already, as `print_json`."""
     if sys.stdout.isatty():
+        import msgspec
+
         encoded = msgspec.json.format(encoded, indent=2)
-    typer.echo(encoded.decode())  # a StringIO in the place of standard output takes no bytes
+    echo(encoded)
 
 
 def console() -> Console | None:
@@ -72,7 +81,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
     terminal = console()
     if terminal is None:
         for row in rows:
-            typer.echo("\t".join(one_line("" if cell is None else cell) for cell in row))
+            echo("\t".join(one_line("" if cell is None else cell) for cell in row))
         return
     from rich.table import Table
     from rich.text import Text
@@ -149,12 +158,14 @@ def print_pairs(pairs: Mapping[str, object]) -> None:
 
 def hint(text: str) -> None:
     """A remark for people, on stderr."""
-    typer.echo(safe(text), err=True)
+    echo(safe(text), err=True)
 
 
 def fail_quietly(failed: bool) -> None:
     """End with exit code 1 where nothing was found."""
     if failed:
+        import typer
+
         raise typer.Exit(1)
 
 
@@ -164,11 +175,9 @@ def fail(name: str, message: str, *, reason: str | None = None, as_json: bool) -
     if as_json:
         import msgspec
 
-        typer.echo(
-            msgspec.json.encode({"error": {"type": name, "reason": reason, "message": message}}).decode(), err=True
-        )
+        echo(msgspec.json.encode({"error": {"type": name, "reason": reason, "message": message}}).decode(), err=True)
     else:
-        typer.echo(f"recallite: {name}: {message}", err=True)
+        echo(f"recallite: {name}: {message}", err=True)
 
 
 @contextmanager

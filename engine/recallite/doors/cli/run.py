@@ -63,7 +63,6 @@ def _warnings_of_plugins() -> Iterator[None]:
 
 def _run(arguments: list[str] | None) -> int:
     words = [_decoded(word) for word in (sys.argv[1:] if arguments is None else arguments)]
-    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -72,19 +71,25 @@ def _run(arguments: list[str] | None) -> int:
         with command.make_context("recallite", list(words)) as context:
             command.invoke(context)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except typer.Exit as chosen:
+        return chosen.exit_code
+    except (Exception, KeyboardInterrupt) as fault:
+        return ended(fault, words)
+    return 0
+
+
+def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
+    """The exit code of a command that failed so, after one line about it."""
+    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
+    if isinstance(fault, BrokenPipeError):
         _drop_stdout()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
+    if isinstance(fault, KeyboardInterrupt | typer.Abort):
         fail("Interrupted", "stopped; committed batches are kept", as_json=as_json)
         return INTERRUPTED
-    except typer.Exit as ended:
-        return ended.exit_code
-    except Exception as fault:
-        if isinstance(fault, OSError):
-            _drop_stdout()
-        return _failed(fault, words, as_json=as_json)
-    return 0
+    if isinstance(fault, OSError):
+        _drop_stdout()
+    return _failed(fault, words, as_json=as_json)
 
 
 def exit_code(fault: Exception) -> int:

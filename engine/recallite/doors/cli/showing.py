@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from recallite.doors.cli.output import (
     attributes,
+    echo,
     hint,
+    one_line,
     print_number,
     print_pairs,
     print_rows,
@@ -36,6 +36,21 @@ _REMEDIES = {
 def print_id(stored: Record | Procedure) -> None:
     """Print the id of what was stored."""
     print_rows(("",), [(stored.id,)])
+
+
+def print_stored(record: Record) -> None:
+    """Print the id of a memory that was stored, and what it changed."""
+    if record.outcome == "skipped":
+        hint("not stored: it is only small talk or tool noise")
+        return
+    print_id(record)
+    if record.outcome == "duplicate":
+        times = f", now {record.occurrences:,} times" if record.occurrences > 1 else ""
+        hint(f"{record.id} says it already{times}")
+    for old in record.supersedes:
+        hint(f"{record.id} supersedes {old}: history shows it, restore undoes it")
+    for entry in record.contradictions:
+        hint(f"{record.id} may contradict {entry.id}: {one_line(entry.text)}")
 
 
 def print_restored(record: Record) -> None:
@@ -184,7 +199,7 @@ def has_findings(audit: Audit) -> bool:
 
 def print_secret(token: Token) -> None:
     """Print the secret of a token, which is shown once."""
-    typer.echo(token.secret)
+    echo(token.secret)
     hint(f"token {token.id} for {token.scope}: it is shown this once, the store keeps its hash")
 
 

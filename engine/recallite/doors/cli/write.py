@@ -10,8 +10,8 @@ import typer
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.ids import whole_id
 from recallite.doors.cli.options import Agent, Id, Ids, Yes, argument, flag, open_memory, option
-from recallite.doors.cli.output import hint, one_line, print_number, print_pairs, print_rows, progress, stamp
-from recallite.doors.cli.showing import print_id
+from recallite.doors.cli.output import hint, print_number, print_pairs, print_rows, progress, stamp
+from recallite.doors.cli.showing import print_id, print_stored
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord, Record
@@ -47,17 +47,7 @@ def _print_stored(stored: Record | list[Record] | Remembered) -> None:
         )
         return
     for record in stored if isinstance(stored, list) else [stored]:
-        if record.outcome == "skipped":
-            hint("not stored: it is only small talk or tool noise")
-            continue
-        print_id(record)
-        if record.outcome == "duplicate":
-            times = f", now {record.occurrences:,} times" if record.occurrences > 1 else ""
-            hint(f"{record.id} says it already{times}")
-        for old in record.supersedes:
-            hint(f"{record.id} supersedes {old}: history shows it, restore undoes it")
-        for entry in record.contradictions:
-            hint(f"{record.id} may contradict {entry.id}: {one_line(entry.text)}")
+        print_stored(record)
 
 
 @prints(_print_stored, operation="remember")

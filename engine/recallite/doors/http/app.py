@@ -51,9 +51,10 @@ class MemoryApi:
         hosts: Collection[str] | None = None,
         limits: Limits = Limits(),  # noqa: B008
         batch: bool = True,
+        load: Callable[[], object] | None = None,
     ) -> None:
         """`hosts` are the names under which the server may be asked; None: any. Without `batch` recalls are answered
-        one by one.
+        one by one. `load` loads what recall needs; by default it compiles missing kernels in this process too.
         """
         self._memory = memory
         self._access = Access(memory, tokens or Tokens(memory), tokens_required=tokens_required)
@@ -61,7 +62,7 @@ class MemoryApi:
         self._threads = anyio.CapacityLimiter(limits.max_threads)
         self._exports = anyio.CapacityLimiter(transfer.MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
-        self._ready = False
+        self._ready, self._load = False, load or memory.store.warmup
         self._protocol = MemoryProtocol(memory, self._access)
         self.app = FastAPI(
             title="Recallite", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
@@ -135,7 +136,7 @@ class MemoryApi:
 
     async def _warm_up(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self._memory.store.warmup, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(self._load, abandon_on_cancel=True)
         except Exception:  # the first recall says it, or works without the embedder
             _log.warning("the embedding model or the index could not be loaded", exc_info=True)
         self._ready = True

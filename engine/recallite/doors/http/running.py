@@ -16,7 +16,7 @@ import uvicorn
 from recallite.doors.http.access_tokens import PREFIX, Grant, Tokens
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.connections import LimitedProtocol
-from recallite.doors.http.request_checks import LOOPBACK_NAMES, Limits, hostname
+from recallite.doors.http.request_checks import LOOPBACK_NAMES, Application, Limits, hostname
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import is_loopback
@@ -67,14 +67,14 @@ def serve(
         page = address if secret is None else f"{address}#token={secret}"
         started(page)
         with _opened(page, memory.path) if open_page else nullcontext():
-            server_of(api).run(sockets=[listener])
+            server_of(api.application).run(sockets=[listener])
 
 
-def server_of(api: MemoryApi) -> uvicorn.Server:
+def server_of(application: Application, protocol: type[LimitedProtocol] = LimitedProtocol) -> uvicorn.Server:
     """The server that runs the application."""
     config = uvicorn.Config(
-        api.application, log_level="warning", access_log=False, server_header=False, date_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, http=LimitedProtocol,
+        application, log_level="warning", access_log=False, server_header=False, date_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, http=protocol,
     )  # fmt: skip
     return uvicorn.Server(config)
 

@@ -6,6 +6,7 @@ import hmac
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -35,16 +36,24 @@ Application = Callable[
 
 def run_stdio(memory: MemoryServer) -> None:
     """Answer one host until it closes its end of one of the pipes."""
+    # A thread waits for input, which nothing else ends.
+    anyio.run(partial(converse, memory, left=lambda: os._exit(1)))
 
-    async def answer() -> None:
-        server = memory.server()
-        async with stdio_server() as (incoming, outgoing):
-            try:
-                await server.run(_Readable(incoming, outgoing), outgoing, server.create_initialization_options())
-            except anyio.get_cancelled_exc_class():  # nobody takes the answers; the memory is closed
-                os._exit(1)  # a thread waits for input, which nothing else ends
 
-    anyio.run(answer)
+async def converse(
+    memory: MemoryServer, lines: Any = None, answers: Any = None, *, left: Callable[[], object] = lambda: None
+) -> None:
+    """Answer the lines of one host, by default those of standard input, until they end.
+
+    `left` is called when nobody takes the answers; the memory is closed then.
+    """
+    server = memory.server()
+    async with stdio_server(lines, answers) as (incoming, outgoing):
+        try:
+            await server.run(_Readable(incoming, outgoing), outgoing, server.create_initialization_options())
+        except anyio.get_cancelled_exc_class():
+            left()
+            raise
 
 
 class _Readable:

@@ -1,0 +1,150 @@
+"""Times of the resident process: python -m benchmarks.warm [--records N] [--runs N] [--hosts N].
+
+Each run is a process from its start to its end, or a host's conversation from the start of `recallite mcp`. Runs with
+and without the resident process take turns. Memory is the proportional set size of all processes together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpus import queries, read_lines
+from recallite import Memory, Settings
+
+RECALLITE = [sys.executable, "-m", "recallite"]
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+Times = dict[str, list[float]]
+
+
+class Host:
+    """A host of `recallite mcp`, and the seconds until it had its handshake."""
+
+    def __init__(self, db: str, environment: Mapping[str, str]) -> None:
+        began = perf_counter()
+        self._process = subprocess.Popen(
+            [*RECALLITE, "--db", db, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        self._ask("initialize", CLIENT)
+        self.handshake_seconds = perf_counter() - began
+
+    @property
+    def pid(self) -> int:
+        """The process that the host has started."""
+        return self._process.pid
+
+    def recall(self, query: str) -> float:
+        """The seconds of a call of the tool `recall`."""
+        began = perf_counter()
+        self._ask("tools/call", {"name": "recall", "arguments": {"query": query}})
+        return perf_counter() - began
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+        while json.loads(self._process.stdout.readline()).get("id") != method:
+            continue
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+
+def timed(db: str, questions: list[str], environments: Mapping[str, Mapping[str, str]]) -> Times:
+    """Seconds of commands and of hosts, by what they did and in which environment."""
+    times: Times = {}
+    for question in questions:
+        for name, environment in environments.items():
+            began = perf_counter()
+            subprocess.run([*RECALLITE, "--db", db, "recall", question], env=environment, stdout=subprocess.DEVNULL)
+            times.setdefault(f"recallite recall, {name}", []).append(perf_counter() - began)
+            with Host(db, environment) as host:
+                times.setdefault(f"mcp handshake, {name}", []).append(host.handshake_seconds)
+                times.setdefault(f"mcp first call, {name}", []).append(host.recall(question))
+    return times
+
+
+def pss_megabytes(pid: int) -> float:
+    """The proportional set size of a process."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    return int(text.partition("\nPss:")[2].split()[0]) / 1024
+
+
+def memory_of_hosts(db: str, hosts: int, question: str, environment: Mapping[str, str]) -> tuple[float, float]:
+    """The megabytes of a number of hosts that have recalled, and of the resident process beside them."""
+    with ExitStack() as stack:
+        started = [stack.enter_context(Host(db, environment)) for _ in range(hosts)]
+        for host in started:
+            host.recall(question)
+        of_hosts = sum(pss_megabytes(host.pid) for host in started)
+        return of_hosts, sum(map(pss_megabytes, resident(environment)))
+
+
+def resident(environment: Mapping[str, str]) -> list[int]:
+    """The resident processes."""
+    status = [*RECALLITE, "warm", "status", "--json"]
+    return [entry["pid"] for entry in json.loads(subprocess.run(status, env=environment, capture_output=True).stdout)]
+
+
+@contextmanager
+def prepared(records: int, corpus: Path | None, embedder: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """A store of this size, and an environment with a resident process that has it open."""
+    db = str(folder / f"{records}-{embedder}.db")
+    if not os.path.exists(db):
+        with Memory(db, settings=Settings(embedder=embedder)) as memory:
+            memory.remember_many(read_lines(corpus, records))
+            memory.store.warmup()
+    with tempfile.TemporaryDirectory(prefix="warm") as runtime:
+        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime, "RECALLITE_EMBEDDER": embedder}
+        for name in ("RECALLITE_WARM", "CI"):
+            environment.pop(name, None)
+        subprocess.run([*RECALLITE, "--db", db, "warm", "start"], env=environment, check=True)
+        try:
+            yield db, environment
+        finally:
+            subprocess.run([*RECALLITE, "warm", "stop"], env=environment, check=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--hosts", type=int, default=10)
+    parser.add_argument("--embedder", default="default")
+    parser.add_argument("--corpus", type=Path, help="text file (.gz too), a memory per line; else made up")
+    parser.add_argument("--work", type=Path, help="folder that keeps the store between runs")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        folder = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        db, environment = stack.enter_context(prepared(options.records, options.corpus, options.embedder, folder))
+        cold = {**environment, "RECALLITE_WARM": "0"}
+        questions = queries(read_lines(options.corpus, options.records), options.runs)
+        print(f"{options.records:,} memories, {options.runs} runs")
+        for name, seconds in timed(db, questions, {"warm": environment, "cold": cold}).items():
+            p50, p95 = np.percentile(seconds, [50, 95]) * 1000
+            print(f"{name:28} p50 {p50:8,.0f} ms   p95 {p95:8,.0f} ms")
+        for name, variables in (("warm", environment), ("cold", cold)):
+            of_hosts, beside = memory_of_hosts(db, options.hosts, questions[0], variables)
+            others = f" and {beside:,.0f} MB of the resident process" if name == "warm" else ""
+            print(f"{options.hosts} mcp hosts, {name}: {of_hosts:,.0f} MB{others}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Asking the resident process, and starting it. Nothing is imported here that takes a while.
+
+A process serves those that have its version and its environment: its socket is named by both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from urllib.parse import quote
+
+from recallite._version import __version__
+from recallite.system.local_socket import connect, is_private
+
+STORE, SETTINGS, CREATE, OPTIONS, TOKEN = (
+    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Warm-Token")
+)
+"""The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP."""
+SUFFIX = ".socket"
+NEEDED = ("fastapi", "uvicorn", "httptools", "mcp")
+"""The packages of the extra `server` that the process is made of."""
+_SHARED = ("RECALLITE", "EMBEDDING", "OPENAI", "TZ")
+_OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECALLITE_DEBUG", "RECALLITE_WARM")
+# A healthy process answers in a millisecond; a stopped one never does.
+_ALIVE_SECONDS = 1.0
+_ANSWER_SECONDS = 60.0
+_POLL_SECONDS = 0.02
+
+
+class Unanswered(Exception):
+    """The resident process cannot be asked, or gave no whole answer."""
+
+
+def allowed() -> bool:
+    """Whether a resident process may be used: none keeps the key of an encrypted store, or has this one's folder."""
+    variables = os.environ
+    embedder = variables.get("RECALLITE_EMBEDDER", "")
+    return (
+        variables.get("RECALLITE_WARM") != "0"
+        and not (variables.get("RECALLITE_KEY") or variables.get("RECALLITE_KEY_FILE"))
+        and (os.path.isabs(embedder) or not os.path.isdir(embedder))
+    )
+
+
+def folder() -> str:
+    """The folder of the sockets: that of the session, which the system empties, or one in the user's data."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime and is_private(runtime):
+        return os.path.join(runtime, "recallite")
+    from recallite.system.user_folder import user_folder
+
+    return os.path.join(user_folder(), "warm")
+
+
+def address() -> str:
+    """The path of the socket of the process that has this one's version and environment."""
+    import hashlib
+
+    shared = (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(_SHARED))
+    known = (entry for entry in shared if not entry.startswith(tuple(f"{name}=" for name in _OF_A_CALL)))
+    identity = "\0".join((__version__, sys.executable, os.path.dirname(__file__), *known))
+    name = hashlib.blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return os.path.join(folder(), name + SUFFIX)
+
+
+def store_headers(path: str, settings: str | None = None, *, create: bool = False) -> dict[str, str]:
+    """The headers that name a store, a settings file, and whether the store is made if it is missing."""
+    headers = {STORE: _absolute(path)}
+    if settings is not None:
+        headers[SETTINGS] = _absolute(settings)
+    return {**headers, CREATE: "yes"} if create else headers
+
+
+def _absolute(path: str) -> str:
+    return quote(os.path.abspath(os.path.expanduser(path)).encode("utf-8", "surrogateescape"))
+
+
+class Link:
+    """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once."""
+
+    def __init__(self, path: str | None = None) -> None:
+        """`path` is that of the socket; None is `address()`."""
+        if path is None and not allowed():
+            raise Unanswered("the environment does not allow it")
+        try:
+            path = path or address()
+            if not is_private(os.path.dirname(path)):
+                raise Unanswered("there is no folder of sockets that only this user may enter")
+            self._connection, self._token = connect(path, _ALIVE_SECONDS)
+        except (OSError, ValueError) as fault:
+            raise Unanswered(str(fault)) from None
+        self._received = self._connection.makefile("rb")
+        if self.ask("GET", "/healthz")[0] != 200:
+            raise Unanswered("the process does not know the token")
+        self._connection.settimeout(_ANSWER_SECONDS)
+
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Status and body of the answer to a request. Raises Unanswered."""
+        try:
+            self._send_head(method, path, {"Content-Length": str(len(body)), **(headers or {})}, body)
+            status, fields = self._head()
+            size = int(fields.get("content-length", "0"))
+            answer = self._received.read(size)
+        except (OSError, ValueError) as fault:
+            self.close()
+            raise Unanswered(str(fault)) from None
+        if len(answer) < size:
+            raise Unanswered("the process ended while it answered")
+        return status, answer
+
+    def _send_head(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> None:
+        fields = {"Host": "localhost", "Content-Type": "application/json", TOKEN: self._token, **headers}
+        lines = (f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items() if value))
+        self._connection.sendall("\r\n".join((*lines, "\r\n")).encode("ascii") + body)
+
+    def _head(self) -> tuple[int, dict[str, str]]:
+        status = self._received.readline().split(b" ")
+        if len(status) < 3:
+            raise ValueError("the process ended before it answered")
+        fields = {}
+        while line := self._received.readline().decode("latin-1").strip():
+            name, _, value = line.partition(":")
+            fields[name.lower()] = value.strip()
+        return int(status[1]), fields
+
+    # ── a stream of lines ──────────────────────────────────────────────────────────────────────────────────────
+
+    def begin_stream(self, path: str, headers: dict[str, str]) -> bool:
+        """Begin a request whose body and answer are streams of lines; returns whether the process takes it."""
+        try:
+            self._send_head("POST", path, {"Transfer-Encoding": "chunked", **headers})
+            accepted = self._head()[0] == 200
+            self._connection.settimeout(None)
+        except (OSError, ValueError) as fault:
+            raise Unanswered(str(fault)) from None
+        return accepted
+
+    def write(self, line: bytes) -> None:
+        """Send one line; an empty one ends the stream. Raises OSError."""
+        self._connection.sendall(b"%x\r\n%b\r\n" % (len(line), line))
+
+    def read(self) -> bytes:
+        """The next piece of the answer's stream; empty at its end. Raises OSError, and ValueError for half of one."""
+        size = int(self._received.readline(), 16)
+        piece = self._received.read(size + 2)
+        if len(piece) < size + 2:
+            raise ValueError("the process ended within a line")
+        return piece[:size]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def may_start() -> bool:
+    """Whether a process may be started unasked: not in continuous integration, nor if its packages are missing."""
+    from importlib.util import find_spec
+
+    return allowed() and not os.environ.get("CI") and all(find_spec(name) is not None for name in NEEDED)
+
+
+def start(patience_seconds: float) -> Link:
+    """Start the process and wait until it answers. Of two that start at once one stays. Raises Unanswered."""
+    from recallite.system.processes import start_detached
+
+    try:
+        os.makedirs(folder(), mode=0o700, exist_ok=True)
+        process = start_detached([sys.executable, "-m", "recallite.doors.warm"], folder())
+    except OSError as fault:
+        raise Unanswered(str(fault)) from None
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return Link()
+        except Unanswered:
+            # One that ends with 0 has found another that is starting.
+            if time.monotonic() > deadline or process.poll():
+                raise
+        time.sleep(_POLL_SECONDS)
+
+
+def release(store: str) -> None:
+    """Have every process of this user close a store, which somebody needs for himself."""
+    for path in sockets():
+        try:
+            Link(path).ask("POST", "/warm/close", headers=store_headers(store))
+        except Unanswered:
+            continue
+
+
+def sockets() -> list[str]:
+    """The sockets of all processes of this user, of other versions and environments too."""
+    try:
+        names = sorted(os.listdir(folder()))
+    except OSError:
+        return []
+    return [os.path.join(folder(), name) for name in names if name.endswith(SUFFIX)]

@@ -1,0 +1,102 @@
+"""A socket by which the processes of one user reach each other: a Unix socket, on Windows a port of this machine.
+
+Nobody else may enter the folder of the Unix socket, and each side asks the system whose process the other one is. For a
+port there is a file with a token, which a client has to send.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import sys
+
+_BACKLOG = 128
+_XUCRED_BYTES = 76
+
+
+def is_private(folder: str) -> bool:
+    """Whether a folder exists, belongs to this user, and nobody else may enter it."""
+    if sys.platform == "win32":
+        return os.path.isdir(folder)  # it is below the user's profile, which others cannot enter
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def listen(path: str) -> tuple[socket.socket, str]:
+    """A socket that listens at a path, in place of what is there, and the token of its clients; "" for a Unix socket.
+
+    Raises OSError.
+    """
+    if os.path.lexists(path):
+        os.unlink(path)
+    if sys.platform == "win32":
+        return _listen_at_port(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+        os.chmod(path, 0o600)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener, ""
+
+
+def connect(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
+    """A connection to the process that listens at a path, and the token to send.
+
+    Raises OSError if there is none, and PermissionError if it is another user's.
+    """
+    if sys.platform == "win32":
+        return _connect_to_port(path, timeout_seconds)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout_seconds)
+        connection.connect(path)
+        if not is_own(connection.fileno()):
+            raise PermissionError(f"{path} is another user's")
+    except OSError:
+        connection.close()
+        raise
+    return connection, ""
+
+
+def is_own(descriptor: int) -> bool:
+    """Whether the process at the other end of a Unix socket is this user's; True if the system does not say."""
+    if sys.platform not in ("linux", "darwin"):
+        return True
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        if sys.platform == "linux":
+            user = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+        else:
+            credentials = connection.getsockopt(0, socket.LOCAL_PEERCRED, _XUCRED_BYTES)
+            user = struct.unpack_from("2I", credentials)[1]
+    return bool(user == os.geteuid())
+
+
+def _listen_at_port(path: str) -> tuple[socket.socket, str]:
+    import secrets
+
+    from recallite.system.descriptors import create_private
+
+    listener, token = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG), secrets.token_urlsafe(32)
+    try:
+        with open(create_private(path), "w", encoding="ascii") as file:
+            file.write(f"{listener.getsockname()[1]} {token}")
+    except OSError:
+        listener.close()
+        raise
+    return listener, token
+
+
+def _connect_to_port(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
+    with open(path, encoding="ascii") as file:
+        port, _, token = file.read().partition(" ")
+    if not port.isdecimal():
+        raise ConnectionRefusedError(f"{path} names no port")
+    return socket.create_connection(("127.0.0.1", int(port)), timeout_seconds), token

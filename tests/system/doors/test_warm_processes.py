@@ -1,0 +1,372 @@
+"""The resident process: it answers as each process would for itself, and whatever befalls it holds up nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from recallite import Memory, Settings
+from recallite.doors.warm import asking
+from recallite.system import local_socket
+from tests.limits import LAST_RESORT_SECONDS, until
+from tests.system.doors.warming import fill, has_ended, running
+
+PLAIN = Settings(embedder="none")
+SERVICE = [sys.executable, "-m", "recallite.doors.warm"]
+
+
+@pytest.fixture
+def store(warm):
+    """Commands on a store with some of everything."""
+    fill(warm.path)
+    return warm
+
+
+def opened(link, path):
+    """Have the process open a store."""
+    assert link.ask("GET", "/v1/count", headers=asking.store_headers(path, os.environ["RECALLITE_SETTINGS"]))[0] == 200
+
+
+def test_writes_of_others_and_another_file_in_the_same_place_are_seen(store):
+    store.start()
+    assert store.command("recall", "office").out.count("Oslo") == 1
+    store.command("--no-warm", "remember", "The office has a garden")
+    assert "garden" in store.command("recall", "office garden").out
+    for path in Path(store.path).parent.glob("agent.db*"):
+        path.unlink()
+    with Memory(store.path, settings=PLAIN) as memory:
+        memory.remember("The office is in Paris")
+    ran = store.command("recall", "office")
+    assert (ran.light, "Paris" in ran.out, "Oslo" in ran.out) == (True, True, False)
+
+
+def test_one_process_serves_stores_of_several_folders(store, tmp_path):
+    link = store.start()
+    for name in "abc":
+        with Memory(tmp_path / f"{name}.db", settings=PLAIN) as memory:
+            memory.remember(f"note of {name}")
+        opened(link, str(tmp_path / f"{name}.db"))
+    state = json.loads(link.ask("GET", "/warm")[1])
+    assert [Path(entry["path"]).name for entry in state["stores"]] == ["a.db", "b.db", "c.db"]
+    asking.release(str(tmp_path / "b.db"))
+    state = json.loads(link.ask("GET", "/warm")[1])
+    assert [Path(entry["path"]).name for entry in state["stores"]] == ["a.db", "c.db"]
+
+
+# ── start and end ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_of_several_that_start_at_once_one_stays(warm):
+    os.makedirs(asking.folder(), mode=0o700)
+    processes = [subprocess.Popen(SERVICE) for _ in range(4)]
+    until(lambda: bool(running()))
+    (pid,) = running()
+    others = [process for process in processes if process.pid != pid]
+    assert [process.wait(LAST_RESORT_SECONDS) for process in others] == [0, 0, 0]
+    (first,) = (process for process in processes if process.pid == pid)
+    assert first.poll() is None
+    asking.Link().ask("POST", "/warm/stop")
+    assert first.wait(LAST_RESORT_SECONDS) == 0
+    assert asking.sockets() == []
+
+
+def test_it_closes_idle_stores_and_then_ends(store):
+    Path(os.environ["RECALLITE_SETTINGS"]).write_text('embedder = "none"\nwarm = {idle_minutes = 0.001}\n')
+    link = store.start()
+    (pid,) = running()
+    opened(link, store.path)
+    until(lambda: has_ended(pid))
+    answers_itself(store)
+
+
+def test_the_command_shows_starts_and_ends_it(store):
+    assert store.command("warm", "status").code == 1
+    started = store.command("warm", "start", "--json", CI="1")
+    (state,) = json.loads(started.out)
+    assert [entry["path"] for entry in state["stores"]] == [os.path.realpath(store.path)]
+    assert json.loads(store.command("warm", "status", "--json").out)[0]["pid"] == state["pid"]
+    assert store.command("recall", "office").light
+    assert store.command("warm", "stop").code == 0
+    until(lambda: has_ended(state["pid"]))
+    assert store.command("warm", "stop").code == 1
+
+
+def test_no_command_starts_it_without_a_terminal(store):
+    assert store.command("recall", "office").code == 0
+    assert asking.sockets() == []
+
+
+@pytest.mark.parametrize("words", [["recall", "office"], ["stats"], ["remember", "the office has a lift"]])
+def test_only_what_it_answers_starts_it_at_a_terminal(store, words):
+    import pty
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "recallite", "--db", store.path, *words])
+    try:
+        while os.read(terminal, 65_536):
+            pass
+    except OSError:  # Linux: the other end was closed
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert os.path.isdir(asking.folder()) == (words != ["stats"])
+    if words != ["stats"]:
+        until(lambda: bool(running()))
+
+
+# ── whatever befalls it ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answers_itself(warm):
+    ran = warm.command("recall", "office", "-n", "1")
+    assert (ran.code, ran.err, ran.light) == (0, "", False)
+    assert "The office is in Oslo" in ran.out
+
+
+def test_a_dead_socket_is_passed_by_and_replaced(store):
+    os.makedirs(asking.folder(), mode=0o700)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(asking.address())
+    answers_itself(store)
+    store.start()
+    assert store.command("recall", "office").light
+
+
+def test_a_stopped_process_is_not_waited_for(store):
+    store.start()
+    (pid,) = running()
+    os.kill(pid, signal.SIGSTOP)
+    answers_itself(store)
+    os.kill(pid, signal.SIGCONT)
+    assert store.command("recall", "office").light
+
+
+def test_a_process_that_is_killed_while_it_answers_is_replaced_in_the_same_answer(store):
+    os.makedirs(asking.folder(), mode=0o700)
+    listener, _ = local_socket.listen(asking.address())
+    asked = []
+
+    def answer():
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+            asked.append(connection.recv(65_536))
+            connection.sendall(b'HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"hits":[')
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    answers_itself(store)
+    thread.join(LAST_RESORT_SECONDS)
+    listener.close()
+    assert asked[0].startswith(b"POST /v1/recall HTTP/1.1")
+
+
+def test_another_version_and_another_environment_have_a_process_of_their_own(store, monkeypatch):
+    store.start()
+    ours = asking.address()
+    monkeypatch.setattr(asking, "__version__", "9.9")
+    assert asking.address() != ours
+    monkeypatch.undo()
+    assert not store.command("recall", "office", RECALLITE_QUERY_CACHE_SIZE="7").light
+    for name, value in (("RECALLITE_WARM", "0"), ("RECALLITE_KEY_FILE", "/nowhere")):
+        assert not store.command("recall", "office", **{name: value}).light
+
+
+def test_a_setting_turns_it_off(store):
+    link = store.start()
+    Path(os.environ["RECALLITE_SETTINGS"]).write_text('embedder = "none"\nwarm = {use = false}\n')
+    answers_itself(store)
+    assert json.loads(link.ask("GET", "/warm")[1])["stores"] == []
+
+
+def test_where_it_cannot_be_started_commands_and_hosts_answer_themselves(store):
+    Path(asking.folder()).write_text("a file in the place of the folder")
+    with pytest.raises(asking.Unanswered):
+        store.start()
+    answers_itself(store)
+    with Host(store) as host:
+        assert "Oslo" in host.recall("office")
+
+
+# ── who may ask ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked_as(user, path):
+    """What a process of a user is answered."""
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.setuid(user)
+            with socket.socket(socket.AF_UNIX) as asker:
+                asker.connect(path)
+                asker.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+                os.write(writing, asker.recv(100))
+        except ConnectionError:  # it was dropped before it had asked
+            pass
+        except BaseException:
+            os.write(writing, b"failed")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    with open(reading, "rb") as answer:
+        return answer.read()
+
+
+def test_only_its_user_reaches_it(store):
+    store.start()
+    folder, path = asking.folder(), asking.address()
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    os.chmod(folder, 0o755)
+    answers_itself(store)
+    if os.geteuid() != 0:
+        return
+    os.chmod(folder, 0o777)
+    os.chmod(path, 0o666)
+    os.chmod(os.path.dirname(folder), 0o755)
+    assert asked_as(0, path).startswith(b"HTTP/1.1 200")
+    assert asked_as(65_534, path) == b""
+    os.chmod(folder, 0o700)
+
+
+def test_a_socket_of_another_user_is_not_asked(store, monkeypatch):
+    store.start()
+    monkeypatch.setattr(local_socket, "is_own", lambda _: False)
+    with pytest.raises(asking.Unanswered, match="another user's"):
+        asking.Link()
+
+
+def test_windows_has_a_port_and_a_token(warm, monkeypatch):
+    import types
+
+    from recallite.doors.http.running import server_of
+    from recallite.doors.warm.service import Service
+
+    os.makedirs(asking.folder(), mode=0o700)
+    monkeypatch.setattr(local_socket, "sys", types.SimpleNamespace(platform="win32"))
+    path = asking.address()
+    listener, token = local_socket.listen(path)
+    server = server_of(Service(token, lambda: setattr(server, "should_exit", True)))
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+    thread.start()
+    assert listener.getsockname()[0] == "127.0.0.1"
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    link = asking.Link()
+    port = Path(path).read_text().partition(" ")[0]
+    for text in (f"{port} guessed", f"{port}", "", "0 x"):
+        Path(path).write_text(text)
+        with pytest.raises(asking.Unanswered):
+            asking.Link()
+    assert link.ask("POST", "/warm/stop")[0] == 200
+    thread.join(LAST_RESORT_SECONDS)
+    os.unlink(path)
+
+
+# ── hosts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Host:
+    """A host of `recallite mcp` over standard input."""
+
+    def __init__(self, warm, *words, **environment):
+        command = [sys.executable, "-m", "recallite", "--db", warm.path, "mcp", *words]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **environment}
+        )
+        self._last = 0
+
+    def __enter__(self):
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        assert self.ask("initialize", client)["serverInfo"]["name"] == "recallite"
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        assert self._process.wait(LAST_RESORT_SECONDS) == 0
+        self._process.stdout.close()
+
+    def _send(self, message):
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def ask(self, method, params):
+        self._last += 1
+        self._send({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+        while (answer := json.loads(self._process.stdout.readline())).get("id") != self._last:
+            assert answer["method"] == "notifications/progress"
+        return answer["result"]
+
+    def call(self, tool, **arguments):
+        return self.ask("tools/call", {"name": tool, "arguments": arguments})
+
+    def recall(self, query):
+        return self.call("recall", query=query)["content"][0]["text"]
+
+    def is_thin(self):
+        """Whether it has loaded neither numbers, nor models, nor the SDK, and takes less than 40 MB."""
+        maps, status = (Path(f"/proc/{self._process.pid}/{name}").read_text() for name in ("maps", "status"))
+        kilobytes = int(status.partition("VmRSS:")[2].split()[0])
+        return not any(name in maps for name in ("numpy", "llvmlite", "onnxruntime", "pydantic")) and kilobytes < 40_000
+
+
+def test_hosts_share_one_process_and_are_thin(store):
+    with Host(store) as first, Host(store, "--read-only", "--scope", "/work") as second:
+        assert len(running()) == 1
+        written = first.call("remember", text="The office has a garden")["structuredContent"]
+        assert written["outcome"] == "created"
+        assert "garden" in first.recall("office garden")
+        tools = [tool["name"] for tool in second.ask("tools/list", {})["tools"]]
+        assert "remember" not in tools
+        assert "recall" in tools
+        assert "port" in second.recall("API")
+        assert "Oslo" not in second.recall("office")
+        if sys.platform == "linux":
+            assert first.is_thin()
+            assert second.is_thin()
+    assert len(running()) == 1
+
+
+@pytest.mark.parametrize("again", ["the process is started again", "it may not be started"])
+def test_a_conversation_outlives_the_process(store, again):
+    store.start()
+    environment = {} if again.startswith("the") else {"CI": "1"}
+    with Host(store, **environment) as host:
+        assert "Oslo" in host.recall("office")
+        for _ in range(2):
+            for pid in running():
+                os.kill(pid, signal.SIGKILL)
+                until(lambda pid=pid: has_ended(pid))
+            assert "Oslo" in host.recall("office")
+        assert bool(running()) == (not environment)
+
+
+def test_a_host_serves_itself_without_a_process(store):
+    with Host(store, CI="1") as host:
+        assert "Oslo" in host.recall("office")
+        assert not running()
+    done = subprocess.run(
+        [sys.executable, "-m", "recallite", "--db", store.path, "mcp", "--tools", "drop"], capture_output=True,
+        stdin=subprocess.DEVNULL, timeout=LAST_RESORT_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"'drop' is no tool" in done.stderr
+
+
+def test_a_conversation_outlives_the_idle_store(store):
+    Path(os.environ["RECALLITE_SETTINGS"]).write_text('embedder = "none"\nwarm = {idle_minutes = 0.005}\n')
+    with Host(store) as host:
+        assert "Oslo" in host.recall("office")
+        until(lambda: not running())
+        assert "Oslo" in host.recall("office")
