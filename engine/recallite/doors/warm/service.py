@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from time import monotonic
-from typing import Any
 from urllib.parse import unquote
 
 import anyio
