@@ -59,8 +59,7 @@ def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Seq
     finally:
         if sys.platform == "win32":
             part.close()
-        with suppress(OSError):
-            _remove(part.path, parent, beside)
+        _remove(part.path, parent, beside)
         part.close()
 
 
@@ -119,5 +118,5 @@ def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> Non
 
 def _remove(path: str, parent: int | None, beside: Sequence[str]) -> None:
     for ending in ("", *beside):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(path + ending, dir_fd=parent)

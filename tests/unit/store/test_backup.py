@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -12,6 +13,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, RecalliteError, StoreError
 from recallite.store.sqlite import backup as backing_up
+from recallite.system.atomic_file import Part
 from tests.raising import raises
 
 
@@ -22,6 +24,35 @@ def texts(path):
 
 def parts(folder):
     return [name for name in os.listdir(folder) if ".part" in name]
+
+
+def test_what_a_failed_backup_cannot_remove_is_named_and_swept_by_the_next(on_disk, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    on_disk.remember("one")
+    with monkeypatch.context() as failures:
+        failures.setattr(os, "unlink", refuse)
+        failures.setattr(Part, "finish", refuse)
+        with pytest.raises(StoreError) as refused:
+            on_disk.store.backup(tmp_path / "copy.db")
+    (left,) = parts(tmp_path)
+    assert f"{tmp_path / left} could not be removed" in str(refused.value)
+    assert "nothing was left" not in str(refused.value)
+    (tmp_path / f"{left}-journal").touch()
+    on_disk.store.backup(tmp_path / "copy.db")
+    assert parts(tmp_path) == []
+
+
+def test_of_a_backup_that_fails_nothing_is_left(on_disk, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(backing_up, "sync_folder", refuse)
+    with pytest.raises(StoreError, match="Input/output error; nothing was left of the backup"):
+        on_disk.store.backup(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    assert parts(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are otherwise there")

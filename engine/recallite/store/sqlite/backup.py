@@ -15,7 +15,7 @@ from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.keys import Key
 from recallite.store.store import Progress
-from recallite.system.atomic_file import unfinished
+from recallite.system.atomic_file import Part, unfinished
 from recallite.system.descriptors import sync_folder
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _PAGES_A_STEP = 4096
+_BESIDE = ("-journal", "-wal", "-shm")
+_NOTHING_LEFT = "nothing was left of the backup"
 _READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
 
 
@@ -31,18 +33,22 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     path = Path(resolve(target))
     if str(path) == MEMORY or os.path.lexists(path):
         raise InvalidInput(f"{path} exists: give the path of a new file")
+    part: Part | None = None
     try:
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
-        with unfinished(f"{path.parent}{os.sep}", path.name, beside=("-journal", "-wal", "-shm")) as part:
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
             with store.exclusive() as source:
                 _copy(source, part.path, str(path), store.key, on_progress)
             part.finish()
-            _put(part.path, path)
             part.give(mode)
+            _put(part.path, path)
     except FileExistsError:
         raise InvalidInput(f"{path} was made while the store was copied: give the path of a new file") from None
+    except StoreError as fault:
+        fault.args = (str(fault).replace(_NOTHING_LEFT, _left(part)),)
+        raise
     except OSError as fault:
-        message = f"{path} cannot be written: {fault.strerror}. Nothing was left of the backup"
+        message = f"{path} cannot be written: {fault.strerror}; {_left(part)}"
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreError(f"{message}; free some space there", "full") from fault
         refused = fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -68,7 +74,7 @@ def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_pro
         reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
         if reading and not (copy is not None and reading_failed(copy)):
             raise
-        raise as_store_error(fault, path, copy, undone="nothing was left of the backup") from fault
+        raise as_store_error(fault, path, copy, undone=_NOTHING_LEFT) from fault
     finally:
         if copy is not None:
             copy.close(True)
@@ -84,4 +90,18 @@ def _put(part: str, path: Path) -> None:
         if path.exists():
             raise FileExistsError(path) from None
         os.rename(part, path)
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError as fault:
+        try:
+            os.unlink(path)
+        except OSError:
+            raise StoreError(f"{path} is there, but may not survive a power failure: {fault.strerror}", "io") from fault
+        raise
+
+
+def _left(part: Part | None) -> str:
+    """Name the files that a failed backup left behind."""
+    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *_BESIDE)]
+    left = [name for name in names if os.path.lexists(name)]
+    return f"{' and '.join(left)} could not be removed: a backup to the same path does" if left else _NOTHING_LEFT
