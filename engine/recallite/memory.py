@@ -256,8 +256,7 @@ class Memory:
         continues, and is empty where the item is skipped. `on_existing` is as for `remember`, of every item with an id.
         InvalidItem names the item that stopped the stream; the batches before it are stored.
         """
-        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-            raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
+        checks.check_stream(items)
         size = checks.check_count(batch_size, "batch_size")
         return write.remember_batches(
             self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy,

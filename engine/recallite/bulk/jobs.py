@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from recallite.bulk.recalling import Recall
 from recallite.bulk.workers import Workers
 from recallite.bulk.writing import known_ids, write
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
-from recallite.model.checks import check_count, now_us, to_datetime
+from recallite.model.checks import check_count, check_stream, now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, NewRecord
 from recallite.model.reports import Remembered
@@ -28,7 +28,6 @@ from recallite.recall.request import RecallOptions
 from recallite.remember.pending import Progress
 from recallite.remember.prepare import as_new_record
 from recallite.remember.write import check_policy
-from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
@@ -70,8 +69,7 @@ def remember_many(
 
     Raises InvalidItem for the item that stopped it and WorkerLost for a process that ended; batches before are stored.
     """
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
+    check_stream(items)
     placed = (Placed(f"item {place}", item) for place, item in enumerate(items))
     return _remember(memory, placed, workers, batch_size, policy, on_progress)
 

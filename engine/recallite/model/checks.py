@@ -126,6 +126,12 @@ def listed(values: object, name: str, *, single: bool = True) -> list[str]:
     return check_list(values, name)
 
 
+def check_stream(items: object) -> None:
+    """Raise InvalidInput unless these may be many memories; an array without a dimension has none."""
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable) or getattr(items, "ndim", 1) == 0:
+        raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
+
+
 def check_scope(scope: object) -> str:
     """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
     if not isinstance(scope, str):

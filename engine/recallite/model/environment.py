@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, structs
 
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import check_name
 from recallite.model.model_address import PROVIDERS, ROUTED, ModelAddress, address_of, provider_url, require
 from recallite.system import plugins
@@ -83,13 +83,21 @@ def tuning() -> Tuning:
 
 
 def default_path() -> str:
-    """The path of a memory that is given none: RECALLITE_DB, else `memory.db` in the user's data directory."""
+    """The path of a memory that is given none: RECALLITE_DB, else `memory.db` in the user's data directory.
+
+    Raises StoreError if that directory cannot be made.
+    """
     from pathlib import Path
 
     if path := environment("RECALLITE_DB"):
         return path
     folder = Path(user_folder())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as fault:
+        raise StoreError(
+            f"the folder {folder} cannot be made ({fault.strerror}): give the path of the memory, or set RECALLITE_DB"
+        ) from fault
     return str(folder / "memory.db")
 
 

@@ -51,7 +51,7 @@ def replace_record(
 def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
     """Refuse what is outside the scope of the handle, what a service made, and what is to stay."""
     if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
-        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside {row.base}: give another")
+        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
     if on_existing == "error":
         raise Conflict(
             f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "

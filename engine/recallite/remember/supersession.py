@@ -44,7 +44,7 @@ def row_id(reader: Reader, public_id: object, base: str) -> int:
     ids = row_ids(reader, [public_id], base)
     if ids:
         return ids[checks.plain_str(str(public_id))]
-    where = "" if base == "/" else f" in scope {base}"
+    where = "" if base == "/" else " in this scope"
     raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 

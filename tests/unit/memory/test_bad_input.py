@@ -376,3 +376,9 @@ def test_what_is_printed_fits_a_line(memory):
         assert stored.id in shown
         assert "…'" in shown
         assert len(shown) < 160
+
+
+@pytest.mark.parametrize("items", [np.array("one"), np.array(3), "one", b"one", {"text": "one"}, None])
+def test_what_is_no_list_of_memories_is_refused(memory, items):
+    with pytest.raises(InvalidInput, match=r"items is .*: give a list or a stream of memories"):
+        memory.remember_many(items)

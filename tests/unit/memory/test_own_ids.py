@@ -119,7 +119,7 @@ def test_an_id_outside_the_scope_of_a_handle_is_taken(memory):
     memory.remember("other", scope="/b", id="k")
     handle = memory.scoped("/a")
     for choice in ("error", "replace", "version"):
-        with raises(Conflict, "exists", match="the id 'k' is taken by a memory outside /a: give another"):
+        with raises(Conflict, "exists", match="the id 'k' is taken by a memory outside this scope: give another"):
             handle.remember("mine", id="k", on_existing=choice)
     assert memory.get("k").text == "other"
     assert handle.remember("mine", id="own").scope == "/"

@@ -354,7 +354,7 @@ def test_a_scoped_handle_sees_and_changes_its_own(memory):
         lambda: other.restore(old),
         lambda: other.history(old),
     ):
-        with pytest.raises(NotFound, match="in scope /c"):
+        with pytest.raises(NotFound, match="in this scope: it was never stored"):
             refused()
     assert [(each.id, each.scope) for each in mine.history(old)] == [(old, "/x"), (new, "/x")]
     (hit,) = mine.recall("when do we meet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import apsw
@@ -166,3 +167,18 @@ def test_a_kind_that_is_no_text_is_damage(path):
         pytest.raises(StoreCorrupt, match="name is not what was stored"),
     ):
         memory.recall("ship")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_a_file_system_without_blocks_is_not_called_full():
+    with pytest.raises(StoreError, match=r"^/proc/a\.db cannot be opened: its folder cannot be written") as refused:
+        Memory("/proc/a.db")
+    assert type(refused.value) is StoreError
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("RECALLITE_DB", raising=False)
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: tmp_path / "file" / "recallite")
+    with pytest.raises(StoreError, match=r"the folder .*recallite cannot be made .*: give the path of the memory"):
+        Memory()

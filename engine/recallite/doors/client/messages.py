@@ -198,8 +198,7 @@ def arrays(vectors: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
 
 def batches(items: Iterable[object], size: int) -> Iterator[builtins.list[object]]:
     """The items in lists of at most `size`."""
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidInput(f"items is {shown(items)}: give a list or a stream of memories")
+    checks.check_stream(items)
     rest = iter(items)
     while batch := [*islice(rest, size)]:
         yield [item if isinstance(item, str) else fields_of(item) for item in batch]

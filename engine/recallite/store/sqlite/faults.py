@@ -109,7 +109,8 @@ def as_store_error(
             if (number := why_closed(os.path.dirname(path) or ".")) in (*_SHORT, errno.EIO, errno.ENOSPC):
                 return _refused(number, path, doing="opened", after="nothing was changed")
             return StoreError(
-                f"{path} cannot be opened: check that its folder exists, may be entered and written, and has space"
+                f"{path} cannot be opened: its folder cannot be written or entered, or the file cannot be read. "
+                "Give another path, or change the permissions"
             )
         case apsw.ConnectionClosedError() | apsw.CursorClosedError():
             return StoreClosed(f"{path} was closed: open a new Memory")
