@@ -29,10 +29,10 @@ from recallite_kernels.protocol import NAMES, Backend
 _log = logging.getLogger("recallite.kernels")
 _log.addHandler(logging.NullHandler())
 _NOT_LOADED = "not compiled yet; warmup compiles them"
+_RETRY_SECONDS = 60.0
 _IN_PYTHON = "kernels run in Python, which takes longer: %s"
 # What a recall calls.
 _OF_RECALL = ("recall",)
-
 # And what the engine calls besides; the others are there for users.
 _OF_ENGINE = (
     *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
@@ -73,6 +73,7 @@ def _choose() -> tuple[str, str]:
 
 _selected, _reason = _choose()
 _compiled = _may_compile = False
+_short = False  # whether the last attempt failed for want of files, memory or processes, which may pass
 _seconds: dict[str, float] = {}
 _loaded: set[str] = set()
 _threads: set[threading.Thread] = set()
@@ -139,6 +140,8 @@ def _started(work: Callable[..., None], *arguments: Any) -> threading.Thread:
 
 def _load_for_recall() -> None:
     _load(_OF_RECALL)
+    while _short and not _stop.wait(_RETRY_SECONDS):
+        _load(_OF_RECALL)
     if _compiled and not _stop.is_set():
         _load(NAMES, compile=False)
         with _loader:  # another thread may not hand one over meanwhile
@@ -170,12 +173,13 @@ def _load(
     names: Iterable[str], on_progress: Callable[[str, int, int], None] | None = None, compile: bool = True
 ) -> None:
     """Load these kernels, or compile them if that is wanted, and let each answer as soon as it is there."""
-    global _compiled, _reason
+    global _compiled, _reason, _short
     with _loader:
+        _short = False
         try:
             backend, every, kept_in, why_not = _prepare()
         except Exception as error:
-            _reason = f"numba cannot be used: {type(error).__name__}: {error}"
+            _reason, _short = f"numba cannot be used: {type(error).__name__}: {error}", isinstance(error, OSError)
             _log.warning(_IN_PYTHON, _reason)
             return
         wanted = [every[name] for name in names if name in every and not every[name].loaded]
@@ -201,6 +205,7 @@ def _load(
 
 def _as_loaded(wanted: list[Any], kept_in: cache.Cache | None, compile: bool) -> Iterator[Any]:
     """Each kernel as soon as it is loaded; a text, why not, as the last."""
+    global _short
     missing = []
     for kernel in wanted:
         if _stop.is_set():
@@ -226,6 +231,7 @@ def _as_loaded(wanted: list[Any], kept_in: cache.Cache | None, compile: bool) ->
             with _step:
                 kernel.compile(kept_in)
         except Exception as error:
+            _short = isinstance(error, OSError)
             yield f"kernel {kernel.name} cannot be compiled: {type(error).__name__}: {error}"
             return
         yield kernel

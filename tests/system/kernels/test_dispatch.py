@@ -167,6 +167,26 @@ def test_a_warm_cache_is_loaded_in_the_background_without_numba(warm):
 
 
 @needs_numba
+def test_a_system_short_of_files_is_tried_again(warm):
+    code = f"""
+    import errno
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
+    prepare, failures = dispatch._prepare, [OSError(errno.EMFILE, "Too many open files")] * 2
+    def short():
+        if failures:
+            raise failures.pop()
+        return prepare()
+    dispatch._prepare, dispatch._RETRY_SECONDS = short, 0.0
+    k.start_background().join()
+    {STATUS}
+    """
+    active, _, compiled, reason = run(code, RECALLITE_CACHE_DIR=warm)
+    assert (active, compiled) == ("numba", True)
+    assert reason.startswith(f"kept in {warm}")
+
+
+@needs_numba
 @needs_posix
 def test_the_cache_is_the_users_own(warm):
     (folder,) = warm.glob("kernels-*")
