@@ -16,7 +16,6 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from recallite.doors.warm.asking import OPTIONS, Link, Unanswered, may_start, start, store_headers
-from recallite.system.user_folder import user_folder
 
 Option = tuple[str, type]
 _GLOBAL: dict[str, Option] = {"--db": ("db", str), "--settings": ("settings", str)}
@@ -54,8 +53,7 @@ class Call:
         rest = iter(words)
         store, (self.name, *_) = _parsed(rest, _GLOBAL, one_text=True)
         self.options, self.texts = _parsed(rest, _COMMANDS.get(self.name, {}))
-        path = os.environ.get("RECALLITE_DB") or os.path.join(user_folder(), "memory.db")
-        path = store.get("db", path)
+        path = store["db"] if "db" in store else os.environ.get("RECALLITE_DB") or _default_path()
         if self.name not in _COMMANDS or path == ":memory:" or "://" in path or not path.strip():
             raise Unanswered("this is for the full command line")
         self.as_json = self.options.pop("json", False)
@@ -117,6 +115,12 @@ def _wanted(call: Call) -> bool:
     except InvalidInput:
         return False
     return warm is None or warm.use
+
+
+def _default_path() -> str:
+    from recallite.system.user_folder import user_folder  # what it imports takes 10 ms
+
+    return os.path.join(user_folder(), "memory.db")
 
 
 def _parsed(

@@ -74,6 +74,7 @@ class Proxy:
                     return False
                 link = start(_PATIENCE_SECONDS)
             if not link.begin_stream("/mcp/lines", self._headers):
+                link.close()
                 return False
         except Unanswered:
             return False
@@ -161,6 +162,6 @@ def _message(line: bytes) -> dict[str, Any]:
     """A message; an empty one for what is none, which the server answers."""
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
