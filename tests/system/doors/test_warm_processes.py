@@ -302,8 +302,14 @@ class Host:
         self._process.stdin.flush()
 
     def ask(self, method, params):
+        self.begin(method, params)
+        return self.end()
+
+    def begin(self, method, params):
         self._last += 1
         self._send({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+
+    def end(self):
         while (answer := json.loads(self._process.stdout.readline())).get("id") != self._last:
             assert answer["method"] == "notifications/progress"
         return answer["result"]
@@ -344,11 +350,14 @@ def test_a_conversation_outlives_the_process(store, again):
     environment = {} if again.startswith("the") else {"CI": "1"}
     with Host(store, **environment) as host:
         assert "Oslo" in host.recall("office")
-        for _ in range(2):
-            for pid in running():
+        for kill_at in ("between two calls", "while it answers"):
+            pids = running()
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP if kill_at == "while it answers" else signal.SIGKILL)
+            host.begin("tools/call", {"name": "recall", "arguments": {"query": "office"}})
+            for pid in pids:
                 os.kill(pid, signal.SIGKILL)
-                until(lambda pid=pid: has_ended(pid))
-            assert "Oslo" in host.recall("office")
+            assert "Oslo" in host.end()["content"][0]["text"]
         assert bool(running()) == (not environment)
 
 
