@@ -89,6 +89,10 @@ NEVER = 2**63 - 1
 """A time that does not come."""
 AUTHORITY_STEP = 1 << 59
 """Microseconds, more than all times span: what a lower authority says comes before all that a higher one does."""
+OVER_STEP = 1 << 58
+"""The same for what says itself that it is over, and of one authority."""
+OVER, ENDED, DENIED = 1, 1, 2
+"""The frame of such a row, in its last place, and its values: all of it has ended, or what it says holds no longer."""
 
 
 class Records(NamedTuple):

@@ -15,6 +15,10 @@ import numpy as np
 
 from recallite_kernels.arguments import (
     AUTHORITY_STEP,
+    ENDED,
+    NEVER,
+    OVER,
+    OVER_STEP,
     Codes,
     Lists,
     Mentions,
@@ -63,6 +67,8 @@ PRIOR_RECORDS = 10.0
 LEAST_COSINE, CODE_ERROR = 0.15, 0.02
 # All 34 instructions and preferences that are found in chats 6 to 15 of BEAM are as near to the question they are for.
 LONGEST_TURN = 12.0
+NEAR_SHARE = 0.6
+"""The least share of the score of what is over with which something that holds is put before it."""
 # Words. Without a limit LoCoMo lost 0.002 of MRR to turns that share a clause and are about other things.
 SCOPE_FACTOR, FRAME_BITS = 0x9E3779B1, 0xFFFFFFFF
 # Odd, so that scopes stay apart: frames of two scopes are never the same thing.
@@ -359,12 +365,15 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
     """
     count, slots, rows, order = min(plan.changes, m), view.stated.frames.shape[1], work.rows, work.order
     stated, values, compared = work.stated, work.values, 0
+    if asking.moments[query] == NEVER:
+        place_over(view, count, asking.former[query], work)
     for rank in range(count):
         row = rows[order[rank]]
         much = view.stated.positioned[row] != 0 and view.terms.lengths[row] > LONGEST_TURN
         compared += 0 if much else 1
         for slot in range(slots):
-            stated[rank, slot] = 0 if much else view.stated.frames[row, slot, 0]
+            frame = view.stated.frames[row, slot, 0]
+            stated[rank, slot] = 0 if much or frame == OVER else frame
             values[rank, slot] = view.stated.frames[row, slot, 1]
         stated[rank, slots] = values[rank, slots] = 0
     marked = plan.marked == 1 and view.stated.chains.shape[1] > 0
@@ -386,6 +395,7 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
         created = view.records.created_at[row]
         work.moments[rank] = created if view.records.resolved[row] == 1 else min(view.records.moments[row], created)
         work.moments[rank] -= np.int64(view.records.authorities[row]) * AUTHORITY_STEP
+        work.moments[rank] -= OVER_STEP if over_of(view, row) > 0 else 0
         work.keys[rank], work.placed[rank] = view.records.keys[row], 0
     moment, former = asking.moments[query], asking.former[query]
     if asking.before_offsets[query] < asking.before_offsets[query + 1]:
@@ -394,6 +404,37 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
             ahead = np.int64(view.records.authorities[rows[order[began]]]) * AUTHORITY_STEP
             moment, former = work.moments[began] + ahead - 1, 0
     return reorder_changes(count, moment, former, work)
+
+
+def place_over(view: Any, count: Any, former: Any, work: Any) -> None:
+    """Put what says itself that it is over after what holds, or, where that is asked for, before it.
+
+    Only what scores about the same, is said as surely and is in one scope is compared. Scores stay where they are.
+    """
+    rows, order, scores = work.rows, work.order, work.table[SIGNALS.score]
+    for step in range(count):
+        rank = step if former == 1 else count - 1 - step
+        row, score, to = rows[order[rank]], scores[order[rank]], rank
+        for other in range(count if over_of(view, row) == ENDED else 0):
+            beside, behind = rows[order[other]], other > rank
+            if behind == (former == 1) or over_of(view, beside) > 0 or (former == 1 and to < rank):
+                continue
+            near = min(score, scores[order[other]]) >= NEAR_SHARE * max(score, scores[order[other]])
+            sure = view.records.authorities[beside] <= view.records.authorities[row] or former == 1
+            if near and sure and view.stated.scopes[beside] == view.stated.scopes[row]:
+                to = other
+        over, way = order[rank], 1 if to > rank else -1
+        for place in range(rank, to, way):
+            order[place] = order[place + way]
+            scores[order[place]], score = score, scores[order[place]]
+        order[to] = over
+        scores[over] = score
+
+
+def over_of(view: Any, row: Any) -> Any:
+    """`ENDED` or `DENIED`, as a row says that it is over; 0 for one that does not."""
+    last = view.stated.frames.shape[1] - 1
+    return view.stated.frames[row, last, 1] if view.stated.frames[row, last, 0] == OVER else 0
 
 
 def add_chains(view: Any, count: Any, work: Any) -> None:

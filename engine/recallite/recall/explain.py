@@ -28,6 +28,7 @@ from recallite.recall.select import RELEVANT_SHARE
 from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
+from recallite_kernels.arguments import ENDED, OVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +88,7 @@ def explain(
             authority = reader.records.get(record_id).authority
             stage, reason, rank = _place(opened, watched, [hit.id for hit in hits], public_id, request)
             reason += _change(reader, watched) or _newer(hits, public_id)
+            reason += _over(opened, record_id)
             if watched.trace.best_of is not None and watched.place >= 0:
                 best = queries.texts[watched.trace.best_of[watched.place]]
                 reason += f"; of the sub-queries it answers {best!r} best"
@@ -229,6 +231,17 @@ def _change(reader: Reader, watched: Watched) -> str:
     if not successors:
         return raised
     return f"{raised}; {successors[watched.successor].public_id} states the same thing with a later value"
+
+
+def _over(opened: Opened, record_id: int) -> str:
+    """Say, in words, that the record tells itself that it is over; "" for one that does not."""
+    table = opened.memory_index.table
+    frame, how = table.frames[table.rows_of(np.array([record_id], dtype=np.int64))[0], -1].tolist()
+    if frame != OVER:
+        return ""
+    return (
+        f"; it says {'itself that it is over' if how == ENDED else 'what holds no longer'}, and goes after what holds"
+    )
 
 
 def _newer(hits: Sequence[Hit], public_id: str) -> str:

@@ -92,6 +92,43 @@ def test_a_question_about_the_past_turns_it_around(moved, question, order):
     assert [text for text in texts(ask(moved, question)) if text != NURSE] == order
 
 
+PAST = "Dana used to live in Rome"
+
+
+def over_then_holding(memory, over, holding):
+    """Remember what is over, as what is nearest to the question, and what holds."""
+    for at, text, vector, fields in ((2021, PAST, unit(0), over), (2020, OSLO, unit(0) + 2 * unit(1), holding)):
+        memory.remember(NewRecord(text, created_at=f"{at}-01-01", vector=vector, **fields), policy=UNDETECTED)
+
+
+def test_what_says_itself_that_it_is_over_follows_what_holds(memory):
+    over_then_holding(memory, {}, {})
+    assert texts(ask(memory, "Where does Dana live?", superseded="as_ranked")) == [PAST, OSLO]
+    hits = ask(memory, "Where does Dana live?")
+    assert texts(hits) == [OSLO, PAST]
+    assert hits[1].superseded_by == (hits[0].id,)
+    assert "says itself that it is over" in memory.review.explain("Where does Dana live?", hits[1].id).reason
+    assert texts(ask(memory, "Where did Dana live before?")) == [PAST, OSLO]
+
+
+@pytest.mark.parametrize(
+    ("over", "holding"), [({}, {"source": "https://example.com"}), ({"source": "chat", "position": 1}, {})]
+)
+def test_what_a_lower_authority_says_and_turns_change_no_order(memory, over, holding):
+    over_then_holding(memory, over, holding)
+    assert texts(ask(memory, "Where does Dana live?")) == [PAST, OSLO]
+
+
+@pytest.mark.parametrize("first", [2020, 2010])
+def test_it_need_not_be_the_same_sentence(memory, first):
+    remember(memory, "Previously used TSLint.")
+    remember(memory, "Uses ESLint for linting", first=first)
+    hits = ask(memory, "Which linter is used?")
+    assert texts(hits) == ["Uses ESLint for linting", "Previously used TSLint."]
+    assert [hit.score for hit in hits] == sorted([hit.score for hit in hits], reverse=True)
+    assert texts(ask(memory, "What was used previously for linting?"))[0] == "Previously used TSLint."
+
+
 def test_a_question_about_the_past_sees_what_was_superseded(moved):
     ids = {hit.text: hit.id for hit in ask(moved, "Dana")}
     moved.supersede(ids[OSLO], ids[BERGEN])

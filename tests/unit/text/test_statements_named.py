@@ -7,7 +7,9 @@ from itertools import permutations
 import pytest
 
 from recallite.model.policies import WritePolicy
-from recallite.text.statements import Verdict, judge, keys_of, may_relate, outline_of, statement_of
+from recallite.text.statements import Verdict, frames_of, judge, keys_of, may_relate, outline_of, statement_of
+from recallite.text.statements.over import over_of
+from recallite_kernels.arguments import DENIED, ENDED, OVER
 
 COSINES = (None, *(step / 10 for step in range(-2, 11)))
 SURE = WritePolicy().supersede_confidence or 1.0
@@ -89,6 +91,17 @@ def test_facts_that_hold_beside_each_other_do_not_end_each_other(one: str, other
         ("Our formatter is Prettier", "Prettier was replaced by Biome"),
         ("Slack is our chat tool", "Slack has been replaced by Teams"),
         ("The backend runs on Django", "Django was replaced with FastAPI"),
+        ("We deploy with Heroku", "Heroku was replaced by EKS"),
+        ("We use Slack for chat", "Zulip replaced Slack for us"),
+        ("We switched from TSLint to ESLint", "We use Biome now. It replaced ESLint."),
+        ("Uses ESLint for linting", "Uses Biome. Replaced ESLint and Prettier."),
+        ("We use ESLint", "With Biome now, we no longer need ESLint"),
+        ("The user lints with TSLint", "The user lints with Biome now"),
+        ("Dana lives in Oslo", "Dana used to live in Oslo"),
+        ("Uses TSLint", "Previously used TSLint."),
+        # what it says itself that replaced it
+        ("TSLint. Previously used TSLint. Replaced by ESLint.", "ESLint. Switched from TSLint to ESLint."),
+        ("ESLint. Switched from TSLint to ESLint. Later replaced by Biome.", "Biome. Uses Biome for linting."),
         # they are the same two, and yet it changed
         ("Ada is married to Ben", "Ben is divorced from Ada now"),
     ],
@@ -101,6 +114,69 @@ def test_what_is_in_use_is_superseded_by_what_takes_its_place(old: str, new: str
     assert not set(keys_of(statement_of(old))).isdisjoint(keys_of(statement_of(new)))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We use GitHub", "CircleCI replaced GitHub Actions"),
+        ("We use Slack", "Acme replaced Slack with Zulip"),
+        ("We use Slack", "Slack will be replaced by Zulip next year"),
+        ("We use Slack", "Slack may be replaced by Zulip"),
+        ("We use Slack", "Tom says Zulip replaced Slack"),
+        ("We use Slack", "Was Slack replaced by Zulip?"),
+        ("We use Slack", 'He wrote "Zulip replaced Slack"'),
+        ("We use Slack and Zoom", "Zulip replaced Slack"),
+        ("We use Redis as a cache", "Redis was replaced by Valkey in the shop"),
+        ("Slack is slow", "Zulip replaced Slack"),
+        ("I play with Tom", "Tom was replaced by Ann"),
+        ("Messi plays for Barcelona", "Alba replaced Messi as captain in 1998"),
+        ("The phone has a battery", "Tom replaced the battery"),
+        ("Dana lives in Oslo", "Dana used to live in Rome"),
+        ("Dana smokes", "Dana's father used to smoke"),
+        ("He lives in Oslo", "He used to live in Oslo"),
+        ("Dana used to live in Oslo", "Dana lives in Rome"),
+        ("We use Webpack", "The tool used to build the app is Vite"),
+        ("Ann Lee is a citizen of France", "Ann Lee was born in the city of Los Angeles"),
+        ("University of Coimbra is a citizen of Peru", "The school where Ann Lee studied is University of Coimbra"),
+    ],
+)
+def test_what_tells_of_a_part_a_plan_or_another_ends_nothing(old: str, new: str) -> None:
+    for cosine in (None, 0.4, 0.6, 0.8):
+        found = verdict(old, new, cosine)
+        assert found.outcome != "supersedes" or found.confidence < SURE
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("I used to live in Berlin", ENDED),
+        ("Previously used TSLint.", ENDED),
+        ("Previously, we used Jenkins", ENDED),
+        ("We formerly deployed with Heroku", ENDED),
+        ("Was debating whether to use Postgres", ENDED),
+        ("The user was previously a nurse", ENDED),
+        ("TSLint. Previously used TSLint. Replaced by ESLint.", ENDED),
+        ("Switched from TSLint to ESLint. Later replaced by Biome.", ENDED),
+        ("I no longer live in Berlin", DENIED),
+        ("I live in Bonn", 0),
+        ("Heroku was replaced by EKS", 0),
+        ("It will be replaced by EKS", 0),
+        ("User previously lived in Oslo and now lives in Bergen", 0),
+        ("X, formerly Twitter, has 500 employees", 0),
+        ("Formerly Twitter, X is based in Austin", 0),
+        ("I'm used to long flights", 0),
+        ("The knife is used to cut bread", 0),
+        ("The tool used to build the app is Vite", 0),
+        ("Tom says Ann used to live in Berlin", 0),
+        ("Did I use to live in Berlin?", 0),
+    ],
+)
+def test_what_says_itself_that_it_is_over(text: str, over: int) -> None:
+    statement = statement_of(text)
+    assert over_of(statement) == over
+    assert (frames_of(statement)[-1:] == ((OVER, over),)) == bool(over)
+    assert (OVER, over) not in frames_of(statement, turn=True)
+
+
 def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
     texts = [
         "Dana lives in Oslo", "Dana lives in Bergen now", "Dana now lives in Oslo", "Dana moved to Bergen",
@@ -110,7 +186,8 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
         "I hate tea", "Max tokens is 4096", "Set max tokens to 8192", "Is it late?", "Thanks!", "", "I am here. " * 30,
         "I was in Rome and I saw Ann. It rained. We left.", "Ich wohne in Bonn", "Ich wohne jetzt in Kiel",
         "Bob eats meat", "Bob doesn't eat meat", "If I moved to Oslo I'd miss the sun",
-        "I studied law, I passed the exam",
+        "I studied law, I passed the exam", "I used to like tea", "Previously used Jenkins.", "Uses Jenkins",
+        "Drone replaced Jenkins", "Jenkins. Used Jenkins. Later replaced by Drone.", "Drone. Uses Drone for CI.",
     ]  # fmt: skip
     outlines = {text: outline_of(text, None, text.encode()) for text in texts}
     independent = 0

@@ -364,7 +364,8 @@ def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
     sought = version.recorded_until is None and version.position is None
     stored = record_keys(version.text, version.context).stored if sought else ()
     keys = _within(stored, version.scope_id, version.authority)
-    frames = () if "?" in version.text else frames_of(statement_of(version.text, version.context))
+    statement = statement_of(version.text, version.context)
+    frames = () if "?" in version.text else frames_of(statement, turn=version.position is not None)
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

@@ -18,7 +18,7 @@ class Clause(Struct, gc=False):
     - `said`: the keys of its words without times; `every`: with times
     - `nouns`: what the first role names before "of": "city" in "the city of London"
     - `rest`: content words of parts that add with whom or why
-    - `gone`: what held before, as the clause says: "from A", "instead of A", "not A"
+    - `gone`: what held before, as the clause says: "from A", "instead of A", "not A"; `listed`: several, by "and"
     - `passive`, `past`, `perfect`, `plan`, `negated`, `command`: its form
     - `change`: takes another value; `ends`: something ends; `stopped`: "no longer"; `now`: "now", "these days";
       `yet`: "yet", "already"; `corrected`: "sorry", "actually"; `former`: "used to"
@@ -35,6 +35,7 @@ class Clause(Struct, gc=False):
     nouns: tuple[str, ...] = ()
     rest: tuple[Word, ...] = ()
     gone: tuple[Word, ...] = ()
+    listed: bool = False
     negated: bool = False
     passive: bool = False
     past: bool = False
@@ -51,3 +52,10 @@ class Clause(Struct, gc=False):
     unreal: bool = False
     sourced: bool = False
     definite: bool = False
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it says that one thing replaced another, whoever did that: "A was replaced by B", "B replaced A"."""
+        if self.relation != "replac":
+            return False
+        return self.passive or (self.subject <= self.stated if self.subject else "" not in dict(self.chunks))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.couples import COUPLED, PARTNERS, TIES, couple
+from recallite.text.statements.in_use import is_in_use
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD
 from recallite.text.statements.value_changes import USES, another_value
 from recallite.text.statements.verdict import Finding
@@ -37,7 +38,8 @@ STRIVES = lx.stems("study prepare save train look wait apply plan")
 REACHES = lx.stems("pass buy get run finish receive find complete win take")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
-REPLACED = "was replaced"
+REPLACED, FORMER = "was replaced", "is told as past"
+_LONGEST_TITLE = 3  # "CEO"
 _NOTHING: frozenset[str] = frozenset()
 _SETTINGS = frozenset((NUMBER, IDENTIFIER))
 
@@ -48,8 +50,11 @@ def apart(new: Clause, old: Clause) -> bool:
     They speak of different subjects or say different things of one, and the newer one tells of no change, end, role or
     couple.
     """
-    if is_idle(new) or old.unreal or old.former:
+    if old.unreal or old.former or is_idle(new):
         return True
+    if new.former:
+        known = new.subject == old.subject and not (new.subject and new.subject <= lx.UNRESOLVED)
+        return not known or new.relation != old.relation or new.stated != old.stated
     if tells(new):
         return False
     relation = new.relation
@@ -65,10 +70,10 @@ def apart(new: Clause, old: Clause) -> bool:
 
 
 def is_idle(new: Clause) -> bool:
-    """Whether a newer clause only wishes, asks for or remembers something."""
-    if new.former or (new.unreal and not new.stopped):
+    """Whether a newer clause only wishes or asks for something."""
+    if new.unreal and not new.stopped:
         return True
-    return new.command and not (new.gone or new.now or new.corrected or _sets(new))
+    return new.command and not (new.gone or new.now or new.corrected or new.former or _sets(new))
 
 
 def tells(new: Clause) -> bool:
@@ -124,6 +129,8 @@ def compare(
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
+    if new.former:
+        return None if old.past or old.negated or new.negated else Finding("supersedes", FORMER, cued=True)
     stated = old.stated if old.relation in _PLAIN else old.stated | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
     ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"
@@ -205,27 +212,18 @@ def _named_in_part(new: Clause, old: Clause, shared: frozenset[str], more: froze
 def _gone(pair: _Pair) -> Finding | None:
     """A value named as gone, which the older one says: "switched from A to B", "B instead of A"."""
     new, old = pair.new, pair.old
-    if not new.gone or not pair.lasting or old.negated:
+    if not new.gone or old.negated or not (pair.lasting or (new.replaces and old.change)):
         return None
     gone = frozenset([word.key for word in new.gone])
+    if new.replaces:
+        return Finding("supersedes", REPLACED, cued=True) if is_in_use(gone, new, old) else None
     if not _covers(gone, pair.every):
         return None
     about = new.subject - _SPEAKERS
-    if new.passive and new.relation == "replac":
-        return Finding("supersedes", REPLACED, cued=True) if _is_in_use(gone, old) else None
     named = about | (new.every - _SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
     if pair.subject or (about and about <= pair.every) or named & pair.every or old.stated <= gone:
         return Finding("supersedes", "names what held before", cued=True)
     return None
-
-
-def _is_in_use(gone: frozenset[str], old: Clause) -> bool:
-    """Whether a clause says that something is in use, not what it is like: "we use A", "A is our formatter"."""
-    if old.relation == "be" and not old.subject.isdisjoint(lx.LASTING_NOUNS):
-        return False
-    if gone == old.subject:
-        return old.relation == "be" and old.definite
-    return gone <= old.stated and (old.relation == "be" or old.relation in USES)
 
 
 def _ended(pair: _Pair) -> Finding | None:
@@ -363,10 +361,20 @@ def _role(pair: _Pair) -> Finding | None:
         numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
         return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
     for role, holder, other in ((new.subject, new.stated, old), (old.subject, old.stated, new)):
-        sole = role & lx.ATTRIBUTES or (pair.cue and role & _SPEAKERS and not role & lx.SEVERAL_NOUNS)
+        sole = (role & lx.ATTRIBUTES and not _named_so(role, new, old)) or (
+            pair.cue and role & _SPEAKERS and not role & lx.SEVERAL_NOUNS
+        )
         if role == other.stated and sole and holder and holder != other.subject:
             return Finding("supersedes", "another one", cued=pair.cue)
     return None
+
+
+def _named_so(role: frozenset[str], new: Clause, old: Clause) -> bool:
+    """Whether a role is a part of a name in both clauses: "the University of Coimbra"."""
+    every = ((*clause.head, *(word for _, words in clause.chunks for word in words)) for clause in (new, old))
+    titles = role & lx.ATTRIBUTES
+    kinds = [{word.kind for word in words if word.key in titles and len(word.text) > _LONGEST_TITLE} for words in every]
+    return kinds == [{NAME}, {NAME}] and len(role) > 1
 
 
 def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> Finding | None:

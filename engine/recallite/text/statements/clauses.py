@@ -44,7 +44,11 @@ _ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
 _HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
 _CORRECTING = frozenset(("correct", "chang", "updat"))
-_UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS
+_UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS | lx.FORMER | {"later"}
+# "Formerly Twitter, X has 500 employees" tells of now.
+_AFTER_FORMER = lx.PRONOUNS | lx.DEFINITE | {","}
+_NAMING = frozenset((NAME, IDENTIFIER, NUMBER))
+_LONGEST_TITLE = 4
 _SPANS = frozenset(("month", "week", "year", "now", "on"))
 
 
@@ -53,6 +57,8 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
     clauses: list[Clause] = []
     whole = True
     for sentence in _sentences(words):
+        if len(sentence) < len(words) and not clauses and whole and _is_title(sentence):
+            continue
         if sentence[-1].text == "?":
             whole = False
             continue
@@ -81,6 +87,11 @@ def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
         begin = place + 1
     if begin < len(words):
         yield words[begin:]
+
+
+def _is_title(sentence: Sequence[Word]) -> bool:
+    """Whether a sentence, of several, is a name: "Biome. Uses Biome for linting"."""
+    return len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
 
 
 def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -204,6 +215,8 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             clause.now = True
         elif text in lx.UNREAL:
             clause.unreal = True
+        elif text in lx.FORMER and begin + 1 < size and words[begin + 1].text in _AFTER_FORMER:
+            clause.former = True
         elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (COMMA, STOP, MARK):
             pass
         elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:

@@ -58,6 +58,7 @@ _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "on
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
 _DATES = frozenset((DAY, DATE))
+_LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
 _TIMES = frozenset((CLOCK, DAY, DATE))
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
@@ -169,7 +170,9 @@ class _Complement:
         ):
             self.begin("to")
             self.to = len(self.parts) - 1
-        elif self.replaces and text in ("with", "by", "for") and not (clause.passive and text == "for"):
+        elif self.replaces and (
+            text in ("with", "by") or (text == "for" and not clause.passive and clause.relation != "replac")
+        ):
             self.gone += clause.head if clause.passive else [other for _, some in self.parts for other in some]
             self.parts = [("", [])]
             self.into = self.parts[0][1]
@@ -224,7 +227,7 @@ def read_complement(
         else:
             complement.read(words, at)
     parts, verb = complement.parts, clause.relation
-    if complement.replaces and not complement.gone:
+    if complement.replaces and not complement.gone and not clause.passive:
         complement.gone += parts[0][1]
         parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
     if verb == "renam" and clause.passive:
@@ -255,6 +258,7 @@ def read_complement(
     clause.every = clause.stated.union(timely) if timely else clause.stated
     clause.rest = tuple(complement.rest)
     clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
+    clause.listed = len(clause.gone) > 1 and any(word.text in _LISTING for word in words[place:])
 
 
 def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:

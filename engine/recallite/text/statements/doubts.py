@@ -181,7 +181,7 @@ def _fits(new: Statement, former: Clause) -> bool:
     if any(clause.gone for clause in clauses):
         # "Acme switched from A to B" is no change of ours.
         return not former.subject <= _SPEAKERS or any(
-            clause.passive or clause.subject <= _SPEAKERS or clause.subject & former.every
+            clause.passive or clause.replaces or clause.subject <= _SPEAKERS or clause.subject & former.every
             for clause in clauses
             if clause.gone
         )
@@ -244,6 +244,8 @@ def _led_by(words: tuple[Word, ...]) -> str | None:
     """The content word of a preposition that a text begins with, unless it is a time."""
     if len(words) < 4 or words[0].text not in _LEADING:
         return None
+    if any(word.text in lx.NOW for word in words[1:4]):
+        return None  # "With Biome now, ..."
     for word in words[1:4]:
         if word.kind in TYPED or word.kind in (STOP, COMMA):
             return None

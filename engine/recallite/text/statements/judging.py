@@ -11,10 +11,11 @@ import msgspec
 
 from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.clause_changes import REPLACED, apart, compare
+from recallite.text.statements.clause_changes import FORMER, REPLACED, apart, compare
 from recallite.text.statements.doubts import doubt, spelled_alike
 from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
+from recallite.text.statements.over import successor_of
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
@@ -32,8 +33,8 @@ _TOO = frozenset(("too", "also"))
 MOST_REPLACED = 2
 """The most clauses of a statement that the rules replace."""
 _MOST_ADDED = 3
-# Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B".
-_UNFITTED = frozenset((ENDED, ANOTHER, REPLACED))
+# Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B" and "I used to".
+_UNFITTED = frozenset((ENDED, ANOTHER, REPLACED, FORMER))
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -127,6 +128,8 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
         return Verdict("same", 0.97, "says the same")
+    if (successor := successor_of(old)) and _states(new, successor):
+        return _rated("supersedes", REPLACED)
     foreign = compare_in_other_languages(new, old)
     if foreign is not None:
         return _rated(foreign.outcome, foreign.reason)
@@ -165,6 +168,14 @@ def _verdict(finding: Finding, new: Statement, old: Statement) -> Verdict:
             return Verdict("contradicts", 0.6, f"{finding.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
     return _rated("supersedes", finding.reason)
+
+
+def _states(statement: Statement, name: frozenset[str]) -> bool:
+    """Whether a statement tells of something by its name, as what is so: "Uses Biome"."""
+    return any(
+        name <= clause.stated | clause.subject and not (clause.former or clause.unreal or clause.negated or clause.plan)
+        for clause in statement.clauses
+    )
 
 
 def _rated(outcome: Outcome, reason: str) -> Verdict:

@@ -8,10 +8,12 @@ from hashlib import blake2b
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.over import over_of
 from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
 from recallite.text.statements.traits import gist_of
+from recallite_kernels.arguments import OVER
 
 MAX_KEYS = 8
 MAX_FRAMES = 3
@@ -52,18 +54,31 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
     return tuple(map(_hash64, list(texts)[:MAX_KEYS]))
 
 
-def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
+def frames_of(
+    statement: Statement, several: frozenset[str] = SEVERAL, *, turn: bool = False
+) -> tuple[tuple[int, int], ...]:
     """Frame and value as unsigned 32-bit hashes, at most `MAX_FRAMES`: the same frame with another value states the
     same thing with another value. `several`: the stems of relations that may hold several values, which have none.
+
+    The last of a statement that is over is `OVER`, with how as its value; a `turn` of a transcript never is.
     """
     if statement.question:
         return ()
-    slots = (slot for clause in statement.clauses if not _doubtful(clause) for slot in _slots(clause, several))
-    return tuple((_hash32(frame), _hash32(value)) for frame, value in dict(slots).items())[:MAX_FRAMES]
+    over = 0 if turn else over_of(statement)
+    clauses = (clause for clause in statement.clauses if not _is_doubtful(clause, over))
+    slots = dict(slot for clause in clauses for slot in _slots(clause, several))
+    frames = [(_hash32(frame), _hash32(value)) for frame, value in slots.items()][:MAX_FRAMES]
+    if over:
+        frames = [*frames, *[(0, 0)] * MAX_FRAMES][: MAX_FRAMES - 1]
+        frames.append((OVER, over))
+    return tuple(frames)
 
 
-def _doubtful(clause: Clause) -> bool:
-    return clause.unreal or clause.former or clause.command or clause.negated or clause.plan
+def _is_doubtful(clause: Clause, over: int) -> bool:
+    """Whether a clause does not say what holds, nor, in a statement that is over, what held."""
+    if clause.unreal or clause.plan or (clause.command and not over):
+        return True
+    return (clause.former or clause.negated) and not over
 
 
 def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
@@ -103,7 +118,7 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
         return False
     if clause.passive:
         return role in ("by", "in", "to", "with")
-    if clause.past and relation not in lx.LASTING:
+    if clause.past and not clause.former and relation not in lx.LASTING:
         return clause.change
     return relation in lx.EXCLUSIVE or relation in lx.LASTING
 

@@ -82,6 +82,7 @@ NOW = _words(
     today
     """
 )
+FORMER = _words("formerly previously")
 STOPPED = _words("no_longer not_anymore anymore")
 CORRECTIONS = _words("sorry correction actually oops scratch turns_out wait nope mistake")
 # Phrases of two words that are read as one.
@@ -198,7 +199,7 @@ VERBS = (
         gradua order book pick travel hike camp grew grow born listen respond repli answer power licens teach
         train babysit share cook bake plant help catch hang treat collect clean rain send lend borrow throw
         donate trade exchange hurt ache bother itch launch commute prefer remind mind attach retrain reschedul
-        forget miss cost
+        forget miss cost lint compile bundle debug
         """
     )
     | EXCLUSIVE

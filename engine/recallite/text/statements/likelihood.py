@@ -81,6 +81,7 @@ class Chance(NamedTuple):
     sure: bool
 
 
+_OF_LIVES = frozenset(("die", "bear"))
 _NONE = Chance(0.0, False)
 
 
@@ -93,7 +94,7 @@ def is_known(new: Statement, old: Statement) -> bool:
     """Whether two statements are like those of the fit: one short one, and one that may say more."""
     if not (new.replacing and old.replaceable):
         return False
-    if any(clause.relation == "die" and "in" in dict(clause.chunks) for clause in new.clauses):
+    if any(clause.relation in _OF_LIVES and "in" in dict(clause.chunks) for clause in new.clauses):
         return False  # "the author died in Portland" tells of a life; it is no news
     one, two = traits_of(new), traits_of(old)
     return bool(two.weights) and bool(one.weights) and not other_label(one, two)

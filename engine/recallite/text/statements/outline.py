@@ -24,6 +24,7 @@ from recallite.text.statements.clause_changes import (
 from recallite.text.statements.evidence import CHANGING
 from recallite.text.statements.judging import MOST_REPLACED, tells_change
 from recallite.text.statements.other_languages import has_words_of_change
+from recallite.text.statements.over import successor_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.traits import cues_of
 from recallite.text.statements.value_changes import MOST_UNCUED, USES
@@ -32,10 +33,10 @@ from recallite.text.statements.value_changes import MOST_UNCUED, USES
 _MOST_KEPT = 1 << 15
 # Bits of what two statements say, and others, each of which suffices.
 _SAID = 512
-_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS = (1 << _SAID + place for place in range(6))
-_SUFFICES = (1 << _SAID + 6) - 1
+_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS = (1 << _SAID + place for place in range(7))
+_SUFFICES = (1 << _SAID + 7) - 1
 # Bits of subjects and of verbs, of which two statements need one each.
-_SUBJECT, _VERB = _SAID + 6, _SAID + 70
+_SUBJECT, _VERB = _SAID + 7, _SAID + 71
 _SUBJECTS, _VERBS = ((1 << 64) - 1) << _SUBJECT, ((1 << 70) - 1) << _VERB
 _TASTED, _REACHED, _NEW_NEGATED, _OLD_NEGATED = (1 << _VERB + place for place in range(4))
 # Bits of verbs that rules compare by what else is said: of short clauses, and of long ones, for which it takes a cue.
@@ -74,6 +75,9 @@ def outline_of_statement(statement: Statement) -> Outline:
         bit = _bit("text", text_key(statement.text))
         return Outline(bit, bit)
     newer = older = _bit("canon", statement.canon())
+    newer |= _FOLLOWS
+    if successor_of(statement):
+        older |= _FOLLOWS
     if statement.replacing:
         newer |= _DENIES if statement.negated else _AFFIRMS
         if not cues_of(statement).isdisjoint(CHANGING):

@@ -13,6 +13,10 @@ _STOPS = frozenset(("stop", "quit"))
 _STARTS = frozenset(("start", "begin"))
 _GETS = frozenset(("got", "get", "gets"))
 _SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut"))
+# What one did "whether" or "about", and has settled since.
+_DELIBERATES = lx.stems("debate consider weigh contemplate ponder think")
+# "The tool used to build it is Bazel."
+_FINITE = frozenset(("is", "are", "was", "were"))
 _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
@@ -22,7 +26,9 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[i
     Returns where what follows it begins, and whether it has "must".
     """
     for word in clause.head:
-        _adverb(word, clause)
+        if word.text not in lx.FORMER:
+            _adverb(word, clause)
+    clause.former = clause.former or (place > 0 and words[place - 1].text in lx.FORMER)
     clause.now = clause.now or (_mentions_new(clause.head) and not clause.plan)
     being = relation = ""
     expects = must = False
@@ -36,7 +42,7 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[i
         elif text == ":":
             being = "be"
         elif text == "used_to":
-            clause.former = True
+            clause.former = not being and _FINITE.isdisjoint([later.text for later in words[place + 1 :]])
         elif text == "going_to" and clause.stopped:
             relation = "go"
             place += 1
@@ -74,6 +80,9 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[i
                 being, place, expects = "", place + skipped, skipped > 1
                 continue
             relation, being = _main_verb(word, being, clause), ""
+            clause.passive = clause.passive or (
+                clause.past and not clause.head and following is not None and following.text == "by"
+            )
             place += 1
             break
         elif being and text in lx.PARTICLES and following and following.text in ("to", "from"):
@@ -103,6 +112,8 @@ def _adverb(word: Word, clause: Clause) -> bool:
         clause.negated = True
     elif text in lx.NOW:
         clause.now = True
+    elif text in lx.FORMER:
+        clause.former = True
     elif text in lx.UNREAL:
         clause.unreal = True
     elif text in lx.CORRECTIONS:
@@ -148,6 +159,7 @@ def _main_verb(word: Word, being: str, clause: Clause) -> str:
     """The relation of the main verb; notes its tense and voice."""
     text = word.text
     if being and text.endswith("ing"):
+        clause.former = clause.former or (clause.past and word.stem in _DELIBERATES)
         return word.stem
     if being:
         clause.passive = True
