@@ -168,7 +168,7 @@ def _serving(store: Path, *options: str) -> Iterator[str]:
 def _serve(store: Path, *, batch: bool) -> None:
     """Be a server until told to end; prints its address."""
     from recallite.doors.http.app import MemoryApi
-    from recallite.doors.http.running import listen, server_of
+    from recallite.doors.http.connections import listen, server_of
 
     with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)

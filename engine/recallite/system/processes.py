@@ -22,6 +22,7 @@ else:
 
 
 _SECONDS_ASLEEP = 3600.0
+_MOST_FILES = 10_240  # as many as macOS takes
 
 
 def ignore_interrupts() -> None:
@@ -101,6 +102,16 @@ def limit_memory_and_files(memory_bytes: int) -> None:
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
         _limit(resource.RLIMIT_FSIZE, 0)
         _limit(resource.RLIMIT_CORE, 0)
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as the system lets it; returns how many."""
+    if sys.platform == "win32":
+        return _MOST_FILES
+    if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _MOST_FILES:  # -1: as many as one wants
+        _limit(resource.RLIMIT_NOFILE, _MOST_FILES)
+    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return limit if limit >= 0 else _MOST_FILES
 
 
 def out_of_time(code: int) -> bool:

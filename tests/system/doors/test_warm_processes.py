@@ -250,7 +250,7 @@ def test_a_socket_of_another_user_is_not_asked(store, monkeypatch):
 def test_windows_has_a_port_and_a_token(warm, monkeypatch):
     import types
 
-    from recallite.doors.http.running import server_of
+    from recallite.doors.http.connections import server_of
     from recallite.doors.warm.service import Service
 
     os.makedirs(asking.folder(), mode=0o700)

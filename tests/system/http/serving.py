@@ -9,8 +9,8 @@ from typing import Any
 
 from recallite import Memory
 from recallite.doors.http.app import MemoryApi
+from recallite.doors.http.connections import listen, server_of
 from recallite.doors.http.request_checks import LOOPBACK_NAMES
-from recallite.doors.http.running import listen, server_of
 from tests.limits import LAST_RESORT_SECONDS, until
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import httpx2
@@ -11,6 +14,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
+from recallite import Memory
 from recallite.doors.http.request_checks import Limits
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.http.serving import serving
@@ -156,6 +160,7 @@ def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
     from recallite.doors.http import connections
 
     monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "MAX_SILENT_SECONDS", 0.3)
     silent, half, large = connected(small), connected(small), connected(small)
     with silent, half, large:
         half.sendall(b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nX-Half:")
@@ -177,9 +182,115 @@ def _refused(connection):
     return False
 
 
-def test_several_hosts_are_refused(small):
+@pytest.mark.parametrize("header", ["Host: evil.example", "Authorization: Bearer x", "Recallite-Scope: /a"])
+def test_headers_that_may_differ_for_a_proxy_are_refused_twice(small, header):
+    with connected(small) as connection:
+        name = header.partition(":")[0]
+        twice = f"{header}\r\n" if name == "Host" else f"{header}\r\n{name.lower()}: other\r\n"
+        connection.sendall(f"GET /v1/count HTTP/1.1\r\nHost: localhost\r\n{twice}Connection: close\r\n\r\n".encode())
+        said = answer(connection)
+    assert said.startswith(b"HTTP/1.1 400")
+    assert f"several {name} headers".encode() in said
+
+
+def test_what_follows_a_body_is_no_header_and_has_a_size(small, on_disk):
+    chunked = HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n" + b'{"text": "green"}'[:16]
+    with connected(small) as connection:
+        connection.sendall(chunked + b"\r\n1\r\n}\r\n0\r\nRecallite-Scope: /evil\r\nAuthorization: Bearer x\r\n\r\n")
+        assert answer(connection).startswith(b"HTTP/1.1 201")
+    assert [each.scope for each in on_disk.list()] == ["/"]
+    with connected(small) as connection:
+        connection.sendall(chunked + b"\r\n0\r\nX-Large: ")
+        assert _refused(connection)
+
+
+def test_blanks_around_a_header_are_not_its_value(small, on_disk):
+    on_disk.remember("green", scope="/ada")
     with connected(small) as connection:
         connection.sendall(
-            b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+            b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nRecallite-Scope: \t/ada \t\r\nConnection: close\r\n\r\n"
         )
-        assert answer(connection).startswith(b"HTTP/1.1 400")
+        assert answer(connection).endswith(b"\r\n\r\n1")
+
+
+def test_idle_connections_make_room_for_others(on_disk):
+    with serving(on_disk, limits=Limits(max_connections=8)) as address:
+        with httpx2.Client(base_url=address, verify=False, trust_env=False) as other:
+            assert other.get("/healthz").status_code == 200  # and its connection stays open
+            idle = [connected(address) for _ in range(40)]
+            until(lambda: sum(_closed(connection) for connection in idle) == 33)
+            assert [_closed(connection) for connection in idle] == [True] * 33 + [False] * 7
+            for _ in range(3):
+                assert other.get("/healthz").status_code == 200
+        for connection in idle:
+            connection.close()
+
+
+def _closed(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address of loopback")
+def test_the_address_with_most_connections_makes_room(on_disk):
+    with serving(on_disk, limits=Limits(max_connections=8)) as address:
+        port = int(address.rpartition(":")[2])
+        few = [socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) for _ in range(2)]
+        many = [connected(address) for _ in range(20)]
+        until(lambda: sum(_closed(connection) for connection in many) == 14)
+        assert [_closed(connection) for connection in few] == [False, False]
+        for connection in (*few, *many):
+            connection.close()
+
+
+def test_bodies_have_one_budget(on_disk):
+    limits = Limits(max_upload_bytes=400_000, max_bodies_bytes=500_000)
+    with serving(on_disk, limits=limits) as address, httpx2.Client(base_url=address, trust_env=False) as http:
+        head = b"POST /v1/documents?name=a.md HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400000\r\n\r\n"
+        unfinished = connected(address)
+        unfinished.sendall(head + b"x" * 390_000)
+        document = {"params": {"name": "b.md"}, "content": b"word " * 60_000}
+        until(lambda: http.post("/v1/documents", **document).status_code == 503)
+        assert http.post("/v1/memories", json={"text": "small ones are taken"}).status_code == 201
+        unfinished.close()
+        until(lambda: http.post("/v1/documents", **document).status_code == 201)
+
+
+def test_a_body_has_a_least_rate(on_disk):
+    with serving(on_disk, limits=Limits(max_wait_seconds=0.3)) as address, connected(address) as connection:
+        connection.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
+        with suppress(OSError):
+            while not _answered(connection):  # each piece comes in time
+                connection.sendall(b" ")
+        assert answer(connection).startswith(b"HTTP/1.1 408")
+
+
+def test_large_questions_leave_threads_for_small_ones(on_disk, monkeypatch):
+    under_way, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(*_, **__):
+        under_way.release()
+        go_on.wait(LAST_RESORT_SECONDS)
+        return []
+
+    monkeypatch.setattr(Memory, "_recall", slow)
+    limits = Limits(max_threads=2, max_large_threads=1)
+    with (
+        serving(on_disk, limits=limits) as address,
+        httpx2.Client(base_url=address, trust_env=False, timeout=LAST_RESORT_SECONDS) as http,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        large = [pool.submit(http.post, "/v1/recall/batch", json={"queries": ["word " * 20_000]}) for _ in range(4)]
+        assert under_way.acquire(timeout=LAST_RESORT_SECONDS)
+        assert http.get("/v1/count").json() == 0
+        go_on.set()
+        assert [answer.result().status_code for answer in large] == [200] * 4
+
+
+def _answered(connection):
+    return bool(select.select([connection], [], [], 0.1)[0])

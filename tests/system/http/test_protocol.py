@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -67,6 +68,29 @@ def test_a_token_for_reading_has_the_tools_for_reading(on_disk):
         assert "there is no tool 'forget'" in refused.text
         assert httpx2.post(f"{url}/mcp", json=body, trust_env=False).status_code == 401
     assert not found.is_error
+
+
+def test_a_blank_after_the_name_of_a_tool_is_not_part_of_it(url):
+    requests = []
+
+    async def noted(request):
+        requests.append((dict(request.headers), request.content))
+
+    async def main():
+        async with (
+            httpx2.AsyncClient(trust_env=False, event_hooks={"request": [noted]}) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            await client.call_tool("list_memories", {})
+
+    asyncio.run(asyncio.wait_for(main(), LAST_RESORT_SECONDS))
+    headers, content = next(request for request in requests if request[0].get("mcp-name") == "list_memories")
+    headers |= {"mcp-name": "list_memories \t", "connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=LAST_RESORT_SECONDS) as connection:
+        connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + content)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
 
 
 def test_tokens_of_two_scopes_beside_each_other(on_disk):

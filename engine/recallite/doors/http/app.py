@@ -24,7 +24,7 @@ from recallite.doors.http.failures import Refused, json_response
 from recallite.doors.http.mcp import MemoryProtocol
 from recallite.doors.http.metrics import CONTENT_TYPE, Metrics
 from recallite.doors.http.openapi import RAW, RAW_ANSWER, describe, schema_of
-from recallite.doors.http.request_checks import Application, Limits, RequestChecks
+from recallite.doors.http.request_checks import Application, Limits, RequestChecks, is_large
 from recallite.doors.http.requests import arguments, request_model
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
@@ -60,9 +60,11 @@ class MemoryApi:
         self._access = Access(memory, tokens or Tokens(memory), tokens_required=tokens_required)
         self._metrics = Metrics()
         self._threads = anyio.CapacityLimiter(limits.max_threads)
+        self._large = anyio.CapacityLimiter(limits.max_large_threads)
         self._exports = anyio.CapacityLimiter(transfer.MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
         self._ready, self._load = False, load or memory.store.warmup
+        self.limits = limits
         self._protocol = MemoryProtocol(memory, self._access)
         self.app = FastAPI(
             title="Recallite", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
@@ -167,7 +169,8 @@ class MemoryApi:
             may_write(request)
         if grant.read_only and "purpose" in operation.fields and values.get("purpose", "use") == "use":
             values["purpose"] = "inspect"
-        if operation.name == "recall" and self._recalls is not None:
+        large = is_large(request.scope)
+        if operation.name == "recall" and self._recalls is not None and not large:
             return json_response((await self._recalls.recall(memory, scope, values.pop("query"), values)).to_dict())
 
         def work() -> Response:
@@ -175,10 +178,10 @@ class MemoryApi:
             is_new = getattr(result, "outcome", "created") not in ("duplicate", "skipped")
             return json_response(without_folders(result), operation.status if is_new else 200)
 
-        return await self._in_thread(work)
+        return await self._in_thread(work, large=large)
 
-    async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+    async def _in_thread(self, work: Callable[[], Answer], *, large: bool = False) -> Answer:
+        return await anyio.to_thread.run_sync(work, limiter=self._large if large else self._threads)
 
     # ── raw bytes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +192,7 @@ class MemoryApi:
         memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
-        return await self._answered(work, 201)
+        return await self._answered(request, work, 201)
 
     async def _exported(self, __: Operation, request: Request, values: dict[str, Any]) -> Response:
         memory, _, _ = self._access.memory(request)
@@ -201,10 +204,10 @@ class MemoryApi:
         memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.import_, memory, body, format, scope)
-        return await self._answered(work, 200)
+        return await self._answered(request, work, 200)
 
-    async def _answered(self, work: Callable[[], Any], status: int) -> Response:
-        return json_response(await self._in_thread(work), status)
+    async def _answered(self, request: Request, work: Callable[[], Any], status: int) -> Response:
+        return json_response(await self._in_thread(work, large=is_large(request.scope)), status)
 
     # ── the server ─────────────────────────────────────────────────────────────────────────────────────────────
 

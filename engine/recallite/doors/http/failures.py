@@ -34,7 +34,12 @@ UNKNOWN = "unknown_field"
 # What is said of a failure whose own message names files.
 _STORE_SAYS = "the store cannot do this now; the log of the server says why"
 # Of a body that is refused the rest is not read.
-_BESIDE = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
+_BESIDE = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+    413: {"Connection": "close"},
+    503: {"Connection": "close", "Retry-After": "1"},
+}
 
 
 class Refused(HTTPException):

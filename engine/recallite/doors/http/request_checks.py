@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from contextlib import nullcontext
 from time import perf_counter
@@ -16,8 +17,10 @@ from starlette.requests import ClientDisconnect
 
 from recallite.doors.http.access import GRANT
 from recallite.doors.http.access_tokens import Grant
+from recallite.doors.http.connections import MAX_CONNECTIONS
 from recallite.doors.http.failures import Refused, error_json, error_response
-from recallite.errors import AccessDenied, RecalliteError
+from recallite.doors.operations import SCOPE_HEADER
+from recallite.errors import AccessDenied, RecalliteError, ServerError
 from recallite.model.authority import speaking_as
 from recallite.system.logs import logger
 
@@ -31,6 +34,8 @@ _GUARDED = ("/v1/", "/mcp", "/metrics")
 _RAW = ("/v1/documents", "/v1/import")
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?")
 _PIECE_BYTES = 65_536
+_BODY = "recallite.body"
+_ONCE = ("Host", "Authorization", SCOPE_HEADER)
 _log = logger(__name__)
 _HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -47,12 +52,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     - max_body_bytes, max_upload_bytes: of a JSON body, and of a document or an import
     - max_wait_seconds: how long a client may take for the next piece of a body, or to take the next of an answer
     - max_threads: how many operations run at a time; others wait
+    - max_large_threads: how many whose body is above 64 KiB run at a time, beside these
+    - max_bodies_bytes: of all bodies at a time, but for the first 64 KiB of each
+    - min_bytes_per_second: the least rate of a body, after the first `max_wait_seconds`
+    - max_connections: at a time; fewer if the system allows fewer open files
     """
 
     max_body_bytes: int = 16 * 2**20
     max_upload_bytes: int = 64 * 2**20
     max_wait_seconds: float = 30.0
     max_threads: int = 16
+    max_large_threads: int = 2
+    max_bodies_bytes: int = 256 * 2**20
+    min_bytes_per_second: int = 16_384
+    max_connections: int = MAX_CONNECTIONS
 
 
 class RequestChecks:
@@ -72,6 +85,7 @@ class RequestChecks:
     ) -> None:
         self._application, self._limits, self._hosts = application, limits, hosts
         self._admit, self._counted = admit, counted
+        self._bodies_bytes = 0  # of the requests that run
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -82,13 +96,14 @@ class RequestChecks:
         # Routes match the path as it was sent: an id may hold a slash, percent-encoded.
         path = scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0] or scope["path"]
         scope = {**scope, "path": path}
-        answering = _Answering(send, self._limits.max_wait_seconds)
+        answering, body = _Answering(send, self._limits.max_wait_seconds), _Body()
+        scope[_BODY] = body
         try:
             refusal = await self._refusal(scope)
             if refusal is None:
                 grant: Grant | None = scope.get(GRANT)
                 with nullcontext() if grant is None else speaking_as(grant.authority):
-                    await self._application(scope, self._received(scope, receive), answering)
+                    await self._application(scope, self._received(scope, receive, body), answering)
             else:
                 await refusal(scope, receive, answering)
         except (ClientDisconnect, TimeoutError):
@@ -98,6 +113,7 @@ class RequestChecks:
                 raise  # the connection is closed, so that nobody takes a part for the whole
             _log.error("an unexpected failure", exc_info=fault)
         finally:
+            self._bodies_bytes -= body.counted_bytes
             self._counted(_operation(scope), answering.status, perf_counter() - began)
 
     async def _refusal(self, scope: Message) -> Response | None:
@@ -123,8 +139,10 @@ class RequestChecks:
         return scope["method"] == "POST" and scope["path"] in _RAW
 
     def _check(self, scope: Message, headers: dict[bytes, str]) -> None:
-        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
-            raise Refused(400, "the request has several Host headers")
+        names = Counter(name for name, _ in scope["headers"])
+        for name in _ONCE:
+            if names[name.lower().encode()] > 1:
+                raise Refused(400, f"the request has several {name} headers")
         host = hostname(headers.get(b"host", ""))
         if self._hosts is not None and host not in self._hosts:
             raise Refused(403, f"this server does not answer for the host {host!r}", error=AccessDenied)
@@ -140,26 +158,53 @@ class RequestChecks:
             if kind != "application/json":
                 raise Refused(415, f"Content-Type is {kind or 'absent'}: send application/json")
 
-    def _received(self, scope: Message, receive: Receive) -> Receive:
-        """The body's pieces, up to a size, each in time."""
-        total, ended, most = 0, False, self._max_bytes(scope)
+    def _received(self, scope: Message, receive: Receive, body: _Body) -> Receive:
+        """The body's pieces, up to a size, each in time, as far as all bodies fit in memory."""
+        limits, most = self._limits, self._max_bytes(scope)
+        began = asyncio.get_running_loop().time()
 
         async def piece() -> Message:
-            nonlocal total, ended
-            if ended:  # what follows is only that the client goes, which may take long
+            if body.ended:  # what follows is only that the client goes, which may take long
                 return await receive()
+            due = began + limits.max_wait_seconds + body.bytes / limits.min_bytes_per_second
             try:
-                async with asyncio.timeout(self._limits.max_wait_seconds):
+                async with asyncio.timeout_at(min(due, asyncio.get_running_loop().time() + limits.max_wait_seconds)):
                     message = await receive()
             except TimeoutError:
                 raise Refused(408, "the body came too slowly: send it at once") from None
             if message["type"] == "http.request":
-                total, ended = total + len(message.get("body", b"")), not message.get("more_body", False)
-                if total > most:
+                body.bytes += len(message.get("body", b""))
+                body.ended = not message.get("more_body", False)
+                if body.bytes > most:
                     raise Refused(413, f"the body has more than {most:,} bytes")
+                self._count(body)
             return message
 
         return piece
+
+    def _count(self, body: _Body) -> None:
+        """Count what a body has above the first piece. Raises Refused if all together have too much."""
+        more = max(body.bytes - _PIECE_BYTES, 0) - body.counted_bytes
+        if self._bodies_bytes + more > self._limits.max_bodies_bytes:
+            raise Refused(
+                503, "the server has too many large bodies at this time: send it again later", error=ServerError
+            )
+        self._bodies_bytes += more
+        body.counted_bytes += more
+
+
+class _Body:
+    """The body of a request as far as it has come, and how much of it is counted among all bodies."""
+
+    def __init__(self) -> None:
+        self.bytes = self.counted_bytes = 0
+        self.ended = False
+
+
+def is_large(scope: Message) -> bool:
+    """Whether a request has a large body: what it asks for may take long."""
+    body: _Body = scope[_BODY]
+    return body.bytes > _PIECE_BYTES
 
 
 class _Answering:

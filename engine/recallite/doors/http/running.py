@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-import uvicorn
-
 from recallite.doors.http.access_tokens import PREFIX, Grant, Tokens
 from recallite.doors.http.app import MemoryApi
-from recallite.doors.http.connections import LimitedProtocol
-from recallite.doors.http.request_checks import LOOPBACK_NAMES, Application, Limits, hostname
+from recallite.doors.http.connections import listen, server_of
+from recallite.doors.http.request_checks import LOOPBACK_NAMES, Limits, hostname
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import is_loopback
@@ -25,11 +22,6 @@ from recallite.system.logs import logger
 from recallite.system.messages import shown
 
 _log = logger(__name__)
-_BACKLOG = 256
-_GRACE_SECONDS = 5
-_UNTAKEN_MILLISECONDS = 30_000
-# Longer than clients keep a connection that they do not use: httpx, for one, 5 s.
-_KEEP_ALIVE_SECONDS = 30
 
 
 def serve(
@@ -67,16 +59,7 @@ def serve(
         page = address if secret is None else f"{address}#token={secret}"
         started(page)
         with _opened(page, memory.path) if open_page else nullcontext():
-            server_of(api.application).run(sockets=[listener])
-
-
-def server_of(application: Application, protocol: type[LimitedProtocol] = LimitedProtocol) -> uvicorn.Server:
-    """The server that runs the application."""
-    config = uvicorn.Config(
-        application, log_level="warning", access_log=False, server_header=False, date_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, http=protocol,
-    )  # fmt: skip
-    return uvicorn.Server(config)
+            server_of(api.application, api.limits.max_connections).run(sockets=[listener])
 
 
 def _checked(name: str) -> str:
@@ -108,19 +91,3 @@ def _opened(page: str, store: str) -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.unlink(file)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens: connections that come before the server does wait."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if os.name == "posix":  # elsewhere it would let two servers share a port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: the system drops a client that does not take what was sent
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MILLISECONDS)
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)
-    except OSError as fault:
-        listener.close()
-        raise InvalidInput(f"{host}:{port} cannot be used ({fault.strerror or fault}): give another port") from None
-    return listener

@@ -107,11 +107,13 @@ def _refusal(fault: Exception) -> types.JSONRPCError:
 def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> None:
     """Answer hosts at http://HOST:PORT/mcp until the process is told to end.
 
-    Raises InvalidInput without a token, unless the address is this machine's own.
+    Raises InvalidInput without a token, unless the address is this machine's own, and if it cannot be bound.
     """
-    import uvicorn
+    from recallite.doors.http.connections import listen, server_of
 
-    uvicorn.run(http_application(memory, host, token), host=host, port=port, log_level="warning", access_log=False)
+    application = http_application(memory, host, token)
+    with listen(host, port) as listener:
+        server_of(application).run(sockets=[listener])
 
 
 def http_application(memory: MemoryServer, host: str, token: str | None) -> Application:

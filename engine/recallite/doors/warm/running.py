@@ -43,8 +43,7 @@ def _log_to(path: Path) -> None:
 def _run(path: Path) -> None:
     import uvicorn
 
-    from recallite.doors.http.connections import LimitedProtocol
-    from recallite.doors.http.running import server_of
+    from recallite.doors.http.connections import LimitedProtocol, server_of
     from recallite.doors.warm.service import Service
 
     class OwnProtocol(LimitedProtocol):
@@ -61,7 +60,7 @@ def _run(path: Path) -> None:
 
     listener, token = listen(str(path))
     service = Service(token, end)
-    server: uvicorn.Server = server_of(service, OwnProtocol)
+    server: uvicorn.Server = server_of(service, protocol=OwnProtocol)
     with listener:
         server.run(sockets=[listener])
     path.unlink(missing_ok=True)
