@@ -69,9 +69,9 @@ def test_a_folder_of_one_or_two_notes_does_not_answer_everything(tmp_path, strat
                 assert found.evidence_gaps or not found.dropped
 
 
-def test_with_a_hundred_chunks_the_threshold_is_the_fitted_one(tmp_path):
-    assert least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", 100) == MIN_CONFIDENCE
-    rising = [least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", records) for records in (99, 20, 5, 1, 0)]
+def test_from_thirty_chunks_on_the_threshold_is_the_fitted_one(tmp_path):
+    assert least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", 30) == MIN_CONFIDENCE
+    rising = [least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", records) for records in (29, 20, 5, 1, 0)]
     assert MIN_CONFIDENCE < rising[0] < rising[1] < rising[2] < rising[3] == rising[4] < 0.7
     assert least_confidence(0.0, "recallite-minilm", "vectors", 1) == 0.0
 
