@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from recallite.model.policies import WritePolicy
 from recallite.text.statements import judge, keys_of, statement_of
+from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.other_languages import ANOTHER, ENDED
+from recallite.text.statements.over import over_of
+from recallite_kernels import arguments
 from tests.limits import examples
 
 SURE = WritePolicy().supersede_confidence or 1.0
@@ -26,6 +29,10 @@ SURE = WritePolicy().supersede_confidence or 1.0
         ("Die Miete beträgt 800 Euro", "Die Miete beträgt jetzt 870 Euro", ANOTHER),
         ("Wir benutzen Jenkins", "Wir benutzen Jenkins nicht mehr", ENDED),
         ("Ich habe eine Katze", "Ich habe keine Katze mehr", ENDED),
+        ("Wir benutzen Slack", "Slack wurde durch Zulip ersetzt", REPLACED),
+        ("Wir benutzen Slack für den Chat", "Slack ist inzwischen durch Zulip ersetzt worden.", REPLACED),
+        ("Nous utilisons Slack", "Slack a été remplacé par Zulip", REPLACED),
+        ("Usamos Slack", "Slack fue reemplazado por Zulip", REPLACED),
         ("J'habite à Lyon", "Je n'habite plus à Lyon", ENDED),
         ("J\u2019habite à Lyon", "J'habite maintenant à Paris", ANOTHER),
         ("Je travaille chez Renault", "Je ne travaille plus chez Renault", ENDED),
@@ -52,6 +59,11 @@ def test_words_of_change_supersede(old: str, new: str, reason: str) -> None:
     ("old", "new"),
     [
         ("Ich wohne in Berlin", "Ich wohne in Hamburg"),
+        ("Wir benutzen GitHub Actions", "GitHub wurde durch GitLab ersetzt"),
+        ("Wir benutzen Slack", "Slack wird durch Zulip ersetzt"),
+        ("Wir benutzen Slack", "Slack wurde nicht durch Zulip ersetzt"),
+        ("Nous utilisons Slack", "Slack n'a pas été remplacé par Zulip"),
+        ("Slack ist langsam", "Slack wurde durch Zulip ersetzt"),
         ("Anna wohnt in Köln", "Ben wohnt jetzt in Köln"),
         ("Jetzt benutzt Anna Jenkins", "Jetzt benutzt Ben Jenkins"),
         ("Ich arbeite bei Siemens", "Ich arbeite jetzt in Berlin"),
@@ -86,3 +98,21 @@ def test_any_words_are_judged_and_nothing_ends_itself(old: str, new: str) -> Non
     found = judge(statement_of(new), statement_of(old), cosine=None, later=True)
     assert found.reason
     assert old != new or found.outcome == "same"
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("Früher wohnte ich in Bonn", arguments.ENDED),
+        ("Autrefois, j'habitais à Lyon", arguments.ENDED),
+        ("Antes vivía en Madrid", arguments.ENDED),
+        ("Früher wohnte ich in Bonn, jetzt wohne ich in Kiel", 0),
+        ("Ich muss früher aufstehen", 0),
+        ("Früher oder später merkt er es", 0),
+        ("Früher Vogel fängt den Wurm", 0),
+        ("Antes de comer me lavo las manos", 0),
+        ("Früher wohnte ich in Bonn?", 0),
+    ],
+)
+def test_what_was_formerly_is_over(text: str, over: int) -> None:
+    assert over_of(statement_of(text)) == over

@@ -2,7 +2,7 @@
 
 No clause is read. With its words of change taken out, the newer text says what the older one does ("nicht mehr",
 "ne ... plus", "ya no"), or does so but for one name or number ("jetzt", "maintenant", "ahora") after a verb of which
-there is one value at a time.
+there is one value at a time; or it says that what the older one uses was replaced ("wurde durch B ersetzt").
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from recallite.text.lazy_patterns import lazily
 from recallite.text.normalise import normalized
+from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.verdict import Finding
 
@@ -28,6 +29,25 @@ _CHANGES = lazily(
     r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b",
     re.IGNORECASE,
 )
+_PART = "[^,.;:!?]{1,60}"
+_REPLACED = lazily(
+    rf"(?P<gone>{_PART}?) (?:"
+    rf"(?:wurden?|ist|sind) (?:(?!nicht\b|nie\b)\w+ )?durch {_PART} (?:ersetzt|abgelöst)(?: worden)?"
+    rf"|(?:a|ont) été remplacée?s? par {_PART}"
+    rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*",
+    re.IGNORECASE,
+)
+_REPLACING = _words(
+    """
+    ersetzt abgelöst remplacé remplacée remplacés remplacées reemplazado reemplazada reemplazados reemplazadas
+    sustituido sustituida sustituidos sustituidas
+    """
+)
+# "Früher wohnte ich in Bonn", but "früher aufstehen".
+_FORMERLY = lazily(
+    r"(?:Früher (?!oder\b)|Autrefois\b|Auparavant\b|Anteriormente\b|Antes (?!de\b|que\b))[,\s]*[a-zäöüéèáíóúñ]"
+)
+_FORMER_WORDS = _words("früher autrefois auparavant anteriormente antes")
 _WORD = lazily(r"[^\W_]+(?:[.:,_-][^\W_]+)*'?")
 _NOW = _words("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
 _MARKS = _NOW | {"mehr", "plus", "ya", "desormais", "dorenavant"}
@@ -59,11 +79,15 @@ _LONGEST_VALUE = 3
 
 
 class Told(NamedTuple):
-    """A text's words in lower case without those of change, whether each is named, and whether these tell of an end."""
+    """A text's words in lower case without those of change, whether each is named, and whether these tell of an end.
+
+    `gone` are the words of what the text says was replaced.
+    """
 
     words: tuple[str, ...]
     named: tuple[bool, ...]
     ended: bool
+    gone: tuple[str, ...]
 
 
 def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
@@ -75,6 +99,8 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
     newer, before = new.elsewhere, _told(old.text)
     if before.ended or len(before.words) < 2:
         return None
+    if newer.gone:
+        return Finding("supersedes", REPLACED, cued=True) if _uses(before, newer.gone) else None
     if newer.ended:
         return Finding("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
     return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
@@ -82,12 +108,24 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None
 
 def has_words_of_change(statement: Statement) -> bool:
     """Whether there are such words; a look for single words first takes a tenth of the time of the pattern."""
-    if statement.question or _MARKS.isdisjoint([word.text for word in statement.words]):
+    if statement.question:
         return False
-    return _CHANGES.search(_plain(statement.text)) is not None
+    texts = [word.text for word in statement.words]
+    if not _MARKS.isdisjoint(texts) and _CHANGES.search(_plain(statement.text)):
+        return True
+    return not _REPLACING.isdisjoint(texts) and _REPLACED.fullmatch(_plain(statement.text)) is not None
+
+
+def is_former(statement: Statement) -> bool:
+    """Whether a statement begins with "früher", "autrefois", "antes" and the like, and says nothing of now."""
+    if not statement.words or statement.question or statement.words[0].text not in _FORMER_WORDS:
+        return False
+    return _FORMERLY.match(_plain(statement.text)) is not None and not has_words_of_change(statement)
 
 
 def _told(text: str) -> Told:
+    replaced = _REPLACED.fullmatch(_plain(text))
+    gone = () if replaced is None else tuple(word.lower() for word in _WORD.findall(replaced["gone"]))
     spelled = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
     texts = [word for word, _ in spelled]
     ended = _end_in(texts)
@@ -96,7 +134,7 @@ def _told(text: str) -> Told:
         for place, (word, capital) in enumerate(spelled)
         if place not in ended and word not in _NOW and word not in _ARTICLES
     ]
-    return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended))
+    return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
 
 
 def _plain(text: str) -> str:
@@ -112,6 +150,15 @@ def _end_in(words: list[str]) -> tuple[int, ...]:
                 if after == place + 1 or first in ("kein", "ne"):
                     return place, after
     return ()
+
+
+def _uses(text: Told, name: tuple[str, ...]) -> bool:
+    """Whether a text says that a name, and no longer one, is in use."""
+    for place, word in enumerate(text.words[: -len(name)], 1):
+        stop = place + len(name)
+        if word in _USED and text.words[place:stop] == name and all(text.named[place:stop]):
+            return not any(text.named[stop : stop + 1])
+    return False
 
 
 def _has_another_value(new: Told, old: Told) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.other_languages import is_former
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import IDENTIFIER, NAME
 from recallite_kernels.arguments import DENIED, ENDED
@@ -11,6 +12,8 @@ from recallite_kernels.arguments import DENIED, ENDED
 
 def over_of(statement: Statement) -> int:
     """`ENDED` if all that a statement says is over, `DENIED` if it says that something holds no longer, else 0."""
+    if is_former(statement):
+        return ENDED
     clauses = statement.clauses
     if not clauses or not statement.whole or any(clause.unreal or clause.sourced for clause in clauses):
         return 0
