@@ -88,5 +88,5 @@ TASK = Argument("The task it belongs to.", "ID", "--task")
 # As in recallite.review.audit, which is loaded when it is used.
 CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
-    "superseded", "unjudged",
+    "superseded", "unjudged", "diverged",
 )  # fmt: skip

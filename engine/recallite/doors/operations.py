@@ -229,7 +229,7 @@ OPERATIONS: tuple[Operation, ...] = (
             show=_SHOW + "print_audit", fails=_SHOW + "has_findings", bar=("auditing", "memories"),
             confirm="Carry out what the findings propose?",
             arguments={
-                "checks": Argument(f"{', '.join(CHECKS)}. Default: all but the last two.", "CHECK", kind="argument"),
+                "checks": Argument(f"{', '.join(CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
                 "mend": Argument("Carry out what the findings propose."),
             },
         ),
@@ -250,6 +250,19 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "store.backup", "Copy the store to a new file, while others read and write.", group="store",
         command=Command(json="path", bar=("copying", "pages"), arguments={"target": Argument("A new file.", "FILE")}),
+    ),
+    Operation(
+        "transfer.sync",
+        "Exchange changes with the other devices of a folder.\n\nSyncthing, Dropbox, git or a stick carries it. "
+        "Each device writes to files of its own there and merges those of the others.",
+        group="store", effect="writes",
+        command=Command(
+            show=_SHOW + "print_synced", create=True,
+            arguments={
+                "folder": Argument("The folder, which must exist.", "FOLDER", kind="argument"),
+                "status": Argument("Change nothing; show how far each device is."),
+            },
+        ),
     ),
     Operation(
         "store.reembed",

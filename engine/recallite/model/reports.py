@@ -30,6 +30,8 @@ __all__ = [
     "Restored",
     "ScopeCount",
     "Stats",
+    "Synced",
+    "SyncedDevice",
     "TagCount",
     "ThresholdCount",
     "Verification",
@@ -187,6 +189,43 @@ class Restored(Plain, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     forgotten: int = 0
     problems: tuple[FileTrouble, ...] = ()
+
+
+class SyncedDevice(Plain, frozen=True, kw_only=True):
+    """A device of a folder.
+
+    - device, name: its name in the folder, and that of its machine; this: whether it is this one
+    - confirmed: whether it has merged all that this device has sent
+    - forgettings: the number of things forgotten here, memories or links, that it has not confirmed to have forgotten
+    - waiting: the number of its files that are not merged here
+    """
+
+    device: str
+    name: str
+    this: bool
+    confirmed: bool
+    forgettings: int
+    waiting: int
+
+
+class Synced(Plain, frozen=True, kw_only=True):
+    """The result of `transfer.sync`.
+
+    - device: the name of this device in the folder; None before its first run
+    - sent: the number of memories, links and supersessions whose changes were sent, forgotten ones too
+    - merged: the number of those that others had changed; forgotten: the memories among them that are forgotten here
+    - diverged: the ids of memories whose text two devices had changed; the later one is current, and
+      `review.audit("diverged")` shows both
+    - devices: how far each device is; problems: the files that could not be merged, and why
+    """
+
+    device: str | None
+    sent: int
+    merged: int
+    forgotten: int
+    diverged: tuple[str, ...]
+    devices: tuple[SyncedDevice, ...]
+    problems: tuple[str, ...]
 
 
 class Problem(Plain, frozen=True, kw_only=True):

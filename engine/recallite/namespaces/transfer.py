@@ -9,10 +9,11 @@ from recallite import transfer
 from recallite.model import checks
 from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.reports import Exported, Imported, Restored
+from recallite.model.reports import Exported, Imported, Restored, Synced
 from recallite.namespaces import Namespace
 from recallite.notes import editable
 from recallite.system.asynchrony import AsyncService, awaited
+from recallite.transfer import syncing
 
 if TYPE_CHECKING:
     from recallite.remember.pending import Progress
@@ -108,6 +109,20 @@ class MemoryTransfer(Namespace):
             forget_missing=forget_missing, on_progress=on_progress,
         )  # fmt: skip
 
+    def sync(self, folder: str | os.PathLike[str], *, status: bool = False) -> Synced:
+        """Exchange what was changed with the other devices of a folder that Syncthing, Dropbox, git or a stick carries.
+
+        Each device writes to files of its own and merges those of the others: memories with their versions, links,
+        supersessions, and what was forgotten. Of two changes of a field the later one counts; a text that two devices
+        changed is kept in both versions. Documents, sessions and access counts stay where they are. With `status`
+        nothing is changed; the report says how far each device is.
+
+        Raises InvalidInput for a handle of a scope, a server and a folder that is not there, and WrongKey for files
+        that were encrypted with another key.
+        """
+        self._require_whole("transfer.sync")
+        return syncing.sync(self._engine, folder, status=checks.check_flag(status, "status"))
+
 
 class AsyncMemoryTransfer(AsyncService[MemoryTransfer]):
     """`MemoryTransfer` for asyncio: the same methods, awaited."""
@@ -116,3 +131,4 @@ class AsyncMemoryTransfer(AsyncService[MemoryTransfer]):
     import_ = awaited(MemoryTransfer.import_)
     export_folder = awaited(MemoryTransfer.export_folder)
     import_folder = awaited(MemoryTransfer.import_folder)
+    sync = awaited(MemoryTransfer.sync)

@@ -131,6 +131,14 @@ class Store(ABC):
         the target, if it cannot be written.
         """
 
+    def sealed(self, data: bytes) -> bytes:
+        """The content of a file for other devices: encrypted if the store is."""
+        return data
+
+    def unsealed(self, data: bytes, path: str) -> bytes | None:
+        """The data that were `sealed` by a store with the same key; None if it is not whole. Raises WrongKey."""
+        return data
+
     @abstractmethod
     def rekey(self, key: str | None) -> None:
         """Encrypt the store with another key, or (None) decrypt it; all of it or nothing.

@@ -24,6 +24,7 @@ from recallite.store.sql.scopes import Scopes
 from recallite.store.sql.standing import StandingRecords
 from recallite.store.sql.statements import Judgements, Occurrences, Statements, UncomparedRecords
 from recallite.store.sql.supersessions import Supersessions
+from recallite.store.sql.synced import Synced
 from recallite.store.sql.tiers import Consolidations, Experience, Procedures, Working
 from recallite.store.sql.vectors import Vectors
 
@@ -81,6 +82,7 @@ class Reader(ABC):
     snapshot: IndexSnapshot
     statements: Statements
     supersessions: Supersessions
+    synced: Synced
     uncompared: UncomparedRecords
     vectors: Vectors
     working: Working
@@ -137,6 +139,7 @@ class Writer(Reader):
         self.working = Working(self)
         self.embedding_cache = EmbeddingCache(self)
         self.access_tokens = AccessTokens(self)
+        self.synced = Synced(self)
 
     @property
     def uncommitted(self) -> bool:

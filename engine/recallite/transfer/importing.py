@@ -196,7 +196,7 @@ class Batch:
                 raise InvalidInput("recorded_until is before recorded_from")
             row.access_count, row.accessed_at = 0, None
         if entry.vectors:
-            _check_parts(entry.vectors, self._embedder)
+            check_parts(entry.vectors, self._embedder)
         return _Item(line, row, row.public_id, entry.vector, entry.vectors)
 
     def write(self) -> None:
@@ -303,7 +303,8 @@ def _moment(time: str | None, name: str, otherwise: int) -> int:
     return otherwise if moment is None else moment
 
 
-def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+    """Refuse vectors that are not what an export has of this embedder."""
     if embedder is None:
         raise InvalidInput("the line has vectors, but no header before it says which embedder made them", "vector")
     for part in parts:

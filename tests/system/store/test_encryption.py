@@ -305,3 +305,60 @@ def test_an_erasure_is_checked_in_the_pages_as_they_read(path):
         assert receipt.complete
         assert receipt.searched > 2
         assert b"Quuxington" not in memory._engine.store._writer.connection.serialize("main")
+
+
+@encrypted
+def test_files_for_other_devices_are_encrypted(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with (
+        Memory(tmp_path / "one.db", settings=PLAIN, key=KEY) as one,
+        Memory(tmp_path / "two.db", settings=PLAIN, key=KEY) as two,
+    ):
+        stored = one.remember(SECRET)
+        one.transfer.sync(folder)
+        assert not holds(folder, "vault", stored.id, "sha256", "merged")
+        assert two.transfer.sync(folder).merged == 1
+        assert two.get(stored.id).text == SECRET
+
+
+@encrypted
+@pytest.mark.parametrize("key", [None, OTHER])
+def test_devices_without_the_key_write_nothing_for_others(tmp_path, key):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Memory(tmp_path / "one.db", settings=PLAIN, key=KEY) as one:
+        one.remember(SECRET)
+        one.transfer.sync(folder)
+        before = sorted(folder.rglob("*"))
+        with Memory(tmp_path / "two.db", settings=PLAIN, key=key) as two:
+            two.remember("The office closes at six")
+            with pytest.raises(WrongKey, match="give all"):
+                two.transfer.sync(folder)
+        assert sorted(folder.rglob("*")) == before
+        device = folder / ("0" * 12)
+        device.mkdir()
+        (device / "00000001.sync").write_bytes(b'{"number":1}\n')
+        with pytest.raises(WrongKey, match="is not encrypted"):
+            one.transfer.sync(folder)
+
+
+@encrypted
+def test_a_changed_encrypted_file_for_devices_is_not_merged(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with (
+        Memory(tmp_path / "one.db", settings=PLAIN, key=KEY) as one,
+        Memory(tmp_path / "two.db", settings=PLAIN, key=KEY) as two,
+    ):
+        one.remember(SECRET)
+        device = one.transfer.sync(folder).device
+        file = folder / device / "00000001.sync"
+        whole = file.read_bytes()
+        for place in range(5_000, len(whole), 997):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            assert two.transfer.sync(folder).merged == 0
+            file.write_bytes(whole[:place])
+            assert two.transfer.sync(folder).merged == 0
+        file.write_bytes(whole)
+        assert two.transfer.sync(folder).merged == 1

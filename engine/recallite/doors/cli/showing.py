@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recallite.doors.http.access_tokens import Token
     from recallite.doors.tenants import Tenant
     from recallite.model.records import Record
-    from recallite.model.reports import Audit, Finding, Forgotten, Judged, Stats, Verification
+    from recallite.model.reports import Audit, Finding, Forgotten, Judged, Stats, Synced, Verification
 
 # The command that does what a finding proposes.
 _REMEDIES = {
@@ -137,6 +137,23 @@ def print_stats(figures: Stats) -> None:
     print_pairs({name: getattr(figures, name) for name in figures.__struct_fields__ if name not in omitted})
     for note in figures.notes:
         hint(f"note: {note}")
+
+
+def print_synced(report: Synced) -> None:
+    """Print what was exchanged, and how far each device is."""
+    rows = [
+        (
+            entry.device, entry.name, "this device" if entry.this else "yes" if entry.confirmed else "not yet",
+            entry.forgettings, entry.waiting,
+        )
+        for entry in report.devices
+    ]  # fmt: skip
+    print_rows(("device", "machine", "has merged all", "forgettings to confirm", "files to merge"), rows)
+    hint(f"sent {report.sent:,}, merged {report.merged:,}, forgot {report.forgotten:,}")
+    if report.diverged:
+        hint(f"changed on two devices: {' '.join(report.diverged)} (see recallite audit diverged)")
+    for problem in report.problems:
+        hint(f"waiting: {problem}")
 
 
 def print_verification(verification: Verification) -> None:

@@ -14,7 +14,7 @@ from recallite.model.reports import Audit
 from recallite.review.audit.findings import CHECKS, REVIEWS
 from recallite.review.audit.mending import last_changes, mended
 from recallite.review.audit.pairs import compared, duplicates, superseded, unjudged
-from recallite.review.audit.texts import expired, of_texts, secrets_of_versions
+from recallite.review.audit.texts import diverged, expired, of_texts, secrets_of_versions
 from recallite.store.store import Progress
 from recallite.system.messages import shown
 from recallite.text.secrets import NO_DETECTOR, has_detector, redact
@@ -60,6 +60,8 @@ def audit(
             findings += superseded(reader, sorted({*ids} - {*current}))
         if "unjudged" in wanted:
             findings += unjudged(reader, current)
+        if "diverged" in wanted:
+            findings += diverged(reader, {*ids})
         seen = last_changes(reader, findings) if mend else {}
     findings = [
         structs.replace(entry, text=_shown(entry.text), other_text=entry.other_text and _shown(entry.other_text))

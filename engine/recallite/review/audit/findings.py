@@ -19,10 +19,11 @@ CHECKS: dict[str, str | None] = {
     "junk": "forget",
     "superseded": None,
     "unjudged": None,
+    "diverged": None,
 }
 """Each check with the method that repairs its findings; None where only a person can tell."""
 
-REVIEWS = ("superseded", "unjudged")
+REVIEWS = ("superseded", "unjudged", "diverged")
 """Checks of what is as it should be, for review: only by name."""
 
 # Records of a file, or saved as a whole, must be changed there.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from recallite.model.checks import now_us, to_datetime
+from recallite.model.checks import check_time, now_us, to_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.model.reports import Finding
@@ -68,6 +68,23 @@ def secrets_of_versions(reader: Reader, filter: Filter) -> Iterator[Finding]:
     for record in reader.records.find(filter, now_us(), versions="closed"):
         if kinds := _kinds_of_secrets([record.text, record.context or ""]):
             yield finding("secrets", record, f"an earlier version holds {kinds}")
+
+
+def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
+    """Find memories whose text two devices had changed, until it is changed again."""
+    for public_id, other, current in reader.synced.diverged():
+        record_id = reader.records.find_ids([public_id], "/").get(public_id)
+        if record_id is None or record_id not in ids:
+            continue
+        versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
+        newest = reader.records.get(record_id)
+        if other in versions and current == check_time(newest.recorded_from, "time"):
+            place = [*versions].index(other)
+            reason = f"was changed on two devices, and the later text is current; restore --to {place} undoes that"
+            yield Finding(
+                check="diverged", id=public_id, text=newest.text, reason=reason, other=public_id,
+                other_text=versions[other].text, verb=None,
+            )  # fmt: skip
 
 
 def _kinds_of_secrets(texts: Iterable[str]) -> str:

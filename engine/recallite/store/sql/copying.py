@@ -65,7 +65,7 @@ _ELSEWHERE: dict[str, str | None] = {
     # Of texts that may have been in any scope.
     "embedding_cache": None,
 }
-COPIED = {table.name: table for table in TABLES if table.name != "feed"}
+COPIED = {table.name: table for table in TABLES if table.name not in ("feed", "synced")}
 """The tables of a copy, each after those that its rows refer to."""
 _CONDITIONS = {name: _scoped(table) for name, table in COPIED.items()}
 # Rows that stay in a store when its content is forgotten.

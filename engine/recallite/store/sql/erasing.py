@@ -60,6 +60,7 @@ class Erasure(Repository):
         traces.ids = tuple(self._tx.records.public_ids(record_ids))
         traces.rows = self._rows_by_table()
         traces.had_snapshot = self._has_snapshot()
+        self._tx.synced.forget_names(traces.ids)
         self._execute(
             f"DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record WHERE id {IN_ARRAY})",
             (self._id_array(self._with_versions(record_ids)),),

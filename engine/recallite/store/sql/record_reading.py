@@ -300,15 +300,17 @@ class RecordReader(Repository):
             f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
         )
         while chunk := list(islice(opened, _CHUNK)):
-            ids: list[int] = []
-            closed = self._closed_ids([row.public_id for row in read_rows(chunk, _Opened, "record")])
-            for record_id, public_id in chunk:
-                ids += (*closed.get(public_id, ()), record_id)
-            records = self.by_row_ids(ids)
-            parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
-            repeated = self._tx.occurrences.of(ids)
-            for record_id in ids:
-                yield Version(records[record_id], tuple(parts.get(record_id, ())), repeated.get(record_id, ()))
+            yield from self.versions_of(read_rows(chunk, _Opened, "record"), embedder)
+
+    def versions_of(self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None) -> Iterator[Version]:
+        """Every version of these open records, given as row id and public id, as `versions` has them."""
+        closed = self._closed_ids([public_id for _, public_id in opened])
+        ids = [row_id for record_id, public_id in opened for row_id in (*closed.get(public_id, ()), record_id)]
+        records = self.by_row_ids(ids)
+        parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+        repeated = self._tx.occurrences.of(ids)
+        for record_id in ids:
+            yield Version(records[record_id], tuple(parts.get(record_id, ())), repeated.get(record_id, ()))
 
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""

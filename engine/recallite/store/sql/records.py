@@ -21,6 +21,10 @@ _DERIVED = ("superseded_at", "superseded_until", "held_until")
 _OWN = columns_of("record", without=("id", "scope_id", "source_id", *_DERIVED))
 _COLUMNS = (*_OWN, "scope_id", "source_id")
 _INSERTED = f"id, {', '.join(_COLUMNS)}"
+_DERIVE_FROM = (
+    "UPDATE record SET (superseded_at, superseded_until, held_until) = "
+    "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?"
+)
 
 
 class Records(RecordReader):
@@ -159,6 +163,20 @@ class Records(RecordReader):
         # The next version begins after this one, whatever the clocks of two writers say: each was current once.
         began: Any = self._execute("SELECT recorded_from FROM record WHERE id = ?", (record_id,)).get
         recorded_from = max(row.recorded_from, began + 1)
+        self._put_text(record_id, row, embedder, recorded_from, keep_version=keep_version)
+
+    def put_versions(self, record_id: int, rows: Sequence[Row], embedder: EmbedderRow | None) -> None:
+        """Replace all texts of a record by these, oldest first: the last is the open one."""
+        *closed, current = rows
+        self._put_text(record_id, current, embedder, current.recorded_from, keep_version=False)
+        self._tx.occurrences.add((record_id, *again) for again in current.repeated)
+        ids = self.insert(closed, embedder)
+        self._tx.standing.derive(ids)
+        self._execute_many(_DERIVE_FROM, [(record_id, version_id) for version_id in ids])
+
+    def _put_text(
+        self, record_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
+    ) -> None:
         if keep_version:
             self._close_version(record_id, closed_at=recorded_from)
         else:
@@ -203,11 +221,7 @@ class Records(RecordReader):
             self._execute("UPDATE record SET recorded_until = ? WHERE id = ?", (row.recorded_from, before[-1]))
             self._tx.changes.append("update", before[-1])
         (version_id,) = self.insert([row], embedder)
-        self._execute(
-            "UPDATE record SET (superseded_at, superseded_until, held_until) = "
-            "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?",
-            (record_id, version_id),
-        )
+        self._execute(_DERIVE_FROM, (record_id, version_id))
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""

@@ -272,6 +272,18 @@ TABLES = (
         first_id, last_id INTEGER NOT NULL
         operation TEXT NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'frames', 'reload'))
     """),
+    # Digests and stamps of what `sync` has exchanged (msgpack), by a digest of its name (JSON), which goes with what is
+    # forgotten. `number`: the file of this device that has it, or 0; `diverged`: when the texts of a memory that two
+    # devices had changed were stored, the current one last.
+    table("synced", """
+        key TEXT
+        name, diverged TEXT
+        state BLOB NOT NULL
+        number INTEGER NOT NULL
+        PRIMARY KEY (key)
+        INDEX synced_number (number)
+        INDEX synced_diverged (diverged) WHERE diverged IS NOT NULL
+    """),
     # Conversations. A message is a row: appending is one small insert, and two processes can append.
     table("session", """
         id SERIAL

@@ -312,6 +312,10 @@ class Occurrences(Repository):
         """Add times, given as row id, time and (where it differs from the record's) text."""
         self._insert_many("occurrence", "record_id, at, text", [*rows])
 
+    def last_id(self) -> int:
+        """The number of the newest; a new one is no change of the feed."""
+        return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
+
     def move(self, record_id: int, to_id: int) -> None:
         """Leave the times of a text that has been replaced to its closed version."""
         self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))

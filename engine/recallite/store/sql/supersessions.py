@@ -148,6 +148,11 @@ class Supersessions(Repository):
             (row.old_id, row.new_id, row.known_from, row.known_until),
         ).get
 
+    def edges(self, ids: Sequence[int]) -> list[Supersession]:
+        """All supersessions of these records by others, undone ones too."""
+        rows = self._rows(f"SELECT {_COLUMNS} FROM supersession WHERE old_id {IN_ARRAY}", (self._id_array(ids),))
+        return [Supersession(*row) for row in rows]
+
     def between(self, filter: Filter) -> Iterator[NamedSupersession]:
         """All supersessions, undone ones too, between open records that a filter admits, in order of storing."""
         condition = self._tx.conditions.exported(filter)
@@ -160,6 +165,15 @@ class Supersessions(Repository):
         )
         for row in rows:
             yield read_row(row, NamedSupersession, "a supersession of")
+
+    def replace(self, old_id: int, new_id: int, known_from: int, row: Supersession | None) -> None:
+        """Store what is known of a supersession in place of what was, or (None) remove it, with its link."""
+        dropped = "DELETE FROM supersession WHERE old_id = ? AND new_id = ? AND known_from = ? RETURNING known_until"
+        if (None,) in self._rows(dropped, (old_id, new_id, known_from)):
+            self._tx.links.drop(new_id, old_id, [LINK_TYPE])
+            self.derive([old_id])
+        if row is not None:
+            self.put([row])
 
     def put(self, rows: Sequence[Supersession]) -> None:
         """Store supersessions, with the links of those that stand."""

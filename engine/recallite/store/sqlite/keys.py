@@ -1,7 +1,7 @@
 """Encrypted files: SQLite3 Multiple Ciphers (`apsw-sqlite3mc`) with ChaCha20-Poly1305, one tag per page.
 
 Keys are derived from passphrases as the cipher does it (PBKDF2-HMAC-SHA256 with the salt at the start of the file), so
-that any program with SQLite3 Multiple Ciphers can open the file. A derivation takes 0.1 s and is done once per file.
+that any program with SQLite3 Multiple Ciphers can open the file. A derivation takes 0.1 s and is done once per salt.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _INSTALL = "pip uninstall apsw, then pip install apsw-sqlite3mc, which provides 
 _CIPHER = "chacha20"
 _ITERATIONS = 64_007
 _SALT_BYTES = 16
+_KEPT = 16  # the store's own, and those of files of other devices
 _RAW = re.compile(r"raw:([0-9a-fA-F]{64})")
 _MAGIC = b"SQLite format 3\x00"
 # Bytes 21 to 23 of every SQLite database; the ciphers do not change bytes 16 to 23.
@@ -50,9 +51,9 @@ class Key:
         self._derived: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
 
-    def unlock(self, connection: apsw.Connection) -> None:
-        """Use this key for a connection, before it reads anything."""
-        _set(connection, "key", self._material(_salt(connection)))
+    def unlock(self, connection: apsw.Connection, salt: bytes | None = None) -> None:
+        """Use this key for a connection, before it reads anything; a new file gets this salt, or one of its own."""
+        _set(connection, "key", self._material(salt or salt_of(connection)))
 
     def replace_that_of(self, connection: apsw.Connection) -> None:
         """Encrypt the file of a connection with this key; not in WAL mode, and no other connection may be open."""
@@ -63,7 +64,9 @@ class Key:
             return (self._raw + salt).hex()
         with self._lock:
             if salt not in self._derived:
-                self._derived = {salt: hashlib.pbkdf2_hmac("sha256", self.text.encode(), salt, _ITERATIONS, 32)}
+                if len(self._derived) >= _KEPT:
+                    self._derived.clear()
+                self._derived[salt] = hashlib.pbkdf2_hmac("sha256", self.text.encode(), salt, _ITERATIONS, 32)
             return (self._derived[salt] + salt).hex()
 
     def __repr__(self) -> str:
@@ -108,7 +111,8 @@ def remove_key(connection: apsw.Connection) -> None:
     _set(connection, "rekey", None)
 
 
-def _salt(connection: apsw.Connection) -> bytes:
+def salt_of(connection: apsw.Connection) -> bytes:
+    """The salt of the file of a connection; a random one for a new file."""
     return _header(connection)[:_SALT_BYTES] or os.urandom(_SALT_BYTES)
 
 

@@ -38,9 +38,11 @@ class SqliteRecords(Records):
         by_key = self.texts.newest(by_number, _ALL) if by_number else {}
         return {record_id: by_number[number] for number, ids in by_key.items() for record_id in ids}
 
-    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
+    def _put_text(
+        self, record_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
+    ) -> None:
         self.texts.remove(self._text_keys("id = ?", record_id), erase=True)
-        super().change_text(record_id, row, embedder, keep_version=keep_version)
+        super()._put_text(record_id, row, embedder, recorded_from, keep_version=keep_version)
         self.texts.add(self._text_keys("id = ?", record_id))
 
     def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:

@@ -22,10 +22,11 @@ from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
 from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
 from recallite.store.sqlite.faults import translated
-from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.keys import Key, salt_of
 from recallite.store.sqlite.reading import Reading
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
+from recallite.store.sqlite.sealing import seal, unseal
 from recallite.store.sqlite.transaction import SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
@@ -274,6 +275,16 @@ class SqliteStore(Store):
         self._numbers.forget()
         with self._lock, self._checkpoints.paused():
             return erasing.prove(self, erased)
+
+    def sealed(self, data: bytes) -> bytes:
+        if self.key is None:
+            return data
+        with self._lock:
+            salt = salt_of(self._writer.connection)
+        return seal(data, self.key, salt)
+
+    def unsealed(self, data: bytes, path: str) -> bytes | None:
+        return unseal(data, self.key, path)
 
     def rekey(self, key: str | None) -> None:
         made = None if key is None else Key(key)
