@@ -26,7 +26,7 @@ SECRET = "zanzibar"
 SEEN_BY_ALL = {"meta", "embedder", "feed", "tenant", "scope"}
 _numbers = itertools.count(1)
 
-HIDDEN = {"term", "embedding_cache", "access_token"}
+HIDDEN = {"term", "embedding_cache", "access_token", "synced"}
 
 
 class Tenancy:
@@ -73,6 +73,9 @@ class Tenancy:
         self.as_owner(
             "INSERT INTO embedding_cache (content_hash, embedder_id, parts, used) "
             "SELECT content_hash, e.id, content_hash, 1 FROM record, embedder e ORDER BY record.id LIMIT 1"
+        )
+        self.as_owner(
+            "INSERT INTO synced (key, name, state, number) SELECT '1', %s, content_hash, 1 FROM record LIMIT 1", SECRET
         )
         self.as_owner(
             "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
