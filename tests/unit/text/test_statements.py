@@ -283,6 +283,9 @@ def test_keys_are_at_most_eight_and_none_of_long_texts() -> None:
 
 def test_two_sources_contradict() -> None:
     assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ben")) == "contradicts"
+    assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("user A", "user B")) == "contradicts"
+    assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("user A", "user A")) == "supersedes"
+    assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana B", "Ana")) == "supersedes"
     assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ana")) == "supersedes"
     assert outcome("Ana lives in Cork.", "Ana lives in Galway now.", by=("Ben", "Ana")) == "supersedes"
 

@@ -27,6 +27,7 @@ def verdict(old: str, new: str, cosine: float | None = None) -> Verdict:
         ("Barack Obama is married to Michelle Obama", "Michelle Obama is married to Barack Obama"),
         ("Prince William is married to Catherine", "Catherine is married to Prince William"),
         ("Ada is married to Ben", "Ben is married to Ada"),
+        ("Ada Lee is married to Ben Lee", "Ben Lee is married to Ada Lee"),
         (
             "Ada King is married to William King-Noel, Earl of Lovelace",
             "William King-Noel is married to Ada King",

@@ -87,6 +87,7 @@ _DIMENSIONS = (
 )
 _NAMED = frozenset((NAME, IDENTIFIER))
 _PLACES = frozenset(("in", "on", "at", "near"))
+ELSEWHERE = "is about something else"
 _UNCERTAIN, _TO_BE, _A_WHILE, _A_PART = "is not certain", "is to come", "holds for a while", "is about a part of it"
 # With these, what both say does not fit together, and a language model may know more.
 _OPEN = frozenset((_UNCERTAIN, _TO_BE, _A_WHILE, _A_PART))
@@ -138,7 +139,7 @@ def _is_mirrored(new: Statement, old: Statement) -> bool:
         return False
     if one.relation not in _MUTUAL and (one.relation != "be" or one.stated.isdisjoint(_MUTUAL)):
         return False
-    apart = one.subject and other.subject and one.subject.isdisjoint(other.subject)
+    apart = one.subject and other.subject and one.subject != other.subject
     return bool(apart) and one.subject <= other.every and other.subject <= one.every
 
 
@@ -165,11 +166,11 @@ def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> st
 def _of_another_thing(new: Statement, old: Statement) -> str | None:
     """Whether it is said of something else: "for guests ..."; "Ada's office phone" is not "Ada's phone"."""
     if len(old.clauses) == 1 and not _fits(new, old.clauses[0]):
-        return "is about something else"
+        return ELSEWHERE
     for mine, his in ((new, old), (old, new)):
         leading = _led_by(mine.words)
         if leading is not None and leading not in {word.meaning for word in his.words}:
-            return "is about something else"
+            return ELSEWHERE
     return None
 
 

@@ -12,8 +12,8 @@ import msgspec
 from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import FORMER, REPLACED, apart, compare
-from recallite.text.statements.doubts import doubt, spelled_alike
-from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced
+from recallite.text.statements.doubts import ELSEWHERE, doubt, spelled_alike
+from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.over import successor_of
 from recallite.text.statements.relations import SEVERAL
@@ -89,7 +89,9 @@ def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
         return rules
     reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
     doubted = doubt(new, old)
-    if doubted is not None:
+    # Of 15 such pairs that the fit finds alone, by folds, 14 were replaced.
+    overruled = rules.outcome != "supersedes" and doubted is not None and doubted.reason == ELSEWHERE
+    if doubted is not None and not (overruled and is_cued(new, old)):
         return Verdict(doubted.outcome, _UNRATED, f"{reason}, but {doubted.reason}")
     if not later:
         return Verdict("contradicts", _UNRATED, f"{reason}, but began earlier")

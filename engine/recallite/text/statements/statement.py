@@ -20,7 +20,7 @@ LONGEST = 400
 _MOST_SENTENCES = 4
 # Nearly all that the fit found in longer turns of dialogues was wrong.
 _MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
-_SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
+_SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: ([A-Z]|\d{1,3}))?(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
 
 
@@ -94,9 +94,12 @@ def _speaker(context: str | None) -> str:
     if context is None:
         return "i"
     match = _SPEAKER.match(context[:100])
-    if match is None or match[1].lower() in _PERSONS:
+    if match is None:
         return "i"
-    return stem_of(match[1].lower())
+    name, label = match[1].lower(), match[2]
+    if label is not None and (match[1].islower() or name in _PERSONS):  # "user A" is another than "user B"
+        return f"{stem_of(name)} {label}"
+    return "i" if name in _PERSONS else stem_of(name)
 
 
 def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
