@@ -19,6 +19,7 @@ from benchmarks.quality import (
     fact_consolidation,
     first_tries,
     junk,
+    left_out,
     locomo,
     longmemeval,
     pairs,
@@ -42,6 +43,7 @@ SETS: dict[str, Evaluation] = {
     "beam": beam.evaluate,
     "realtalk": realtalk.evaluate,
     "first_tries": first_tries.evaluate,
+    "left_out": left_out.evaluate,
     "facts": fact_consolidation.evaluate,
     "beam_updates": updates.of_beam,
     "longmemeval_updates": updates.of_longmemeval,
@@ -51,7 +53,7 @@ SETS: dict[str, Evaluation] = {
 }
 # Sets that ask the stores of another share its cache.
 _CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
-_OWN = ("first_tries", "pairs", "dates", "junk")
+_OWN = ("first_tries", "left_out", "pairs", "dates", "junk")
 RESULTS = saving.RESULTS / "quality.json"
 
 

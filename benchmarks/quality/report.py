@@ -21,6 +21,7 @@ TITLES = {
     "beam": "BEAM 100K, messages",
     "realtalk": "REALTALK, turns",
     "first_tries": "First tries, small stores",
+    "left_out": "Left out, facts on a topic",
     **truth_tables.TITLES,
 }
 _MAIN = {
@@ -40,6 +41,7 @@ _MAIN = {
     "beam": ("recall@40", "all@40", "MRR", "abstention: ROC AUC", "abstention: ROC AUC, first hit"),
     "realtalk": ("recall@20", "hit@20", "MRR"),
     "first_tries": ("answered first", "first and confident"),
+    "left_out": ("answered", "first", "hits", "refused", "ROC AUC"),
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")
