@@ -4,6 +4,8 @@ Every function checks its arguments once and raises `KernelError` for those it r
 the others for single tasks; `cosine_top_k` and `reciprocal_rank_fusion` are here for users alone.
 """
 
+from recallite_kernels.arguments import CONTENT as CONTENT
+from recallite_kernels.arguments import NAMED as NAMED
 from recallite_kernels.arguments import RESIDUAL_STEPS as RESIDUAL_STEPS
 from recallite_kernels.arguments import Forest as Forest
 from recallite_kernels.arguments import Graph as Graph

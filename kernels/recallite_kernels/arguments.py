@@ -157,8 +157,8 @@ class Weighed(NamedTuple):
 class WordSlices(NamedTuple):
     """The postings of the words of a question.
 
-    idf float32 (w,) is by word; the slices are rows[starts[s]:ends[s]], rows int32 ascending in each, and words[s],
-    int64, is the word of slice s.
+    idf float32 (w,) and roles uint8 (w,), as `Asking` has them, are by word; the slices are rows[starts[s]:ends[s]],
+    rows int32 ascending in each, and words[s], int64, is the word of slice s.
     """
 
     rows: I32
@@ -166,6 +166,7 @@ class WordSlices(NamedTuple):
     ends: I64
     words: I64
     idf: F32
+    roles: U8
 
 
 class Statements(NamedTuple):
@@ -181,5 +182,7 @@ class Statements(NamedTuple):
     keys: I64
 
 
+CONTENT, NAMED = 1, 2
+"""The roles of a question's words besides 0, one that only asks: what it is about, and a name or a number."""
 RESIDUAL_STEPS = 254
 """Steps of a residual within one step of a code."""

@@ -344,6 +344,7 @@ def slices_of(view: Any, asking: Any, query: Any, slices: Any, work: Any, hits: 
     return WordSlices(
         view.terms.rows, work.starts[:slices], work.stops[:slices], work.words[:slices],
         hits.idf[asking.word_offsets[query] : asking.word_offsets[query + 1]],
+        asking.roles[asking.word_offsets[query] : asking.word_offsets[query + 1]],
     )  # fmt: skip
 
 

@@ -70,8 +70,10 @@ class Evidence(NamedTuple):
     - other_cosine, other_bm25, other_similarity, other_speaker: the same of the best other candidate, 0 without one
     - records: ln(records of the store), of at most 4,096
     - words: ln(1 + words of the query), of at most 12
+    - content: the share of the IDF mass of the words that the query is about that the record contains
+    - unnamed: the share of the query's IDF mass that names and numbers have which the record does not contain
 
-    A query whose words count as 0 has neither coverage nor BM25.
+    A query whose words count as 0 has neither coverage nor BM25, nor any of the last two.
     """
 
     cosine: int = 0
@@ -88,6 +90,8 @@ class Evidence(NamedTuple):
     other_speaker: int = 11
     records: int = 12
     words: int = 13
+    content: int = 14
+    unnamed: int = 15
 
 
 EVIDENCE = Evidence()
@@ -315,19 +319,19 @@ def reason_bits(signals: Values, best_bm25: Values, parameters: RankParameters) 
 
 
 def evidence_of(
-    record: Sequence[Values], other: Sequence[Values], coverage: Values, length: Values, rank: Values, words: Values,
-    mean_similarity: Values, records: Values,
+    record: Sequence[Values], other: Sequence[Values], shares: Sequence[Values], length: Values, rank: Values,
+    words: Values, mean_similarity: Values, records: Values,
 ) -> tuple[Values, ...]:  # fmt: skip
     """Every kind of evidence, in the order of `Evidence`.
 
     From the signals `COMPARED` of a record and of the best other candidate, each by each. `mean_similarity` stands for
-    a MaxSim that was not measured.
+    a MaxSim that was not measured. `shares` are coverage, content and unnamed.
     """
     counts = words > 0.0
     return (
         np.maximum(record[0], 0.0),
         np.minimum(np.maximum(record[0], 0.0), MOST_NEAR),
-        counts * coverage,
+        counts * shares[0],
         counts * np.log1p(record[1]),
         record[2] + (record[2] == 0.0) * mean_similarity,
         np.log1p(np.minimum(length, MOST_LENGTH)),
@@ -339,7 +343,19 @@ def evidence_of(
         other[3],
         np.log(np.minimum(np.maximum(records, 1.0), MOST_RECORDS)),
         np.log1p(np.minimum(words, MOST_WORDS)),
+        counts * shares[1],
+        counts * shares[2],
     )
+
+
+def shares_of(covered: Sequence[Values], masses: Sequence[float]) -> tuple[Values, ...]:
+    """Coverage, content and unnamed.
+
+    `covered` is the IDF that a record has of all words of the query, of those that it is about and of names; `masses`
+    that of the query.
+    """
+    mass, content = max(masses[0], 1e-12), max(masses[1], 1e-12)
+    return covered[0] / mass, covered[1] / content, (masses[2] - covered[2]) / mass
 
 
 def features_of(signals: Values, best: Values, coverage: Values) -> tuple[Values, ...]:

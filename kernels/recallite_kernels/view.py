@@ -153,7 +153,8 @@ class Asking(NamedTuple):
 
     - vectors float32 (q, d) of unit length; without vectors d is 0
     - numbers int32 (w,) of their words, -2 for one that no record has, and shares float64 (w,), the share of texts that
-      contain each; of question i from word_offsets[i] to word_offsets[i + 1], int64 (q + 1,)
+      contain each, and roles uint8 (w,): `CONTENT`, `NAMED` or 0 for one that only asks; those of question i are from
+      word_offsets[i] to word_offsets[i + 1], int64 (q + 1,)
     - counting float64 (q,): the number of its words that count
     - begins, ends, fades int64: the times that question i names, from span_offsets[i] to span_offsets[i + 1]
     - moments int64 (q,) and former uint8 (q,): see `Asked`; of what was before something, numbers int32 `before` of
@@ -165,6 +166,7 @@ class Asking(NamedTuple):
     vectors: F32
     numbers: I32
     shares: F64
+    roles: U8
     word_offsets: I64
     counting: F64
     begins: I64

@@ -94,7 +94,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     min_score: Share = 0.0
     min_confidence: Share = 0.0
     # Keeps 95 % of the right first hits of questions that the weights were not fitted on.
-    gap_confidence: Share = 0.12
+    gap_confidence: Share = 0.15
     rescore_depth: int = 16
     # Of 0.5, 0.75, 1, 1.5 and 2: what FriendsQA and QMSum gain from, as turns and as passages.
     rerank_weight: NonNegative = 1.0

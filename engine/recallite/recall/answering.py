@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from recallite.index.vectors import shortlist_size
 from recallite.model.profiles import DEFAULT
@@ -16,7 +17,6 @@ from recallite.recall.asking import AskedQuestions, ask
 from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.recall.evidence_gaps import Missing, find_gaps, join_gaps
 from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
-from recallite.recall.request import ANSWER_SHARE
 from recallite.recall.select import choose
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
@@ -34,10 +34,10 @@ _GROUP = 32
 # The signals that a hit shows; the others are intermediate.
 SHOWN = tuple(name for name in SIGNALS._fields if name not in ("similarity", "spread_gain", "linked"))
 _SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
-_DATE = SHOWN.index("date")
 _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 _WIDER = (1, 4, 16, 64)
 _KEPT = 4
+_READ = 10
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096
 _memories = threading.local()
@@ -60,7 +60,8 @@ class Trace(NamedTuple):
 class Answer(NamedTuple):
     """The hits of a question as columns, best first; the last are `brought` as standing ones.
 
-    `signals` are those of `SHOWN`; successors are row ids, -1 for none.
+    `signals` are those of `SHOWN`; successors are row ids, -1 for none. `missing` is what gaps are found by, None for
+    one that was decomposed, which has its gaps.
     """
 
     keys: list[int]
@@ -72,10 +73,18 @@ class Answer(NamedTuple):
     brought: int
     gaps: tuple[str, ...]
     trace: Trace | None = None
+    missing: Missing | None = None
 
 
 def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
-    """The answer to every question, or to one that is decomposed; groups run side by side."""
+    """The answer to every question, or to one that is decomposed; groups run side by side.
+
+    Where hits need a least confidence there may be more of them than the limit: their texts may lower that of some.
+    """
+    profile = request.profile
+    plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
+    if plain and profile.min_confidence > 0 and request.limit < _READ:
+        request = structs.replace(request, limit=_READ)
     count = len(queries.texts)
     size = count if decomposed else max(1, min(_GROUP, -(-count // threads())))
     if (request.explain or opened.memory_index.waiting) and not decomposed:
@@ -205,30 +214,28 @@ def _read(
             fields = [[*column[:shown], *column[count : count + brought]] for column in fields]
         else:
             fields = [column[:shown] for column in fields]
-        if request.relevant and fields[2]:
-            fields = _relevant(fields, shown)
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
-        answers.append(Answer._make((*fields, brought, (), trace)))
+        answers.append(Answer._make((*fields, brought, (), trace, None)))
         best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
         any_hit = count > 0 if picked is None else bool(picked)
+        dates = hits.signals[place, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
+        dated = bool((dates > 0).any())
         for query in range(len(texts)) if plan.shared else (place,):
             sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
-            if sure >= least:
+            if plan.shared and sure >= least:
                 gaps.append(())
                 continue
-            words, dated = (
-                slice(bounds[query], bounds[query + 1]),
-                any(values[_DATE] > 0 for values in fields[4][:shown]),
-            )
+            words = slice(bounds[query], bounds[query + 1])
             state = hits.known[words] if picked is None else _state(hits, query, words, picked)
-            missing = Missing(questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, dated, any_hit)
-            gaps.append(find_gaps(texts[query], missing, best, request, figure[_CANDIDATES] > 0))
-    if plan.shared:
-        return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))]
-    return [
-        answer._replace(gaps=answer_gaps) if answer_gaps else answer
-        for answer, answer_gaps in zip(answers, gaps, strict=True)
-    ]
+            missing = Missing(
+                questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
+                figure[_CANDIDATES] > 0, least,
+            )  # fmt: skip
+            if plan.shared:
+                gaps.append(find_gaps(texts[query], missing, None, request))
+            else:
+                answers[-1] = answers[-1]._replace(missing=missing)
+    return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))] if plan.shared else answers
 
 
 def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) -> float:
@@ -239,14 +246,6 @@ def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) ->
     if plan.by_vector and profile.formula.gap_score is not None and not is_fitted_for(opened.embedder_name):
         return math.inf  # its score alone closes it
     return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))
-
-
-def _relevant(columns: list[list[Any]], count: int) -> list[list[Any]]:
-    """The hits that are at least half as sure as the best, and the standing ones after the first `count`."""
-    sure = columns[2]
-    least = ANSWER_SHARE * max(sure)
-    ranks = [rank for rank in range(len(sure)) if rank >= count or sure[rank] >= least]
-    return [[column[rank] for rank in ranks] for column in columns]
 
 
 def _state(hits: kernels.Hits, query: int, words: slice, ranks: Sequence[int]) -> NDArray[np.uint8]:

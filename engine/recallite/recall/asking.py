@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.recall.asked_time import NOW, asked_of
-from recallite.recall.dates import spans_of
+from recallite.recall.dates import names_time, spans_of
 from recallite.system.numerics import kernels
-from recallite.text.index_terms import placed_terms, query_terms
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.index_terms import placed_terms, query_terms, tokenize
+from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
 from recallite.text.vocabulary import share_of
 
 if TYPE_CHECKING:
@@ -28,17 +29,21 @@ if TYPE_CHECKING:
 _NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)
 _NO_CODES = np.empty((0, 1), dtype=np.uint64)
+_NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
+_INNER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\d")
+CONTENT, NAMED = kernels.CONTENT, kernels.NAMED
 _UNKNOWN = -2  # no number of a word: -1 is that of no speaker
 
 
 class Question(NamedTuple):
-    """The words of a question: all index terms, those that count, the share of texts that contain each of these, and
-    how many they are; 0 of stop words alone, which are in nearly every record.
+    """The words of a question: all index terms, those that count, the share of texts that contain each of these, their
+    roles, and how many they are; 0 of stop words alone, which are in nearly every record.
     """
 
     terms: list[str]
     words: list[str]
     shares: list[float]
+    roles: list[int]
     counting: float
 
 
@@ -47,7 +52,22 @@ def read_question(text: str) -> Question:
     """The words of a question without stop words; all of them where it has only stop words."""
     terms = query_terms(text)
     words = [word for word in terms if word not in STOP_TERMS]
-    return Question(terms, words or terms, [share_of(word) for word in words or terms], float(len(words)))
+    named = names_in(text)
+    roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
+    return Question(terms, words or terms, [share_of(word) for word in words or terms], roles, float(len(words)))
+
+
+def names_in(text: str) -> set[str]:
+    """The index terms of names and numbers in a question: words with a capital letter or a digit, but those of times.
+
+    The first word has its capital anyway, and so have most words of a title: there a capital is no name's.
+    """
+    chunks = text.split()
+    capital = [chunk for place, chunk in enumerate(chunks) if _NAME.search(chunk) and (place or _INNER.search(chunk))]
+    if 2 * len(capital) > len(chunks):
+        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
+    named = {term for chunk in capital for term in tokenize(chunk)} - STOP_TERMS
+    return {term for term in named if not names_time(term)}
 
 
 class AskedQuestions(NamedTuple):
@@ -66,7 +86,13 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     words = [[] if request.mode == "vector" else question.words for question in read]
     flat = words[0] if len(words) == 1 else [word for own_words in words for word in own_words]
     numbers = reader.lexicon.recalled(flat, generation)
-    shares = [] if request.mode == "vector" else [share for question in read for share in question.shares]
+    if request.mode == "vector":
+        shares, roles = [], []
+    elif len(read) == 1:
+        shares, roles = read[0].shares, read[0].roles
+    else:
+        shares = [share for question in read for share in question.shares]
+        roles = [role for question in read for role in question.roles]
     counting = [0.0 if request.mode == "vector" else question.counting for question in read]
     spans: list[tuple[tuple[int, int, int], ...]] = []
     if profile.date_weight > 0:
@@ -84,7 +110,8 @@ def ask(reader: Reader, generation: int, queries: Queries, request: Request, by_
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
-        shares=np.array(shares, dtype=np.float64), word_offsets=_offsets(map(len, words)), counting=np.array(counting),
+        shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
+        word_offsets=_offsets(map(len, words)), counting=np.array(counting),
         begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
         before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
         token_words=token_words, token_word_offsets=token_word_offsets, width=width,

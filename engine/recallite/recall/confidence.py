@@ -6,7 +6,8 @@ has 0.6, and much where the next has 0.2. All of it is measured before fusion, s
 The weights were fitted on questions
 whose answers are known, in stores that hold them and in stores that do not, by `recallite_models.training.confidence`.
 There are weights for each set of signals that a query may have, so that a confidence means the same with token codes,
-without them, by keyword alone and by vector alone.
+without them, by keyword alone and by vector alone. What the text of a hit tells is added when it is read
+(`recallite.recall.text_evidence`).
 """
 
 from __future__ import annotations
@@ -35,14 +36,26 @@ SIGNAL_SETS = ("tokens", "vectors", "meaning", "words")
 _FITTED_FROM = 30
 
 
+class TextWeights(NamedTuple):
+    """Weights that are added to the logit of a hit whose text has no value of the kind asked for, or only asks.
+
+    A turn of a transcript lacks it less gravely: another turn may have it.
+    """
+
+    lacking: float
+    turn_lacking: float
+    asking: float
+
+
 class Calibration(NamedTuple):
     """The weight of each kind of evidence and, as the last, the bias: float64 (evidence + 1,), by set of signals.
 
-    `embedders` has those of each embedder; any other has those of the first.
+    `embedders` has those of each embedder; any other has those of the first. `texts` are by embedder and signals.
     """
 
     embedders: dict[str, dict[str, NDArray[np.float64]]]
     words: NDArray[np.float64]
+    texts: dict[tuple[str, str], TextWeights]
 
     def weights(self, embedder: str | None, signals: str) -> NDArray[np.float64]:
         """The weights of an embedder, by name, and one of `SIGNAL_SETS`."""
@@ -50,6 +63,11 @@ class Calibration(NamedTuple):
             return self.words
         by_signals = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
         return by_signals.get(signals, by_signals["vectors"])
+
+    def text_weights(self, embedder: str | None, signals: str) -> TextWeights:
+        """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
+        name = embedder if embedder in self.embedders else next(iter(self.embedders))
+        return self.texts.get((name, signals)) or self.texts[name, "vectors"]
 
 
 def least_confidence(least: float, embedder: str | None, signals: str, records: int) -> float:
@@ -90,4 +108,9 @@ def load_calibration() -> Calibration:
             for name, by_signals in fitted.embedders.items()
         },
         in_order(fitted.words),
+        {
+            (name, signals): TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
+            for name, by_signals in fitted.embedders.items()
+            for signals, weights in {**by_signals, "words": fitted.words}.items()
+        },
     )

@@ -20,11 +20,12 @@ from recallite.recall.answering import SHOWN, Answer, Trace, answer_all, call
 from recallite.recall.asking import ask
 from recallite.recall.decomposition import SubQueries, decompose
 from recallite.recall.learned_ranking import DEPTH, FEATURES, contributions, load_ranking
-from recallite.recall.pipeline import embed_queries, fetch_hits, recall_queries
+from recallite.recall.pipeline import embed_queries, fetch_hits, judged, recall_queries
 from recallite.recall.plan import SIGNALS, at, plan_of, wanted_of
 from recallite.recall.query import given_vectors
 from recallite.recall.request import ANSWER_SHARE
 from recallite.recall.select import RELEVANT_SHARE
+from recallite.recall.text_evidence import judged_alone
 from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
@@ -82,7 +83,8 @@ def explain(
             return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
         with open_view(engine, reader, queries, request, record_id) as opened:
             (answer,) = answer_all(opened, queries, request, decomposed=bool(sub.queries))
-            hits = fetch_hits(engine, opened, queries, [answer], request)[0]
+            (answer,), records = judged(opened, queries, [answer], request)
+            hits = fetch_hits(engine, opened, queries, [answer], records, request)[0]
             watched = _watch(opened, queries, request, answer, record_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
             authority = reader.records.get(record_id).authority
@@ -147,6 +149,9 @@ def _watch(
     if place >= 0:
         signals = {name: float(answer.trace.signals[getattr(SIGNALS, name), place]) for name in SHOWN}
     confidence = hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank]
+    if not decomposed:
+        record = opened.reader.records.fetch([record_id])[record_id]
+        confidence = judged_alone(queries, float(confidence), record, request, opened.embedder_name)
     return Watched(
         answer, answer.trace, place, signals, ranks, float(confidence), int(hits.successors[0, rank]),
         bool(hits.reasons[0, rank] & CHANGE_BIT),

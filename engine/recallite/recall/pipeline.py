@@ -8,7 +8,7 @@ sub-queries have one answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from recallite.recall.hops import follow, has_steps
 from recallite.recall.newest_value import newest_first
 from recallite.recall.query import Queries, given_vectors, prepare_queries
 from recallite.recall.request import Request
+from recallite.recall.text_evidence import judge
 from recallite.recall.view import Opened, apart, open_view
 from recallite.store.transaction import Reader
 from recallite.system.tracing import span
@@ -35,6 +36,8 @@ from recallite.system.tracing import span
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from recallite.store.values import Found
 
 _WHOLE = SubQueries(())
 
@@ -171,7 +174,8 @@ def _answered(engine: Engine, reader: Reader, queries: Queries, request: Request
         opened_at = perf_counter()
         answers = answer_all(opened, queries, request, decomposed=decomposed)
         answered_at = perf_counter()
-        hits = fetch_hits(engine, opened, queries, answers, request)
+        answers, records = judged(opened, queries, answers, request)
+        hits = fetch_hits(engine, opened, queries, answers, records, request)
     stages = {
         "catch_up": (opened_at - started) * 1e3,
         "search": (answered_at - opened_at) * 1e3,
@@ -199,14 +203,21 @@ def embed_queries(
     return embedded, structs.replace(request, filter=request.filter.replaced(scopes=within))
 
 
-def fetch_hits(
-    engine: Engine, opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
-) -> list[Hits]:
-    """The hits of all answers, with their records, which are fetched at once."""
-    reader = opened.reader
+def judged(
+    opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
+) -> tuple[list[Answer], Mapping[int, Found]]:
+    """The answers as their texts judge them, and the records of all of them, which are fetched at once."""
     keys = [key for answer in answers for key in (*answer.keys, *answer.successors) if key >= 0]
-    records = reader.records.fetch(keys) if keys else {}
-    replaced = Replaced.of(reader, opened.memory_index, keys, request)
+    records = opened.reader.records.fetch(keys) if keys else {}
+    return judge(queries, answers, records, request, opened.embedder_name), records
+
+
+def fetch_hits(
+    engine: Engine, opened: Opened, queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found],
+    request: Request,
+) -> list[Hits]:  # fmt: skip
+    """The hits of all answers."""
+    replaced = Replaced.of(opened.reader, opened.memory_index, [*records], request)
     newest_leads = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own

@@ -24,7 +24,7 @@ _PLAIN = {
     "superseded": "as_ranked", "hops": 0,
 }  # fmt: skip
 MAX_LIMIT = 10_000
-ANSWER_CONFIDENCE, ANSWER_SHARE = 0.12, 0.5
+ANSWER_CONFIDENCE, ANSWER_SHARE = 0.15, 0.5
 """The least confidence of an answer, and its least share of the best hit's. The first keeps 95 % of right hits."""
 # MMR chooses among this many times the limit, and at least this many.
 _MMR_POOL, _MMR_LEAST = 4, 32
@@ -40,8 +40,9 @@ class RecallOptions(TypedDict, total=False):
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: how to rank: the name of a preset, a `Profile`, or choices in place of those of the store's profile, as
       {"neighbor_boost": 0}; with "name" in place of those of that preset
-    - relevant: leave out what does not answer: hits with a confidence below 0.12 (or the profile's `min_confidence`, if
-      it is more), and those that are less than half as sure as the best; nothing is left if nothing answers
+    - relevant: leave out what does not answer: hits with a confidence below 0.15 (or the profile's `min_confidence`, if
+      it is more), and those that are less than half as sure as the best; nothing is left if nothing answers. Of one to
+      three words that do not ask, every hit that has all of them stays; a question about a whole story is not cut
     - scope, kinds, tags, where, as_of, valid_at: fields of a filter
     - filter: a `Filter`, in place of its fields; it has further ones: `since`, `until`, `include_superseded`
     - diversify_by: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
@@ -71,8 +72,10 @@ class Request(Struct, frozen=True, kw_only=True):
     """The part that every query of one call shares. Times are microseconds since 1970 UTC.
 
     Without `counted` its hits are no accesses of their records. `relevant` leaves out hits that are less than half as
-    sure as the best. `own_words` says that what the user said is asked for, not what was said to them; `about_past`
-    that the questions were recognised as being about the past.
+    sure as the best; the profile's `min_confidence` is then that of an answer, and `own_least` what it was before.
+    `keywords` says that the questions are words alone: hits that have all of them need no confidence. `own_words` says
+    that what the user said is asked for, not what was said to them; `about_past` that the questions were recognised as
+    being about the past.
     """
 
     profile: Profile
@@ -81,6 +84,8 @@ class Request(Struct, frozen=True, kw_only=True):
     limit: int = 10
     now: int
     relevant: bool = False
+    own_least: float = 0.0
+    keywords: bool = False
     one_per_source: bool = False
     diversify_by: str | None = None
     own_words: bool = False
@@ -177,7 +182,8 @@ def build_request(
         ranking = _chosen_again(preset, mode, tuple(choices), *choices.values())
     except TypeError:  # a value that cannot be a key
         ranking = _chosen(preset, mode, choices)
-    if checks.check_flag(relevant, "relevant") and ranking.min_confidence < ANSWER_CONFIDENCE:
+    own_least = ranking.min_confidence
+    if checks.check_flag(relevant, "relevant") and own_least < ANSWER_CONFIDENCE:
         ranking = _chosen_again(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if diversify_by is not None:
         checks.check_choice(diversify_by, "diversify_by", get_args(Diversity))
@@ -196,6 +202,7 @@ def build_request(
         limit=limit,
         now=checks.now_us(),
         relevant=relevant,
+        own_least=own_least,
         one_per_source=diversify_by in _ONE_PER_SOURCE,
         diversify_by=_ONE_PER_SOURCE.get(diversify_by, diversify_by),
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from recallite_kernels import composition
+from recallite_kernels.arguments import CONTENT, NAMED
 from recallite_kernels.numba_backend._jit import exact
 from recallite_kernels.numba_backend.lexical import find_row
-from recallite_kernels.signals import COMPARED, evidence_of, reason_bits
+from recallite_kernels.signals import COMPARED, evidence_of, reason_bits, shares_of
 
 COSINE, BM25, SIMILARITY, SPEAKER = COMPARED
 signals_at = exact(composition.signals_at)
@@ -48,22 +49,29 @@ def mean_measured(values: Any, m: Any) -> Any:
 
 @exact
 def covered_by(row: Any, slices: Any, met: Any) -> Any:
-    """The summed IDF of the question's words that a row contains; marks them."""
-    covered = 0.0
+    """The summed IDF of the question's words that a row contains, by what they are: see `shares_of`; marks them."""
+    covered, content, named = 0.0, 0.0, 0.0
     for s in range(slices.starts.shape[0]):
         if find_row(slices.rows, slices.starts[s], slices.ends[s], row) < slices.ends[s]:
-            covered += np.float64(slices.idf[np.uintp(slices.words[s])])
-            met[np.uintp(slices.words[s])] = 1
-    return covered
+            word = np.uintp(slices.words[s])
+            idf, role = np.float64(slices.idf[word]), slices.roles[word]
+            covered += idf
+            content += idf if role == CONTENT else 0.0
+            named += idf if role == NAMED else 0.0
+            met[word] = 1
+    return covered, content, named
 
 
 @exact
-def mass_of(idf: Any) -> Any:
-    """The summed IDF of all words of the question."""
-    mass = 0.0
-    for word in range(idf.shape[0]):
-        mass += np.float64(idf[word])
-    return mass
+def masses_of(slices: Any) -> Any:
+    """The summed IDF of all words of the question, of those that it is about, and of names."""
+    mass, content, named = 0.0, 0.0, 0.0
+    for word in range(slices.idf.shape[0]):
+        idf = np.float64(slices.idf[word])
+        mass += idf
+        content += idf if slices.roles[word] == CONTENT else 0.0
+        named += idf if slices.roles[word] == NAMED else 0.0
+    return mass, content, named
 
 
 @exact
@@ -72,7 +80,7 @@ def assess(
     confidence: Any, reasons: Any, words: Any,
 ) -> None:  # fmt: skip
     """Write the evidence, the confidence and the reasons of some rows, and the words that each contains."""
-    answers, kinds, mass = weighed.signals, evidence.shape[0], mass_of(slices.idf)
+    answers, kinds, masses = weighed.signals, evidence.shape[0], masses_of(slices)
     cosines, bm25 = best_two(signals[COSINE], m), best_two(signals[BM25], m)
     similarities, speakers = best_two(signals[SIMILARITY], m), best_two(signals[SPEAKER], m)
     mean = mean_measured(signals[SIMILARITY], m)
@@ -84,8 +92,8 @@ def assess(
         )  # fmt: skip
         covered = covered_by(weighed.rows[i], slices, words[min(i, words.shape[0] - 1)])
         values = evidence_of(
-            mine, other, covered / mass if mass > 0 else 0.0, np.float64(weighed.lengths[i]), weighed.ranks[i],
-            weighed.words, mean, weighed.records,
+            mine, other, shares_of(covered, masses), np.float64(weighed.lengths[i]), weighed.ranks[i], weighed.words,
+            mean, weighed.records,
         )  # fmt: skip
         bare = answers[COSINE, i] == 0.0
         logit = 0.0

@@ -14,7 +14,7 @@ from recallite_kernels.arguments import Forest
 from recallite_kernels.contract import F64
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
-from recallite_kernels.numba_backend.evidence import covered_by, mass_of, signals_at
+from recallite_kernels.numba_backend.evidence import covered_by, masses_of, signals_at
 from recallite_kernels.python_backend.forest import COMPLETE
 from recallite_kernels.signals import FEATURES, SIGNALS, features_of, unseen
 
@@ -76,7 +76,7 @@ def rank_by_forest(
     outputs: Any, met: Any, again: Any, scores: Any,
 ) -> None:  # fmt: skip
     """Put the best in the order of the forest; without trees write their features alone."""
-    count, mass = min(depth, m), mass_of(slices.idf)
+    count, mass = min(depth, m), masses_of(slices)[0]
     best = (
         greatest(signals[0], m), greatest(signals[1], m), greatest(signals[2], m), greatest(signals[3], m),
         greatest(signals[4], m), greatest(signals[5], m), greatest(signals[6], m), greatest(signals[7], m),
@@ -84,7 +84,7 @@ def rank_by_forest(
     )  # fmt: skip
     for rank in range(count):
         i = order[rank]
-        covered = covered_by(rows[i], slices, met)
+        covered = covered_by(rows[i], slices, met)[0]
         values = features_of(signals_at(signals, i), best, covered / mass if mass > 0 else 0.0)
         for at in range(len(values)):
             features[at, rank] = values[at]

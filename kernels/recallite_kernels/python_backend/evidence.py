@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from recallite_kernels.arguments import Weighed, WordSlices
+from recallite_kernels.arguments import CONTENT, NAMED, Weighed, WordSlices
 from recallite_kernels.contract import F64, I64, U8
 from recallite_kernels.python_backend.lexical import coverage
-from recallite_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits
+from recallite_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits, shares_of
 
 
 @np.errstate(all="ignore")
@@ -26,11 +26,9 @@ def assess(
     elif candidates.shape[1] == 1:
         best = candidates[:, 0]
     other = np.where(records >= best[:, None], second[:, None], best[:, None])
-    mass = slices.idf.sum(dtype=np.float64)
     values = evidence_of(
-        tuple(records), tuple(other), covered / mass if mass > 0 else np.zeros(len(covered)),
-        weighed.lengths.astype(np.float64), weighed.ranks, weighed.words, _mean_measured(candidates[2]),
-        weighed.records,
+        tuple(records), tuple(other), shares_of(tuple(covered), _masses(slices)), weighed.lengths.astype(np.float64),
+        weighed.ranks, weighed.words, _mean_measured(candidates[2]), weighed.records,
     )  # fmt: skip
     evidence = np.empty((len(EVIDENCE), len(weighed.rows)))
     for row, value in zip(evidence, values, strict=True):
@@ -41,6 +39,13 @@ def assess(
     greatest = best[COMPARED.index(SIGNALS.bm25)]
     reasons = reason_bits(weighed.signals, greatest if greatest > 0 else 1.0, parameters)
     return evidence, 1.0 / (1.0 + np.exp(-logits)), np.asarray(reasons, np.int64), contained
+
+
+def _masses(slices: WordSlices) -> list[float]:
+    """The summed IDF of all words, of those that the question is about, and of names, added in order."""
+    every = slices.idf.astype(np.float64)
+    parts = (every, every * (slices.roles == CONTENT), every * (slices.roles == NAMED))
+    return [float(np.add.accumulate(part)[-1]) if len(part) else 0.0 for part in parts]
 
 
 def _mean_measured(similarity: F64) -> float:

@@ -25,7 +25,7 @@ def rank_by_forest(
     covered, _ = coverage(slices, rows[places])
     mass = sum(slices.idf.tolist())
     features = np.empty((len(FEATURES), len(places)))
-    shares = covered / mass if mass > 0 else np.zeros(len(places))
+    shares = covered[0] / mass if mass > 0 else np.zeros(len(places))
     best = signals.max(axis=1, initial=-np.inf)
     for row, values in zip(features, features_of(best_signals, best, shares), strict=True):
         row[:] = values

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_kernels.arguments import Postings, WordSlices
+from recallite_kernels.arguments import CONTENT, NAMED, Postings, WordSlices
 from recallite_kernels.contract import F32, F64, I32, I64, U8
 from recallite_kernels.python_backend.vectors import best
 
@@ -91,12 +91,18 @@ def fill_bm25(postings: Postings, candidates: I64, scores: F32) -> None:
 
 
 def coverage(words: WordSlices, candidates: I64) -> tuple[F64, U8]:
-    """The summed IDF of the words that each candidate contains, and which words these are, uint8 (m, w)."""
-    covered, contained = np.zeros(len(candidates)), np.zeros((len(candidates), len(words.idf)), np.uint8)
+    """The summed IDF of the words that each candidate contains, float64 (3, m), and these words, uint8 (m, w).
+
+    Of all words, of those that the question is about, and of names.
+    """
+    covered, contained = np.zeros((3, len(candidates))), np.zeros((len(candidates), len(words.idf)), np.uint8)
     places, slices = _slices_of(words.starts, words.ends)
     if slices:
         _, present = _look_up(words.rows, slices, candidates)
-        covered[:] = _summed(present * words.idf.take(words.words[places]).astype(np.float64)[:, None])
+        roles = words.roles.take(words.words[places])[:, None]
+        masses = present * words.idf.take(words.words[places]).astype(np.float64)[:, None]
+        for sums, counting in zip(covered, (True, roles == CONTENT, roles == NAMED), strict=True):
+            sums[:] = _summed(masses * counting)
         for word, rows in zip(words.words[places].tolist(), present, strict=True):
             contained[:, word] |= rows
     return covered, contained

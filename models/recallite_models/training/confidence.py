@@ -21,20 +21,23 @@ import numpy as np
 from benchmarks.cached_embedder import cached
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.recall.confidence import FILE
+from recallite.recall.confidence import FILE, TextWeights
 from recallite.recall.request import build_request, recall_arguments
+from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite_kernels import EVIDENCE
 from recallite_models.training.data import SETS, sources
 from recallite_models.training.logistic import fit_logistic
 from recallite_models.training.measuring import measure_queries
-from recallite_models.training.questions import Variant, variants
+from recallite_models.training.questions import NOTES, Variant, variants
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.embedding import Embedder
+    from recallite.store.values import Found
 
 EMBEDDERS = ("default", "instant", "all-minilm-l6-v2")
+TRANSCRIPTS = ("friendsqa", "molweni", "qmsum")
 DATA = ("emorynlp/FriendsQA", "HIT-SCIR/Molweni", "Yale-LILY/QMSum")
 # How each set of signals is asked for. The first is how most recalls are; the others are asked of every third store.
 ASKED: dict[str, dict[str, Any]] = {
@@ -51,6 +54,7 @@ _FOLDS, _BINS, _EVERY = 5, 10, 3
 _DIRECTIONS = {
     "cosine": 1, "near": 1, "coverage": 1, "bm25": 1, "similarity": 1, "length": 0, "speaker": 1, "rank": -1,
     "other_cosine": -1, "other_bm25": -1, "other_similarity": -1, "other_speaker": -1, "records": 0, "words": 0,
+    "content": 1, "unnamed": -1, "lacking": -1, "turn_lacking": -1, "asking": -1,
 }  # fmt: skip
 # What describes the record or query alone, or other candidates, fits hits better (log loss .198 instead of .206) and
 # questions worse: answered ones were told from those of elsewhere with a mean ROC AUC of .81 instead of .85.
@@ -59,13 +63,19 @@ _LEFT_OUT = {"length", "words", "other_cosine", "other_bm25", "other_similarity"
 _WITHOUT = {
     "tokens": set[str](),
     "vectors": {"similarity", "other_similarity"},
-    "meaning": {"similarity", "other_similarity", "coverage", "bm25", "other_bm25", "words"},
+    "meaning": {"similarity", "other_similarity", "coverage", "bm25", "other_bm25", "words", "content", "unnamed"},
     "words": {"similarity", "other_similarity", "cosine", "near", "other_cosine"},
 }
 
 
+# What is weighed: what the kernel measures, then what texts tell.
+KINDS = (*EVIDENCE._fields, *TextWeights._fields)
+# A question counts for less in what was made by rules alone.
+_COUNTS = {NOTES: 0.3}
+
+
 class Answered(NamedTuple):
-    """The hits of one question, best first: the evidence float64 (hits, evidence), and which of them answer it."""
+    """The hits of one question, best first: the evidence float64 (hits, kinds), and which of them answer it."""
 
     of: tuple[str, str]
     size: str
@@ -119,11 +129,23 @@ def _ask(memory: Memory, ids: list[str], variant: Variant, options: dict[str, An
     )
     return [
         Answered(
-            variant.of, variant.size, kind, answer.evidence.T, np.array([id in gold for id in answer.ids], np.bool_)
+            variant.of, variant.size, kind,
+            np.hstack([answer.evidence.T, _of_texts(variant.of[0], text, answer.records)]),
+            np.array([id in gold for id in answer.ids], np.bool_),
         )
-        for (_, gold, kind), answer in zip(questions, weighed, strict=True)
+        for (text, gold, kind), answer in zip(questions, weighed, strict=True)
         if answer.ids
     ]  # fmt: skip
+
+
+def _of_texts(name: str, question: str, records: Sequence[Found]) -> NDArray[np.float64]:
+    """Evidence of the texts of hits, in the order of `TextWeights`; all of a transcript are turns of it."""
+    slot, evidence = slot_of(question), []
+    for record in records:
+        lacking = lacks(slot, record.text, record.context)
+        turn = record.position is not None or name in TRANSCRIPTS
+        evidence.append([lacking and not turn, lacking and turn, only_asks(record.text)])
+    return np.array(evidence, dtype=np.float64)
 
 
 def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
@@ -136,24 +158,24 @@ def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
         sizes = sum(other == name for other, _ in cells)
         total = sum(SHARES[kind] for kind in kinds)
         for kind, places in kinds.items():
-            weights[places] = SHARES[kind] / total / sizes / len(places)
+            weights[places] = _COUNTS.get(name, 1.0) * SHARES[kind] / total / sizes / len(places)
     weights /= weights.mean()
     return weights
 
 
 def fit(answered: Sequence[Answered], signals: str) -> NDArray[np.float64]:
     """The weight of each kind of evidence, and the bias."""
-    used = [place for place, name in enumerate(EVIDENCE._fields) if name not in _WITHOUT[signals] | _LEFT_OUT]
+    used = [place for place, name in enumerate(KINDS) if name not in _WITHOUT[signals] | _LEFT_OUT]
     values = np.concatenate([answer.evidence for answer in answered])[:, used]
     right = np.concatenate([answer.right for answer in answered])
     sizes = [len(answer.right) for answer in answered]
     # First hits are what most recalls are made for: with equal weights their calibration error was a third higher.
     ranks = np.concatenate([np.arange(size) for size in sizes])
     weights = np.repeat(weights_of(answered), sizes) / (1 + ranks)
-    directions = np.array([_DIRECTIONS[EVIDENCE._fields[place]] for place in used])
+    directions = np.array([_DIRECTIONS[KINDS[place]] for place in used])
     coefficients = fit_logistic(values, right, weights, directions)
-    every = np.zeros(len(EVIDENCE) + 1)
-    every[[*used, len(EVIDENCE)]] = coefficients
+    every = np.zeros(len(KINDS) + 1)
+    every[[*used, len(KINDS)]] = coefficients
     return every
 
 
@@ -254,12 +276,12 @@ def main() -> None:
     for name in EMBEDDERS:
         inner = load(name)
         embedder = cached(inner, None if options.cache is None else options.cache / name)
-        observed = observe(embedder, options.repositories, tuple(SETS))
+        observed = observe(embedder, options.repositories, (*SETS, NOTES))
         embedder.flush()
         for signals, answered in observed.items():
             if not answered or (signals == "words" and made["words"]):
                 continue
-            weights = dict(zip((*EVIDENCE._fields, "bias"), fit(answered, signals).round(4).tolist(), strict=True))
+            weights = dict(zip((*KINDS, "bias"), fit(answered, signals).round(4).tolist(), strict=True))
             nonzero = {key: weight for key, weight in weights.items() if weight}
             if signals == "words":
                 made["words"] = nonzero

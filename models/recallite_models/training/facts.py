@@ -28,7 +28,7 @@ _FILES = ("person", "life", "work", "software")
 STORES = {"vectors": 600, "ranking": 300}
 
 # Types that answer one another's questions: of each group a store has one.
-_OVERLAPS = (
+OVERLAPS = (
     {"home_city", "home_kind", "home_area", "hotel"},
     {"pet", "pet_name"},
     {"food_allergy", "diet", "dislike_food", "allergy"},
@@ -137,6 +137,15 @@ def slot_values(slot: str) -> list[str]:
     return list(_load("slots")[slot])
 
 
+def slot_fillings(chance: random.Random) -> dict[str, list[str]]:
+    """The values of each slot in random order, and of the same slot with a 2 those of another order."""
+    return {
+        name: chance.sample(values, len(values))
+        for slot, values in _load("slots").items()
+        for name in (slot, f"{slot}2")
+    }
+
+
 def by_name(question: str, name: str) -> str:
     """A question in the first person as one asks it about `name`: "Where do I live?" becomes "Where does Ada live?"."""
     third_person = re.sub(r"\b(do|am|have) I\b", lambda match: f"{_THIRD[match[1].lower()]} {name}", question)
@@ -227,7 +236,7 @@ class _Writer:
         wanted = self.chance.randint(3, 20)
         picked: list[Kind] = []
         for kind in order:
-            near = {name for group in _OVERLAPS if kind.name in group for name in group}
+            near = {name for group in OVERLAPS if kind.name in group for name in group}
             if len(picked) < wanted and not any(other.name in near for other in picked):
                 picked.append(kind)
         return picked

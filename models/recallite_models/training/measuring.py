@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from recallite.engine import Engine
     from recallite.recall.request import Request
+    from recallite.store.values import Found
 
 
 class MeasuredQuery(NamedTuple):
@@ -29,12 +30,14 @@ class MeasuredQuery(NamedTuple):
     - features: float64 (features, candidates), in rows as `FEATURES` names them
     - signals: float64 (signals, candidates), in rows as `SIGNALS` names them
     - evidence: float64 (evidence, candidates), in rows as `EVIDENCE` names them
+    - records: what is stored of each
     """
 
     ids: list[str]
     features: NDArray[np.float64]
     signals: NDArray[np.float64]
     evidence: NDArray[np.float64]
+    records: list[Found]
 
 
 def measure_queries(engine: Engine, queries: Sequence[str], request: Request, depth: int = 100) -> list[MeasuredQuery]:
@@ -61,5 +64,5 @@ def _measured(engine: Engine, queries: Sequence[str], request: Request, depth: i
             records = reader.records.fetch(keys)
             yield MeasuredQuery(
                 [records[key].public_id for key in keys], work.features[:, :count].copy(),
-                hits.signals[0, :count].T.copy(), work.evidence[:, :count].copy(),
+                hits.signals[0, :count].T.copy(), work.evidence[:, :count].copy(), [records[key] for key in keys],
             )  # fmt: skip

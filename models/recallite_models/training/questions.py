@@ -8,8 +8,10 @@ from math import exp, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite_models.training import notes
 from recallite_models.training.data import SETS, Question, Store, stores
 
+NOTES = "notes"
 SIZES = ("whole", "part", "merged")
 # How many parts are cut from a store of the set, and how many of its stores make one large one.
 _PARTS = {"friendsqa": 16, "molweni": 24, "qmsum": 2, "facts": 1}
@@ -35,13 +37,18 @@ class Variant(NamedTuple):
     elsewhere: list[str]
 
 
-def variants(repositories: Path, sets: Sequence[str] = tuple(SETS), seed: int = 0) -> Iterator[Variant]:
-    """Every store without the answers of half of its questions, parts of 2 to 60 records, and some large stores.
+def variants(repositories: Path, sets: Sequence[str] = (*SETS, NOTES), seed: int = 0) -> Iterator[Variant]:
+    """Every store without the answers of half of its questions, parts of 2 to 60 records, some large stores, and notes.
 
     An open question is one whose answer was taken out: everything else on its topic is still there. The questions that
     a store answers and those that it leaves open are asked of the same store, so its size tells them apart in no way.
     """
+    if NOTES in sets:
+        for name, records, questions in notes.stores(seed):
+            yield Variant((NOTES, name), "whole", records, questions, [])
     for name in sets:
+        if name == NOTES:
+            continue
         chance = random.Random(f"{name} {seed}")
         collected = stores(repositories, "ranking", (name,))[:: _EVERY.get(name, 1)]
         for place, store in enumerate(collected):

@@ -95,7 +95,8 @@ def test_the_reference_has_every_public_name():
         name for name, value in vars(recallite_kernels).items() if not inspect.ismodule(value) and name[0] != "_"
     }
     assert kernels - named == {
-        "ABSENT", "DONE", "EVIDENCE", "FIGURES", "RESIDUAL_STEPS", "ROOM", "SCAN_ALL", "SIGNALS", "UNCOUNTED",
+        "ABSENT", "CONTENT", "DONE", "EVIDENCE", "FIGURES", "NAMED", "RESIDUAL_STEPS", "ROOM", "SCAN_ALL", "SIGNALS",
+        "UNCOUNTED",
     }  # fmt: skip
 
 

@@ -130,8 +130,9 @@ def weighed(generator, candidates, hits, changed=None):
     words = int(generator.integers(0, 5))
     some = postings(generator, 60, [words], slices_per_term=2)
     slices = WordSlices(
-        some.rows, some.starts, some.ends, np.repeat(np.arange(words), 2), generator.random(words).astype(np.float32)
-    )
+        some.rows, some.starts, some.ends, np.repeat(np.arange(words), 2),
+        generator.random(words).astype(np.float32), generator.integers(0, 3, words).astype(np.uint8),
+    )  # fmt: skip
     group = Weighed(
         generator.integers(0, 60, hits), mine, generator.integers(0, 100, hits).astype(np.float32),
         generator.integers(0, 500, hits).astype(np.float64), float(words), float(generator.integers(0, 10_000)),

@@ -87,7 +87,7 @@ def order_changes(stated, began, moment, former):
 
 
 def evidence(query):
-    """A list of 14 numbers for each record to weigh, a dict, beside the other candidates."""
+    """A list of 16 numbers for each record to weigh, a dict, beside the other candidates."""
     rows, words = [], query["words"]
     alike = [each["similarity"] for each in query["candidates"] if each["similarity"]]
     mean = sum(alike) / len(alike) if alike else 0.0
@@ -113,6 +113,7 @@ def evidence(query):
                 other("speaker"),
                 math.log(min(max(query["records"], 1), 4096)),
                 math.log(1 + min(words, 12)),
+                *(one[name] if words else 0.0 for name in ("content", "unnamed")),
             ]
         )
     return rows
@@ -223,11 +224,13 @@ def reordered(order, outputs, coverage):
     return [*(order[rank] for rank in ranks), *order[len(outputs) :]]
 
 
-def word_coverage(rows, starts, ends, words, idf, candidates):
+def word_coverage(rows, starts, ends, words, idf, roles, candidates):
+    """The IDF of what each candidate has of all words, of content and of names; and which words."""
     carried, contained = [], []
     for candidate in candidates:
         own = [word for start, end, word in zip(starts, ends, words, strict=True) if candidate in rows[start:end]]
-        carried.append(sum(float(idf[word]) for word in own))
+        kinds = own, [word for word in own if roles[word] == 1], [word for word in own if roles[word] == 2]
+        carried.append([sum(float(idf[word]) for word in kind) for kind in kinds])
         contained.append([int(word in own) for word in range(len(idf))])
     return carried, contained
 

@@ -29,13 +29,21 @@ def test_a_record_is_weighed_by_its_words_and_beside_the_best_other_candidate(se
     found = assess(*given)
     every = [dict(zip(SIGNALS._fields, values, strict=True)) for values in group.signals.T.tolist()]
     carried, contained = oracle.word_coverage(*plain(slices), group.rows.tolist())
-    mass = sum(map(float, slices.idf))
+    every_idf = [(float(idf), role) for idf, role in zip(slices.idf, slices.roles, strict=True)]
+    mass, content, names = (sum(idf for idf, role in every_idf if role in of) for of in ((0, 1, 2), (1,), (2,)))
     query = {
         "candidates": [
             {name: signals[getattr(SIGNALS, name), i] for name in COMPARED} for i in range(signals.shape[1])
         ],
         "weighed": [
-            {**each, "coverage": share / mass if mass else 0.0, "length": length, "rank": rank}
+            {
+                **each,
+                "coverage": share[0] / mass if mass else 0.0,
+                "content": share[1] / content if content else 0.0,
+                "unnamed": (names - share[2]) / mass if mass else 0.0,
+                "length": length,
+                "rank": rank,
+            }
             for each, share, length, rank in zip(every, carried, group.lengths, group.ranks, strict=True)
         ],
         "words": group.words,

@@ -60,7 +60,8 @@ def test_the_best_are_ranked_by_what_the_forest_says_of_their_features(seed, siz
     given = ranked(rng(seed), size, trees, changed)
     signals, rows, order, slices, some, parameters = given
     found = rank_by_forest(*given, depth)
-    covered, _ = oracle.word_coverage(*plain(slices), rows.tolist())
+    carried, _ = oracle.word_coverage(*plain(slices), rows.tolist())
+    covered = [shares[0] for shares in carried]
     every = [dict(zip(SIGNALS._fields, each, strict=True)) for each in signals.T.tolist()]
     best = {name: max((each[name] for each in every), default=0.0) for name in SIGNALS._fields}
     mass, places = sum(map(float, slices.idf)), order.tolist()
@@ -85,7 +86,13 @@ def test_a_record_that_alone_has_all_words_stays_first():
     rows = np.where(np.arange(len(rows)) == order[0], first, apart)
     for missing, stays in ((0.0, True), (1.0, False)):  # the IDF of a second word, which no record has
         idf = np.array([slices.idf[0] + 1, missing], np.float32)
-        one = slices._replace(starts=slices.starts[:1], ends=slices.ends[:1], words=np.zeros(1, np.int64), idf=idf)
+        one = slices._replace(
+            starts=slices.starts[:1],
+            ends=slices.ends[:1],
+            words=np.zeros(1, np.int64),
+            idf=idf,
+            roles=np.zeros(2, np.uint8),
+        )
         found = rank_by_forest(signals, rows, order, one, *others, 8)
         most = found.outputs[0] == found.outputs.max()
         assert (found.order[0] == order[0]) == (stays or most)

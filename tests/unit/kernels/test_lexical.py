@@ -17,6 +17,7 @@ from tests.unit.kernels.cases import (
     holds,
     mask,
     masks,
+    plain,
     postings,
     rng,
     seeds,
@@ -170,11 +171,12 @@ def test_coverage_is_the_idf_of_the_words_carried(seed, n, t, slices):
     generator = rng(seed)
     query, rows = postings(generator, n, [t], slices), np.flatnonzero(generator.random(n) < 0.3)
     words = WordSlices(
-        query.rows, query.starts, query.ends, np.repeat(np.arange(t), slices), query.idf[::slices].copy()
-    )
+        query.rows, query.starts, query.ends, np.repeat(np.arange(t), slices),
+        query.idf[::slices].copy(), generator.integers(0, 3, t).astype(np.uint8),
+    )  # fmt: skip
     carried, contained = coverage(freeze(words), frozen(rows))
     assert (carried.dtype, contained.dtype) == (np.float64, np.uint8)
-    assert (carried.tolist(), contained.tolist()) == oracle.word_coverage(*words, rows)
+    assert (carried.T.tolist(), contained.tolist()) == oracle.word_coverage(*plain(words), rows)
 
 
 @holds(seed=seeds, n=st.sampled_from([0, 1, 2, 40]), vocabulary=st.sampled_from([1, 20, 500]), first=st.integers(0, 9))
@@ -208,10 +210,12 @@ def test_inverted_documents_are_found_by_their_words():
     idf = np.array([1.0, 2.0, 4.0], np.float32)
     query = kernels.Postings(rows, inverted, starts[at], starts[at + 1], idf, np.array([0, 3]), lengths, 9.0, 1.2, 0.75)
     found = kernels.bm25_top_k(query, None, np.zeros(60, np.float32), 60)
-    carried, _ = coverage(WordSlices(rows, starts[at], starts[at + 1], words, idf), np.arange(60))
+    slices = WordSlices(rows, starts[at], starts[at + 1], words, idf, np.array([0, 1, 2], np.uint8))
+    (carried, content, named), _ = coverage(slices, np.arange(60))
     for document in range(60):
         held = set(term_ids[offsets[document] : offsets[document + 1]].tolist())
-        assert carried[document] == sum(idf[i] for i in range(3) if int(terms[at[i]]) in held)
+        met = [int(terms[number]) in held for number in at]
+        assert (carried[document], content[document], named[document]) == (met @ idf, met[1] * 2.0, met[2] * 4.0)
     assert sorted(found[0][0, : found[2][0]].tolist()) == np.flatnonzero(carried).tolist()
 
 

@@ -105,8 +105,9 @@ def make_asking(seed, questions=3, by_vector=True, tokens=False):
     standing_for = [generator.integers(0, counts[q]) for q in range(questions) for _ in range(of_tokens[q])]
     zeros = np.zeros(questions + 1, np.int64)
     return kernels.Asking(
-        asked, numbers, generator.random(len(numbers)) * 0.1, np.cumsum([0, *counts]), counts.astype(np.float64),
-        begins, begins + 20 * DAY_US, np.full(len(begins), 5 * DAY_US), np.cumsum([0, *spans]),
+        asked, numbers, generator.random(len(numbers)) * 0.1, (numbers % 3).astype(np.uint8), np.cumsum([0, *counts]),
+        counts.astype(np.float64), begins, begins + 20 * DAY_US, np.full(len(begins), 5 * DAY_US),
+        np.cumsum([0, *spans]),
         np.full(questions, 2**63 - 1), np.zeros(questions, np.uint8), np.empty(0, np.int32), zeros,
         generator.integers(0, 2**63, (int(of_tokens.sum()), 2)).astype(np.uint64), np.cumsum([0, *of_tokens]),
         np.array(standing_for, np.int64), np.arange(len(standing_for) + 1), 128,
@@ -120,13 +121,14 @@ def only(asking, query):
         begin, end = offsets[query], offsets[query + 1]
         return [column[begin:end] for column in columns], np.array([0, end - begin])
 
-    (numbers, shares), words = part(asking.word_offsets, asking.numbers, asking.shares)
+    (numbers, shares, roles), words = part(asking.word_offsets, asking.numbers, asking.shares, asking.roles)
     (begins, ends, fades), spans = part(asking.span_offsets, asking.begins, asking.ends, asking.fades)
     one = slice(query, query + 1)
     (codes,), tokens = part(asking.token_offsets, asking.token_codes)
     begin, end = asking.token_offsets[query : query + 2]
     return asking._replace(
-        vectors=asking.vectors[one], numbers=numbers, shares=shares, word_offsets=words, counting=asking.counting[one],
+        vectors=asking.vectors[one], numbers=numbers, shares=shares, roles=roles, word_offsets=words,
+        counting=asking.counting[one],
         begins=begins, ends=ends, fades=fades, span_offsets=spans, moments=asking.moments[one],
         former=asking.former[one], before_offsets=np.zeros(2, np.int64), token_codes=codes, token_offsets=tokens,
         token_words=asking.token_words[begin:end], token_word_offsets=np.arange(end - begin + 1),

@@ -12,7 +12,7 @@ from recallite.errors import InvalidInput
 from recallite.model.profiles import resolve_profile
 from recallite.model.records import NewRecord
 from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration
-from recallite.recall.request import recall_arguments
+from recallite.recall.request import ANSWER_CONFIDENCE, recall_arguments
 from recallite_kernels import EVIDENCE
 from tests.unit.memory.support import PLAIN, unit
 
@@ -25,7 +25,8 @@ NOTES = [
 ]
 ASKED = {"Which database did we migrate to?": 0, "Who is on call for billing?": 1, "When are the plants watered?": 2}
 UNANSWERABLE = ["What is a ticket to Lisbon?", "Who painted the ceiling?", "How tall is the tower?"]
-ASIDE, RISING = ("length", "records", "words"), ("cosine", "near", "coverage", "bm25", "similarity", "speaker")
+ASIDE = ("length", "records", "words")
+RISING = ("cosine", "near", "coverage", "bm25", "similarity", "speaker", "content")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_relevant_leaves_what_answers_or_nothing(notes):
         every, found = notes.recall(question), notes.recall(question, relevant=True)
         best = max(hit.confidence for hit in every)
         assert [hit.id for hit in found] == [
-            hit.id for hit in every if hit.confidence >= 0.12 and hit.confidence >= best / 2
+            hit.id for hit in every if hit.confidence >= max(ANSWER_CONFIDENCE, best / 2)
         ]
         assert found[0].id == notes.ids[place]
         assert len(found) < len(every)

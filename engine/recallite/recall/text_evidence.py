@@ -1,0 +1,126 @@
+"""Hits that answer: confidence completed by what their texts hold, hits that do not reach a least one left out, gaps.
+
+What the kernel knows of a record are its words and vectors. Whether it has the kind of value that is asked for stands
+in its text, which is read for the hits alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import exp
+from typing import TYPE_CHECKING
+
+from recallite.recall.answering import Answer
+from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
+from recallite.recall.evidence_gaps import find_gaps
+from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
+from recallite.recall.slots import lacks, only_asks, slot_of
+from recallite.text.index_terms import query_terms, tokenize
+
+if TYPE_CHECKING:
+    from recallite.recall.query import Queries
+    from recallite.recall.request import Request
+    from recallite.store.values import Found
+
+# At most this share of the limit gives way to standing records, as in the kernel.
+STANDING_SHARE = 4
+_TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
+# Later hits have a confidence near 0: their texts would change nothing.
+_JUDGED = 64
+
+
+def judge(
+    queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found], request: Request, embedder: str | None
+) -> list[Answer]:
+    """The answers to questions, judged by their texts; one to a question with sub-questions, of parts, is not."""
+    whole = len(answers) == len(queries.texts)
+    weights, least = _weights(embedder, _signals(queries, request)), request.profile.min_confidence
+    judged = []
+    for text, answer in zip(queries.texts, answers, strict=False):
+        if not whole:
+            judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
+            continue
+        slot, sure, lacking = slot_of(text), [*answer.confidence], answer.keys != []
+        for rank, key in enumerate(answer.keys[:_JUDGED]):
+            record = records.get(key)
+            # Most questions name no kind of value, and most texts do not ask: they stay as they are.
+            if record is not None and (slot is not None or record.text.endswith("?")):
+                sure[rank] = completed(sure[rank], slot, record, weights)
+                lacking = lacking and lacks(slot, record.text, record.context)
+        answer = answer._replace(confidence=sure)
+        answer = _with_gaps(text, answer, slot if lacking else None, request)
+        judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
+    return judged
+
+
+def judged_alone(
+    queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None
+) -> float:  # fmt: skip
+    """The confidence of a record as `judge` completes it, for a question that is not decomposed."""
+    weights = _weights(embedder, _signals(queries, request))
+    return completed(confidence, slot_of(queries.texts[0]), record, weights)
+
+
+def completed(confidence: float, slot: str | None, record: Found, weights: TextWeights) -> float:
+    """A confidence with what a text tells: whether it has the kind of value asked for, and whether it only asks."""
+    added = weights.asking if only_asks(record.text) else 0.0
+    if lacks(slot, record.text, record.context):
+        added += weights.turn_lacking if record.position is not None else weights.lacking
+    return confidence if added == 0.0 else confidence / (confidence + (1.0 - confidence) * exp(-added))
+
+
+@lru_cache(maxsize=16)
+def _weights(embedder: str | None, signals: str) -> TextWeights:
+    return load_calibration().text_weights(embedder, signals)
+
+
+def _signals(queries: Queries, request: Request) -> str:
+    """The one of `SIGNAL_SETS` that the questions of a request have."""
+    if queries.vectors is None:
+        return _WORDS
+    return _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
+
+
+def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request) -> Answer:
+    """The answer with what it does not cover, if no hit of its own closes the gap."""
+    if answer.missing is None:
+        return answer
+    ranked = answer.confidence[: len(answer.confidence) - answer.brought]
+    sure = max(ranked, default=-1.0)
+    if sure >= answer.missing.closing:
+        return answer
+    return answer._replace(gaps=find_gaps(text, answer.missing._replace(confidence=sure), lacking, request))
+
+
+def _reached(text: str, answer: Answer, records: Mapping[int, Found], request: Request) -> Answer:
+    """The hits with the least confidence, and if only those that answer are wanted, with a share of the best's.
+
+    What is brought as a standing instruction answers nothing and needs no share.
+    """
+    least, sure = request.profile.min_confidence, answer.confidence
+    if not sure:
+        return answer
+    ranked = len(sure) - answer.brought
+    share = ANSWER_SHARE * max(sure) if request.relevant else 0.0
+    words = set(query_terms(text)) if request.keywords else None
+    enough = max(share, least if words is None else ANSWER_CONFIDENCE)
+    ranks = [
+        rank
+        for rank in range(ranked)
+        if sure[rank] >= enough or (words is not None and _has_all(words, records.get(answer.keys[rank])))
+    ]
+    standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
+    brought = min(len(standing), max(request.limit - len(ranks), request.limit // STANDING_SHARE))
+    ranks = [*ranks[: request.limit - brought], *standing[:brought]]
+    if len(ranks) == len(sure):
+        return answer
+    columns = ([column[rank] for rank in ranks] for column in answer[:6])
+    return Answer._make((*columns, brought, *answer[7:]))
+
+
+def _has_all(words: set[str], record: Found | None) -> bool:
+    """Whether a record has all of some words, in its text, context or tags."""
+    if record is None:
+        return False
+    return words <= set(tokenize(" ".join((record.text, record.context or "", *record.tags))))

@@ -1,0 +1,58 @@
+"""What questions ask for, and which texts have it."""
+
+from __future__ import annotations
+
+import pytest
+
+from recallite.recall.slots import SLOTS, lacks, only_asks, slot_of
+
+ASKED = {
+    "What is Ada's phone number?": "phone", "Under which number can she be reached?": "phone",
+    "What's my email address?": "email", "How long does it take?": "duration", "How old is the cat?": "amount",
+    "What is our budget?": "amount", "When do we ship?": "time", "Since when has she worked there?": "time",
+    "What day is the deadline?": "time", "Where does Bo live?": "place", "Which city is it?": "place",
+    "Who signs it off?": "person", "With whom do I travel?": "person", "Why did we move?": "reason",
+    "What is the name of the dog?": "name", "What do I like to drink?": None, "Is it raining?": None, "tea": None,
+    "": None,
+}  # fmt: skip
+HAVING = {
+    "phone": "Reach her on +49 171 555 01", "email": "Mail goes to ada@example.org", "duration": "It takes two hours",
+    "amount": "Budget is capped at 40k euros", "time": "Releases go out every second Tuesday",
+    "place": "I moved to Bergen", "person": "My sister signs it", "reason": "We moved because the rent rose",
+    "name": "The dog is called Rufus",
+}  # fmt: skip
+LACKING = {
+    "phone": "She works in room 12", "email": "Write her a letter", "duration": "Bo does it", "place": "Tea is fine",
+    "amount": "The concert is on November 3 at 19:30", "time": "Bo likes tea", "person": "The lift is broken",
+    "reason": "Bo moved", "name": "The dog likes bones",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_a_question_asks_for_a_kind_of_value(question):
+    assert slot_of(question) == ASKED[question]
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_text_has_the_value_or_lacks_it(slot):
+    assert not lacks(slot, HAVING[slot])
+    assert lacks(slot, LACKING[slot])
+    assert not lacks(None, LACKING[slot])
+
+
+def test_a_context_may_be_the_person_and_names_in_small_letters_are_not_known():
+    assert lacks("person", "The lift is broken")
+    assert not lacks("person", "The lift is broken", "Ada")
+    assert not lacks("name", "the kitten answers to olga")
+    assert lacks("place", "The reunion takes place in mid October")
+
+
+def test_a_question_holds_nothing():
+    assert only_asks("What do you do?")
+    assert only_asks("Really?")
+    for text in ("I bake bread. And you?", "Bo said why", "", "A" * 300 + "?"):
+        assert not only_asks(text)
+
+
+def test_a_long_question_asks_for_several_things():
+    assert slot_of("Where is it? " + "And " * 80) is None
