@@ -138,7 +138,7 @@ def _gather(
     snapshot = episodes.last_snapshot(agent)
     changes = _changes(semantic, agent)
     seen = {record.id for record in standing}
-    hits = semantic.search(task, RELEVANT + len(seen), agent=agent, profile=_RANKED)
+    hits = semantic.search(task, RELEVANT + len(seen), agent=agent, profile=_RANKED, relevant=True)
     relevant = [hit for hit in hits if hit.id not in seen][:RELEVANT]
     seen |= {hit.id for hit in relevant} | {change.record.id for change in changes}
     newest = semantic.recent(RECENT + len(seen), agent=agent)

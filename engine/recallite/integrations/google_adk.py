@@ -35,7 +35,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
     - scope: the scope below which everything is
     - limit: most memories of a search
     - mode: as for `Memory.recall`; with "keyword" an event is found by its words alone
-    - min_confidence: memories with a lower confidence are left out; it has no effect with "keyword"
+    - relevant: only memories that answer, as for `Memory.recall`; it has no effect with "keyword"
 
     An application and a user are the scope `/adk/<app_name>/<user_id>`. An event with text is a memory of the kind
     `adk-event`, with its session, id, author and content as metadata; it repeats and replaces no other. An event that
@@ -49,13 +49,13 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
         scope: str = "/adk",
         limit: int = 10,
         mode: Literal["hybrid", "vector", "keyword"] = "hybrid",
-        min_confidence: float = 0.12,
+        relevant: bool = True,
     ) -> None:
         super().__init__(memory)
         self._scoped = self._memory.scoped(scope)
         self._options: dict[str, Any] = {"limit": check_count(limit, "limit"), "mode": mode}
         if mode != "keyword":
-            self._options["profile"] = {"min_confidence": min_confidence}
+            self._options["relevant"] = relevant
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Store the events of a session; those of it that are stored and no longer in it are purged."""

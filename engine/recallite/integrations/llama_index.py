@@ -96,7 +96,9 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
         query = self._query(messages or ())
         if not query.strip():
             return ""
-        options = {} if self.across_sessions or session_id is None else {"where": {"source": session_id}}
+        options: dict[str, Any] = {"relevant": True}
+        if not self.across_sessions and session_id is not None:
+            options["where"] = {"source": session_id}
         nodes = await in_thread(_nodes, self._scoped, query, self.similarity_top_k, options)
         for postprocessor in self.node_postprocessors:
             nodes = await postprocessor.apostprocess_nodes(nodes, query_str=query)

@@ -52,7 +52,7 @@ def test_hermes_recall(use):
     assert best["importance"] == 0.8
     assert {"semantic", "importance"} <= set(best["match_reasons"])
     assert best["evidence_gaps"] == []
-    assert use("recall", query="zeppelin hangar")["results"][0]["confidence"] < best["confidence"] / 2
+    assert use("recall", query="zeppelin hangar")["results"] == []
     assert set(best) >= {
         "text",
         "scope",

@@ -54,7 +54,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
 
     def __call__(self, call: Call) -> FoundMemories:
         hits = call.memory.recall(
-            self.query, limit=self.limit, token_budget=call.token_budget,
+            self.query, limit=self.limit, token_budget=call.token_budget, relevant=True,
             filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at),
         )  # fmt: skip
         return FoundMemories(
@@ -136,7 +136,7 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     query: Query
 
     def __call__(self, call: Call) -> SearchResults:
-        hits = call.memory.recall(self.query, limit=10)
+        hits = call.memory.recall(self.query, limit=10, relevant=True)
         return SearchResults(
             results=[SearchResult(id=hit.id, title=_title(hit.text), url=uri_of(hit.id)) for hit in hits]
         )

@@ -75,7 +75,9 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
 
     def __call__(self, call: Call) -> FoundMemories:
         profile = _profile(call.memory, "reeve")
-        hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
+        hits = call.memory.recall(
+            self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile, relevant=True
+        )
         return FoundMemories(results=[FoundMemory.of(call, hit) for hit in hits])
 
 
@@ -95,6 +97,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
             self.query, limit=self.limit, profile=_profile(call.memory, "hermes"),
             filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=_KINDS),
             diversify_by=self.diversify_by,  # type: ignore[arg-type]  # checked by the field
+            relevant=self.diversify_by is None,
         )  # fmt: skip
         return FoundMemories(
             results=[FoundMemory.of(call, hit) for hit in hits],
