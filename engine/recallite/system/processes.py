@@ -64,15 +64,19 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def start_detached(command: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
-    """Start a process that goes on when this one and its terminal end. Raises OSError."""
+def start_detached(command: Sequence[str], folder: str, text: bytes | None = None) -> subprocess.Popen[bytes]:
+    """Start a process that goes on when this one and its terminal end, with this standard input. Raises OSError."""
     import subprocess
 
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(command, cwd=folder, stdin=nowhere, stdout=nowhere, stderr=nowhere, **apart)
+    stdin = nowhere if text is None else subprocess.PIPE
+    process = subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=nowhere, stderr=nowhere, **apart)
+    if text is not None and process.stdin is not None:
+        with suppress(OSError), process.stdin:
+            process.stdin.write(text)
     threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie for as long as this one runs
     return process
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["main"]
 
-_ANSWERED_WARM = frozenset(("recall", "remember", "mcp"))
+_ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
 
 

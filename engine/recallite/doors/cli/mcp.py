@@ -11,6 +11,7 @@ from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.logs import server_log
 from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option
 from recallite.doors.cli.output import hint
+from recallite.doors.hooks.projects import PROJECT, scope_named
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority
 
@@ -23,7 +24,13 @@ TOKEN = "RECALLITE_MCP_TOKEN"
 class ServerOptions(TypedDict, total=False):
     """Options of what the server offers."""
 
-    scope: Annotated[str | None, option("/A/B", "Everything happens within this scope, whatever a model says.")]
+    scope: Annotated[
+        str | None,
+        option(
+            "/A/B",
+            "Everything happens within this scope, whatever a model says; project: that of the folder it starts in.",
+        ),
+    ]
     read_only: Annotated[bool, flag("Offer only the tools that change nothing.", "--read-only")]
     tools: Annotated[str | None, option("NAME,NAME", "Offer only these tools.")]
     document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")]
@@ -65,7 +72,7 @@ def serve(
     named = options.get("tools")
     server = MemoryServer(
         lambda: open_memory(context, create=True, lasting=True),
-        scope=options.get("scope") or "/",
+        scope=scope_named(options.get("scope") or "/"),
         read_only=bool(options.get("read_only")),
         tools=None if named is None else [name.strip() for name in named.split(",") if name.strip()],
         documents=DocumentAccess.of(options.get("document_folder") or (), bool(options.get("document_urls"))),
@@ -104,7 +111,9 @@ def install(
     from recallite.doors.mcp import hosts
 
     host = _host(name)
-    return _apply(hosts.configured(host, _folder(project), hosts.entry(host, _arguments(context, options))), yes)
+    return apply_change(
+        hosts.configured(host, folder_of(project), hosts.entry(host, _arguments(context, options))), yes
+    )
 
 
 @mcp.command("uninstall")
@@ -113,10 +122,10 @@ def uninstall(name: Name, project: Project = None, yes: Yes = False) -> Change |
     """Take the server out of a host: shows the change first."""
     from recallite.doors.mcp import hosts
 
-    return _apply(hosts.configured(_host(name), _folder(project), None), yes)
+    return apply_change(hosts.configured(_host(name), folder_of(project), None), yes)
 
 
-def _apply(change: Change, yes: bool) -> Change | None:
+def apply_change(change: Change, yes: bool) -> Change | None:
     """Show a change and write it, unless it is refused or changes nothing."""
     from recallite.doors.mcp import hosts
 
@@ -136,16 +145,16 @@ def _host(name: str) -> Any:
     return HOSTS[name]
 
 
-def _folder(project: str | None) -> Path | None:
+def folder_of(project: str | None) -> Path | None:
+    """The folder that --project names."""
     from recallite.model.checks import check_path
 
     return None if project is None else check_path(project, "--project")
 
 
-def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
-    """The arguments that start the server as `install` was called, with absolute paths."""
-    from recallite.doors.mcp.actions import TOOLS
-    from recallite.model.checks import check_path, check_scope
+def store_arguments(context: typer.Context) -> list[str]:
+    """The arguments before a command that name the store and the settings, with absolute paths."""
+    from recallite.model.checks import check_path
     from recallite.model.environment import default_path, environment
 
     place = default_path() if context.obj is None else context.obj
@@ -153,11 +162,17 @@ def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
         raise InvalidInput("--db is ':memory:', which is gone when the host ends: give a file")
     arguments = ["--db", str(check_path(place))]
     settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
-    if settings is not None:
-        arguments += ["--settings", str(check_path(settings))]
-    arguments.append("mcp")
+    return arguments if settings is None else [*arguments, "--settings", str(check_path(settings))]
+
+
+def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
+    """The arguments that start the server as `install` was called, with absolute paths."""
+    from recallite.doors.mcp.actions import TOOLS
+    from recallite.model.checks import check_path, check_scope
+
+    arguments = [*store_arguments(context), "mcp"]
     if (scope := options.get("scope")) is not None:
-        arguments += ["--scope", check_scope(scope)]
+        arguments += ["--scope", scope if scope == PROJECT else check_scope(scope)]
     if options.get("read_only"):
         arguments.append("--read-only")
     if (named := options.get("tools")) is not None:

@@ -69,17 +69,21 @@ HOSTS: dict[str, Host] = {
 
 
 class Change(NamedTuple):
-    """A configuration file as it is (None: there is none) and as it will be."""
+    """A configuration file as it is (None: there is none) and as it will be (None: it is removed)."""
 
     path: Path
     before: str | None
-    after: str
+    after: str | None
 
     @property
     def diff(self) -> str:
         """The change, as lines that begin with - and +; empty where nothing changes."""
         lines = difflib.unified_diff(
-            (self.before or "").splitlines(), self.after.splitlines(), str(self.path), str(self.path), lineterm=""
+            (self.before or "").splitlines(),
+            (self.after or "").splitlines(),
+            str(self.path),
+            str(self.path),
+            lineterm="",
         )
         return "\n".join(lines)
 
@@ -95,24 +99,69 @@ def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | Non
 
     Raises InvalidInput if the file cannot be changed without a loss.
     """
+    path = file_of(host, project)
+    if path.suffix == ".toml":
+        path, before = _read(path)
+        return Change(path, before, _toml(path, before or "", host.key, wanted))
+    return edited(path, lambda configuration: put_server(path, configuration, host.key, wanted))
+
+
+def file_of(host: Host, project: Path | None) -> Path:
+    """The file of a host for a person, or for a project. InvalidInput if the host has none for a project."""
     if project is not None and host.project is None:
         raise InvalidInput(f"{host.title} has no configuration of a project: leave --project out")
-    path = host.file() if project is None or host.project is None else project / host.project
-    path = Path(os.path.realpath(path))  # a link to a file kept elsewhere stays one
+    return host.file() if project is None or host.project is None else project / host.project
+
+
+def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
+    """A JSON file with what `edit` changes; one that holds nothing then is removed. Raises InvalidInput as above."""
+    path, before = _read(path)
+    text = before or ""
     try:
-        before = path.read_bytes().decode("utf-8")
+        configuration = json.loads(text.removeprefix("\ufeff")) if text.strip() else {}
+    except ValueError as fault:
+        wanted: dict[str, Any] = {}
+        edit(wanted)
+        raise InvalidInput(
+            f"{path} is not plain JSON ({fault}); comments would be lost. Change it by hand: "
+            f"{json.dumps(wanted, indent=2)}"
+        ) from None
+    if not isinstance(configuration, dict):
+        raise InvalidInput(f"{path} holds something else than a JSON object: change it by hand")
+    edit(configuration)
+    if not configuration:
+        return Change(path, before, None)
+    indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    after = json.dumps(configuration, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    return Change(path, before, after)
+
+
+def _read(path: Path) -> tuple[Path, str | None]:
+    """The file behind links, which stay, and its text; None if there is no file."""
+    path = Path(os.path.realpath(path))
+    try:
+        return path, path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        before = None
+        return path, None
     except (OSError, UnicodeDecodeError) as fault:
         raise InvalidInput(f"{path} cannot be read ({fault})") from None
-    change = _toml if path.suffix == ".toml" else _json
-    return Change(path, before, change(path, before or "", host.key, wanted))
+
+
+def put_server(path: Path, configuration: dict[str, Any], key: str, wanted: Mapping[str, Any] | None) -> None:
+    """Put the server into a configuration, or take it out. InvalidInput if something else is in its place."""
+    servers = configuration.setdefault(key, {})
+    if not isinstance(servers, dict):
+        raise InvalidInput(f"{path} holds something else under {key!r}: change it by hand")
+    _put(servers, wanted)
 
 
 def write(change: Change) -> None:
-    """Write a changed file: complete, or not at all. Raises StoreError."""
+    """Write a changed file: complete, or not at all; or remove it. Raises StoreError."""
     path = change.path
     try:
+        if change.after is None:
+            path.unlink(missing_ok=True)
+            return
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
         path.parent.mkdir(parents=True, exist_ok=True)
         with unfinished(f"{path.parent}{os.sep}", path.name) as part:
@@ -122,22 +171,6 @@ def write(change: Change) -> None:
             part.give(mode)
     except OSError as fault:
         raise StoreError(f"{path} cannot be written ({fault.strerror}): nothing was changed") from fault
-
-
-def _json(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> str:
-    try:
-        configuration = json.loads(text.removeprefix("\ufeff")) if text.strip() else {}
-    except ValueError as fault:
-        shown = json.dumps({key: {NAME: wanted}}, indent=2)
-        raise InvalidInput(
-            f"{path} is not plain JSON ({fault}); comments would be lost. Change it by hand: {shown}"
-        ) from None
-    servers = configuration.setdefault(key, {}) if isinstance(configuration, dict) else None
-    if not isinstance(servers, dict):
-        raise InvalidInput(f"{path} holds something else under {key!r}: change it by hand")
-    _put(servers, wanted)
-    indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    return json.dumps(configuration, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
 def _toml(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> str:

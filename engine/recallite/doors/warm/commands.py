@@ -1,4 +1,4 @@
-"""Commands that the resident process answers: `recall` and `remember` with plain options, and `mcp`.
+"""Commands that the resident process answers: `recall` and `remember` with plain options, `mcp` and `hook`.
 
 What is not parsed here, or not answered, is left to the full command line, which opens the store itself.
 """
@@ -41,7 +41,10 @@ _MCP: dict[str, Option] = {
     "--document-folder": ("folders", list), "--document-urls": ("urls", bool), "--token-budget": ("token_budget", int),
     "--authority": ("authority", str),
 }  # fmt: skip
-_COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP}
+_HOOK: dict[str, Option] = {
+    "--host": ("host", str), "--scope": ("scope", str), "--patience": ("patience", float), "--wait": ("wait", bool),
+}  # fmt: skip
+_COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOOK}
 _BEFORE_HITS = '{"hits":'
 
 
@@ -75,6 +78,8 @@ def answered(words: Sequence[str]) -> int | None:
         call = Call(words)
         if call.name == "mcp":
             return _mcp(call, words)
+        if call.name == "hook":
+            return _hook(call)
         show = _recall(call) if call.name == "recall" else _remember(call)
     except Unanswered:
         return None
@@ -228,6 +233,25 @@ def _successful(answer: tuple[int, bytes]) -> str:
     return body.decode()
 
 
+def _hook(call: Call) -> int:
+    """Have a host's hook answered, within its time. Raises Unanswered if there is no process, and starts one."""
+    from recallite.doors.hooks.running import PATH, PATIENCE_SECONDS, request, within
+
+    try:
+        link = Link()
+    except Unanswered:
+        if _wanted(call):
+            start(0.0)
+        raise
+    event, host = "".join(call.texts), call.options.get("host", "claude-code")
+
+    def ask() -> str:
+        body = request(event, host, call.options.get("scope"))
+        return str(json.loads(_successful(link.ask("POST", PATH, body, call.headers))))
+
+    return within(call.options.get("patience", PATIENCE_SECONDS), ask, event, host)
+
+
 def _mcp(call: Call, words: Sequence[str]) -> int | None:
     """Serve a host through the process; None if there is none, and none can be started."""
     from recallite.doors.warm.proxy import Proxy
@@ -237,6 +261,10 @@ def _mcp(call: Call, words: Sequence[str]) -> int | None:
         raise Unanswered("a command below mcp is for the full command line")
     if "tools" in options:
         options["tools"] = [name.strip() for name in options["tools"].split(",") if name.strip()]
+    if options.get("scope") == "project":
+        from recallite.doors.hooks.projects import scope_named
+
+        options["scope"] = scope_named("project")
     options["folders"] = [os.path.abspath(os.path.expanduser(path)) for path in options.get("folders", ())]
     headers = {**call.headers, OPTIONS: quote(json.dumps(options))}
     proxy = Proxy(headers, words, lambda: _wanted(call))

@@ -16,6 +16,7 @@ import msgspec
 
 from recallite._version import __version__
 from recallite.compat import load_settings
+from recallite.doors.hooks.running import PATH as HOOKS
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.failures import error_json, json_response
 from recallite.doors.http.request_checks import Message, Receive, Send
@@ -111,6 +112,8 @@ class Service:
         try:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
+            elif scope["path"] == HOOKS:
+                await _answer_hook(store, scope, receive, send)
             else:
                 await store.api.application(scope, receive, send)
         finally:
@@ -220,6 +223,32 @@ class _Conversation:
 
     async def flush(self) -> None:
         """Do nothing: a line is sent at once."""
+
+
+async def _answer_hook(store: OpenStore, scope: Message, receive: Receive, send: Send) -> None:
+    """Answer a host's hook; one that shows nothing is answered before it is carried out."""
+    from recallite.doors.hooks.events import answer
+
+    call = msgspec.json.decode(await _body(receive))
+    in_background = call["event"] == "turn"
+    if in_background:
+        await json_response("")(scope, receive, send)
+    try:
+        text = await anyio.to_thread.run_sync(lambda: answer(store.memory, **call))
+    except Exception as fault:
+        _log.warning("a hook failed", exc_info=fault)
+        text = ""
+    if not in_background:
+        await json_response(text)(scope, receive, send)
+
+
+async def _body(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def _opened(path: str, settings: str) -> OpenStore:

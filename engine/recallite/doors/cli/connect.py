@@ -1,0 +1,119 @@
+"""The commands that connect coding agents: connect, disconnect, and hook, which their hooks call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recallite.doors.cli.command import prints
+from recallite.doors.cli.mcp import apply_change, folder_of, store_arguments
+from recallite.doors.cli.options import Yes, argument, flag, open_memory, option
+from recallite.doors.cli.output import hint, print_table
+from recallite.doors.hooks import connecting, running
+from recallite.doors.hooks.projects import project_of
+from recallite.doors.mcp.hosts import HOSTS
+from recallite.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recallite.doors.mcp.hosts import Change
+
+connect = typer.Typer(help="Give a coding agent a memory: its hooks and the server.", no_args_is_help=True)
+Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
+DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
+Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    for change in changes:
+        hint(f"written: {change.path}" if change.after is not None else f"removed: {change.path}")
+    hint("restart the host" if changes else "nothing was changed")
+
+
+def _changes_json(changes: Sequence[Change]) -> dict[str, Any]:
+    return {"paths": [str(change.path) for change in changes]}
+
+
+def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Change]:
+    if dry_run:
+        for change in changes:
+            typer.echo(change.diff, err=True)
+        return []
+    return [change for change in changes if apply_change(change, yes) is not None]
+
+
+def _connector(name: str) -> Any:
+    @prints(_print_changes, json=_changes_json)
+    def command(
+        context: typer.Context, project: Project = None, scope: Shared = None, dry_run: DryRun = False, yes: Yes = False
+    ) -> list[Change]:
+        from recallite.model.checks import check_scope
+
+        shared = None if scope is None else check_scope(scope)
+        changes = connecting.connected(name, folder_of(project), store_arguments(context), shared)
+        return _apply(changes, yes=yes, dry_run=dry_run)
+
+    command.__doc__ = f"Connect {HOSTS[name].title}: shows each change first."
+    return command
+
+
+for _name in connecting.HOOKED:
+    connect.command(_name)(_connector(_name))
+
+
+@connect.command("status")
+@prints(print_table("what is", lambda row: row), json=dict)
+def status() -> list[tuple[str, str]]:
+    """Show the scope of this folder, and connected hosts."""
+    here = project_of(str(Path.cwd()))
+    rows = [("scope of this folder", here.scope), ("known by", here.known_by)]
+    for name, hooked in connecting.HOOKED.items():
+        for place in (None, Path.cwd()):
+            file = hooked.file() if place is None else place / hooked.project
+            try:
+                count = len(connecting.hook_commands(name, place))
+            except InvalidInput as fault:
+                rows.append((name, str(fault)))
+                continue
+            if count or place is None:
+                rows.append((name, f"connected by {file}" if count else "not connected"))
+    return rows
+
+
+@prints(_print_changes, json=_changes_json)
+def disconnect(
+    name: Annotated[str, argument("HOST", ", ".join(connecting.HOOKED))], project: Project = None,
+    dry_run: DryRun = False, yes: Yes = False,
+) -> list[Change]:  # fmt: skip
+    """Take hooks and server out of a coding agent: shows each change first."""
+    if name not in connecting.HOOKED:
+        raise InvalidInput(f"{name!r} is no host that is known: use {', '.join(connecting.HOOKED)}")
+    return _apply(connecting.disconnected(name, folder_of(project)), yes=yes, dry_run=dry_run)
+
+
+@prints(lambda _: None)
+def hook(
+    context: typer.Context,
+    event: Annotated[str, argument("EVENT", "session-start, prompt or turn.")],
+    host: Annotated[str, option("NAME", "The host that calls.")] = "claude-code",
+    scope: Shared = None,
+    patience: Annotated[float, option("SECONDS", "How long the host waits.")] = running.PATIENCE_SECONDS,
+    wait: Annotated[bool, flag("Store turns before it returns, not in the background.", "--wait")] = False,
+) -> None:
+    """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
+    from recallite.doors.hooks.events import answer
+    from recallite.system.processes import start_detached
+
+    def ask() -> str:
+        payload = running.payload()
+        if event == "turn" and not wait:
+            shared = [] if scope is None else ["--scope", scope]
+            words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
+            start_detached(running.command(words), str(Path.home()), running.encoded(payload))
+            return ""
+        with open_memory(context, create=True) as memory:
+            return answer(memory, event, host, payload, scope)
+
+    raise typer.Exit(running.within(running.WAIT_SECONDS if wait else patience, ask, event, host))

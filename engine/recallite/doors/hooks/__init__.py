@@ -1,0 +1,1 @@
+"""Hooks of coding agents: memory that comes and goes without a model's decision."""

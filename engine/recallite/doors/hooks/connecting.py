@@ -1,0 +1,171 @@
+"""The files by which a host calls the hooks and the server.
+
+Ours is put in beside what a person has there, and taken out again without a trace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
+from recallite.errors import InvalidInput
+
+_TIMEOUT_SECONDS = 10
+_OURS = re.compile(r"\brecallite\b.* hook (?:session-start|prompt|turn)\b")
+_Edit = Callable[[dict[str, Any]], None]
+
+
+class Hooked(NamedTuple):
+    """A host with hooks: the file for a person and within a project, and our event for each of the host's.
+
+    Its handlers are in groups, unless they are `flat`. Its timeouts are in seconds, or in thousandths of them.
+    """
+
+    file: Callable[[], Path]
+    project: str
+    events: Mapping[str, str]
+    flat: bool = False
+    timeout: int = _TIMEOUT_SECONDS
+
+
+def _home(variable: str, folder: str, name: str) -> Callable[[], Path]:
+    return lambda: Path(os.environ.get(variable) or Path.home() / folder) / name
+
+
+HOOKED: dict[str, Hooked] = {
+    # https://code.claude.com/docs/en/hooks
+    "claude-code": Hooked(
+        _home("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), ".claude/settings.local.json",
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",
+         "SessionEnd": "turn"},
+    ),
+}  # fmt: skip
+"""The hosts that can be connected, by their names among the hosts of the server."""
+
+
+def connected(name: str, project: Path | None, arguments: Sequence[str], scope: str | None) -> list[Change]:
+    """The files of a host with hooks and server. `arguments` are those of the command before `hook` and `mcp`.
+
+    Without a `scope` that projects share, each has its own. Raises InvalidInput if a file cannot be changed
+    without a loss.
+    """
+    hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
+    words = [sys.executable, "-m", "recallite", *arguments, "hook"]
+    commands = {event: _shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
+    server = entry(HOSTS[name], [*arguments, "mcp", "--scope", scope or "project"])
+    return _changes(name, project, server, commands)
+
+
+def disconnected(name: str, project: Path | None) -> list[Change]:
+    """The files of a host without hooks and server."""
+    return _changes(name, project, None, {})
+
+
+def hook_commands(name: str, project: Path | None) -> list[str]:
+    """The commands by which a host calls our hooks now."""
+    ours: list[str] = []
+
+    def look(configuration: dict[str, Any]) -> None:
+        hooks = configuration.get("hooks")
+        for groups in hooks.values() if isinstance(hooks, dict) else ():
+            ours.extend(command for group in groups for command in _commands(group) if _OURS.search(command))
+
+    edited(_file(name, project), look)
+    return ours
+
+
+def _changes(
+    name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, str]
+) -> list[Change]:
+    host, hooked = HOSTS[name], HOOKED[name]
+    wanted = {event: _handler(hooked, command) for event, command in commands.items()}
+    edits: dict[Path, list[_Edit]] = {}
+    changes = []
+    if project is not None and host.project is None:
+        pass  # its server is for all projects, and knows each by its folder
+    elif (path := file_of(host, project)).suffix == ".toml":
+        changes.append(configured(host, project, server))
+    else:
+        edits[path] = [_server_edit(path, host.key, server)]
+    path = _file(name, project)
+    edits.setdefault(path, []).append(lambda configuration: _put_hooks(path, configuration, hooked, wanted))
+    for path, together in edits.items():
+        changes.append(edited(path, _all(together)))
+    return [change for change in changes if change.before is not None or change.after]
+
+
+def _file(name: str, project: Path | None) -> Path:
+    hooked = HOOKED[name]
+    return hooked.file() if project is None else project / hooked.project
+
+
+def _all(edits: Sequence[_Edit]) -> _Edit:
+    def edit(configuration: dict[str, Any]) -> None:
+        for change in edits:
+            change(configuration)
+
+    return edit
+
+
+def _server_edit(path: Path, key: str, server: Mapping[str, Any] | None) -> _Edit:
+    def edit(configuration: dict[str, Any]) -> None:
+        put_server(path, configuration, key, server)
+        if not configuration[key]:
+            del configuration[key]
+
+    return edit
+
+
+def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, wanted: Mapping[str, Any]) -> None:
+    """Put our handlers beside others, or take them out; a handler that is as it should be stays where it is."""
+    if hooked.flat and wanted:
+        configuration.setdefault("version", 1)
+    hooks = configuration.setdefault("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+        raise InvalidInput(f"{path} holds something else under 'hooks': change it by hand")
+    for event in dict.fromkeys((*hooks, *wanted)):
+        others = [_without_ours(group, wanted.get(event)) for group in hooks.get(event, ())]
+        hooks[event] = [group for group in others if group is not None]
+        if event in wanted and wanted[event] not in hooks[event]:
+            hooks[event].append(wanted[event])
+        if not hooks[event]:
+            del hooks[event]
+    if not hooks:
+        del configuration["hooks"]
+    if hooked.flat and configuration == {"version": 1}:
+        configuration.clear()
+
+
+def _without_ours(group: Any, wanted: Any) -> Any:
+    """A group of handlers without ours, unless it is as wanted; None if it then has none."""
+    if group == wanted or not any(map(_OURS.search, _commands(group))):
+        return group
+    if "hooks" not in group:
+        return None
+    rest = [handler for handler in group["hooks"] if not any(map(_OURS.search, _commands(handler)))]
+    return {**group, "hooks": rest} if rest else None
+
+
+def _commands(group: Any) -> list[str]:
+    """The commands of a group, or of a handler."""
+    if not isinstance(group, dict):
+        return []
+    handlers = group["hooks"] if isinstance(group.get("hooks"), list) else [group]
+    return [str(handler.get("command", "")) for handler in handlers if isinstance(handler, dict)]
+
+
+def _handler(hooked: Hooked, command: str) -> dict[str, Any]:
+    if hooked.flat:
+        return {"command": command, "timeout": hooked.timeout}
+    return {"hooks": [{"type": "command", "command": command, "timeout": hooked.timeout}]}
+
+
+def _shell(words: Sequence[str]) -> str:
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

@@ -1,0 +1,64 @@
+"""Events of a host's sessions, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recallite.doors.hooks.projects import Project, project_of
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+EVENTS = ("session-start", "prompt", "turn")
+"""The events: a session begins anew, a prompt is sent, turns are over."""
+
+
+class Event(NamedTuple):
+    """An event of a session of a host, in the project of the session's folder.
+
+    `transcript` is the file of the session, if the host has one that is read. Others give what was said with the event:
+    `prompt` and `response`, which `moment` tells from those before. `cause` is the host's name for the event, or why
+    the session began.
+    """
+
+    host: str
+    session: str
+    folder: str
+    project: Project
+    transcript: str
+    prompt: str
+    response: str
+    cause: str
+    moment: str
+
+    @classmethod
+    def of(cls, host: str, payload: Mapping[str, Any], shared: str | None) -> Event:
+        """The event of a host's payload; fields that a host does not have are empty."""
+
+        def text(*names: str) -> str:
+            values = (payload.get(name) for name in names)
+            return next((value for value in values if isinstance(value, str) and value), "")
+
+        roots = payload.get("workspace_roots")
+        folder = str(roots[0]) if isinstance(roots, list) and roots else text("cwd")
+        return cls(
+            host=host, session=text("session_id", "conversation_id"), folder=folder,
+            project=project_of(folder, shared), transcript=text("transcript_path") if host in _TRANSCRIPTS else "",
+            prompt=text("prompt"), response=text("prompt_response", "text"), cause=text("source", "hook_event_name"),
+            moment=text("generation_id", "timestamp"),
+        )  # fmt: skip
+
+
+_TRANSCRIPTS = ("claude-code", "codex")
+
+
+def answer(memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None) -> str:
+    """The text that an event puts into its session; empty for none."""
+    from recallite.doors.hooks.showing import briefing, relevant_cut
+    from recallite.doors.hooks.turns import take_turns
+
+    answers: dict[str, Callable[[Memory, Event], str]] = {
+        "session-start": briefing, "prompt": relevant_cut, "turn": take_turns,
+    }  # fmt: skip
+    return answers[event](memory, Event.of(host, payload, shared))

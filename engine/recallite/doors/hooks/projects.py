@@ -1,0 +1,120 @@
+"""The project of a folder: its repository by what stays when it is moved or cloned again, and the scope of that."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+USER = "/user"
+"""The scope that all projects of a user see beside their own."""
+PROJECT = "project"
+"""Word for the scope of the project in whose folder the process was started."""
+_PROJECTS = "/projects"
+_GIT_SECONDS = 5.0
+_SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
+_URL = re.compile(r"\s*url\s*=\s*(\S.*?)\s*$")
+_UNNAMED = re.compile(r"[^a-z0-9._-]+")
+_first_commits: dict[tuple[str, int], str] = {}
+
+
+class Project(NamedTuple):
+    """A project: its scope, and by what it is known: a remote, a first commit, or a folder."""
+
+    scope: str
+    known_by: str
+
+    @property
+    def scopes(self) -> list[str]:
+        """The scopes that its sessions see."""
+        return list(dict.fromkeys((self.scope, USER)))
+
+
+def project_of(folder: str, shared: str | None = None) -> Project:
+    """The project of a folder, or the scope that all projects share."""
+    if shared is not None:
+        return Project(shared, "the scope that projects share")
+    path = Path(os.path.realpath(folder))
+    for root in (path, *path.parents):
+        if (git := _git_folder(root)) is not None:
+            break
+    else:
+        return Project(_scope(f"folder {path}", ""), f"folder {path}")
+    if remote := _remote(git, root):
+        return Project(_scope(f"remote {remote}", remote.rpartition("/")[2]), f"remote {remote}")
+    if commit := _first_commit(git):
+        return Project(_scope(f"commit {commit}", ""), f"first commit {commit[:12]}")
+    return Project(_scope(f"folder {root}", ""), f"folder {root}")
+
+
+def scope_named(scope: str) -> str:
+    """A scope as it is, or that of the project of this folder."""
+    return project_of(os.getcwd()).scope if scope == PROJECT else scope
+
+
+def _scope(identity: str, name: str) -> str:
+    digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    name = _UNNAMED.sub("-", name.lower()).strip("-.")[:40]
+    return f"{_PROJECTS}/{name}-{digest}" if name else f"{_PROJECTS}/{digest}"
+
+
+def _git_folder(root: Path) -> Path | None:
+    """The folder of a repository's objects and configuration, which all its work trees share."""
+    git = root / ".git"
+    try:
+        if git.is_file():  # a work tree, or a submodule
+            git = root / git.read_text("utf-8").partition("gitdir:")[2].strip()
+        if (common := git / "commondir").is_file():
+            git = git / common.read_text("utf-8").strip()
+        return Path(os.path.realpath(git)) if (git / "HEAD").is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _remote(git: Path, root: Path) -> str | None:
+    """The address of `origin`, or else of the first remote: without scheme, user and `.git`."""
+    remotes = dict(_remotes(git / "config"))
+    url = remotes.get("origin") or next(iter(remotes.values()), None)
+    if url is None:
+        return None
+    if scheme := re.match(r"\w[\w+.-]*://", url):
+        host, _, path = url[scheme.end() :].rpartition("@")[2].partition("/")
+        address = f"{host.partition(':')[0]}/{path}" if host else path
+    elif (scp := re.match(r"(?:[^/@\s]+@)?([^/:\s]{2,}):(?!//)(.+)", url)) is not None:
+        address = f"{scp[1]}/{scp[2].lstrip('/')}"
+    else:
+        address = os.path.realpath(root / url)
+    return address.rstrip("/").removesuffix(".git").lower()
+
+
+def _remotes(config: Path) -> Iterator[tuple[str, str]]:
+    name = None
+    try:
+        lines = config.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        if line.lstrip().startswith("["):
+            section = _SECTION.match(line)
+            name = None if section is None else section[1]
+        elif name is not None and (url := _URL.match(line)):
+            yield name, url[1].strip('"')
+            name = None
+
+
+def _first_commit(git: Path) -> str | None:
+    """The oldest commit without a parent. It is looked up once for a repository, since it takes time in a long one."""
+    key = str(git), git.stat().st_ino
+    if key not in _first_commits:
+        command = ["git", "--git-dir", str(git), "rev-list", "--max-parents=0", "HEAD"]
+        try:
+            ran = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=True, encoding="ascii")
+        except (OSError, ValueError, subprocess.SubprocessError):
+            return None
+        if commits := ran.stdout.split():
+            _first_commits[key] = commits[-1]
+    return _first_commits.get(key)

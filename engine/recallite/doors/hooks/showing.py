@@ -1,0 +1,129 @@
+"""Memories that a session is shown: a briefing at its beginning, and what is relevant to a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from recallite.doors.hooks.events import Event
+from recallite.doors.hooks.states import SessionState, remove_old_states
+from recallite.model.authority import said_by
+from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.records import Hit, Record
+from recallite.text.junk import is_junk
+from recallite.text.quoting import NOTICE, quoted
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+_MOST, _PROMPT_TOKENS, _BRIEFING_TOKENS = 5, 600, 1_500
+_STANDING, _FACTS, _SESSIONS = 10, 10, 2
+_MOST_TURNS = 200
+_TEXT_CHARS = 500
+_ANEW = ("clear", "compact")
+_INSTRUCTIONS = "The user asked for this in earlier sessions; it holds unless they say otherwise now:"
+_ABOUT = "Known about this project, newest first:"
+_OPEN = "Where the last sessions stopped:"
+_RELEVANT = "Memories that may answer this prompt:"
+TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT)
+"""The lines before quoted memories."""
+
+
+def relevant_cut(memory: Memory, event: Event) -> str:
+    """The memories that a prompt asks for, and that the session has not been shown; nothing if there are none."""
+    if not event.prompt.strip() or is_junk(event.prompt):
+        return ""
+    state = SessionState(memory, event)
+    hits = memory.recall(
+        event.prompt[:MAX_QUERY_CHARS], limit=_MOST + min(len(state.shown), 50), relevant=True,
+        scope=event.project.scopes, where=_elsewhere(event),
+    )  # fmt: skip
+    fresh = [hit for hit in hits if hit.id not in state.shown][:_MOST]
+    text, shown = _fitted(memory, [(_RELEVANT, fresh)], _PROMPT_TOKENS)
+    if shown:
+        state.show(shown)
+    return text
+
+
+def briefing(memory: Memory, event: Event) -> str:
+    """Instructions of the user, facts, and where the last sessions stopped: for a session that begins."""
+    remove_old_states(memory)
+    state = SessionState(memory, event)
+    scope = event.project.scopes
+    standing = memory.list(
+        scope=scope, where={"standing": {"in": ["instruction", "preference"]}, "authority": "user"}, limit=_STANDING
+    )
+    turns = memory.list(scope=event.project.scope, where={"source": {"contains": f"{event.host}/"}}, limit=_MOST_TURNS)
+    turn_ids = {record.id for record in turns}
+    others = memory.list(scope=scope, limit=_FACTS + len(turn_ids) + len(standing))
+    known = turn_ids | {record.id for record in standing}
+    facts = [record for record in others if record.id not in known][:_FACTS]
+    sections = [(_INSTRUCTIONS, standing), (_OPEN, _open_ends(turns, event.session)), (_ABOUT, facts)]
+    text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
+    if event.cause in _ANEW:
+        state.begin_anew(shown)
+    elif shown:
+        state.show(shown)
+    return text
+
+
+def _elsewhere(event: Event) -> dict[str, Any]:
+    """A condition for what was not said in this session, where it can still be read."""
+    return {"metadata.session": {"ne": event.session}}
+
+
+def _open_ends(turns: Sequence[Record], session: str) -> list[Record]:
+    """The last prompt and the last conclusion of the last sessions; `turns` are the newest first."""
+    ends = []
+    for name, records in groupby(turns, lambda record: (record.metadata or {}).get("session")):
+        if name != session:
+            last = {record.context: record for record in reversed([*records])}
+            ends.append([record for record in last.values() if record.context in ("user", "assistant")])
+    return [record for records in ends[:_SESSIONS] for record in records]
+
+
+def _fitted(
+    memory: Memory, sections: Iterable[tuple[str, Sequence[Record | Hit]]], tokens: int
+) -> tuple[str, list[str]]:
+    """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share."""
+    filled = [(title, [*map(_line, records)], [record.id for record in records]) for title, records in sections]
+    filled = [section for section in filled if section[1]]
+    counts = [0] * len(filled)
+    for share in (tokens // max(len(filled), 1), tokens):
+        for place, (_, lines, _) in enumerate(filled):
+            while counts[place] < len(lines):
+                counts[place] += 1
+                part = _text([filled[place]], [counts[place]])
+                if max(_tokens(memory, part) - share, _tokens(memory, _text(filled, counts)) - tokens) > 0:
+                    counts[place] -= 1
+                    break
+    ids = [id for (_, _, ids), count in zip(filled, counts, strict=True) for id in ids[:count]]
+    return (_text(filled, counts) if ids else ""), ids
+
+
+def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence[int]) -> str:
+    parts = [
+        f"{title}\n{quoted('[' + ', '.join(lines[:count]) + ']')}"
+        for (title, lines, _), count in zip(sections, counts, strict=True)
+        if count
+    ]
+    return "\n".join([*parts, NOTICE])
+
+
+def _line(record: Record | Hit) -> str:
+    text = " ".join(record.text.split())
+    source = record.source if isinstance(record.source, str | None) else record.source.id
+    return json.dumps(
+        {
+            "id": record.id, "date": f"{record.valid_from or record.created_at:%Y-%m-%d}",
+            "said_by": said_by(record.authority, source),
+            "text": text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…",
+        },
+        ensure_ascii=False,
+    )  # fmt: skip
+
+
+def _tokens(memory: Memory, text: str) -> int:
+    return memory._engine.embedder.count_tokens([text])[0]

@@ -1,0 +1,46 @@
+"""The state of a host's session: what it was shown, and up to which line its transcript was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from recallite.doors.hooks.events import Event
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+_AGENT = "hooks"
+_DAYS = 30
+
+
+class SessionState:
+    """The state of a session, kept in the store: every call may be of another process."""
+
+    def __init__(self, memory: Memory, event: Event) -> None:
+        self._session = memory.sessions.open(f"{event.host}/{event.session}"[:200], agent=_AGENT)
+        self.shown: set[str] = set()
+        self.lines = 0
+        for message in self._session.messages(limit=None):
+            if message.get("anew"):
+                self.shown.clear()
+            self.shown.update(message.get("shown", ()))
+            self.lines = max(self.lines, message.get("lines", 0))
+
+    def begin_anew(self, shown: Iterable[str]) -> None:
+        """Note that the session has forgotten what it was shown, but for this."""
+        self._session.append({"anew": True, "shown": [*shown]})
+
+    def show(self, shown: Iterable[str]) -> None:
+        """Note what the session is shown."""
+        self._session.append({"shown": [*shown]})
+
+    def read(self, lines: int) -> None:
+        """Note up to which line the transcript is read."""
+        self._session.append({"lines": lines})
+
+
+def remove_old_states(memory: Memory) -> None:
+    """Remove the states of sessions that nobody has gone on with for a month."""
+    memory.sessions.cleanup(timedelta(days=_DAYS), agent=_AGENT)

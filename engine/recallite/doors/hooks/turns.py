@@ -1,0 +1,101 @@
+"""New turns of a session become memories: what the user says, and what the assistant concludes. Tools' output does not.
+
+A turn is taken once: its id is that of an import of the same file, and the state of the session says how far it was
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from recallite.doors.hooks.events import Event
+from recallite.doors.hooks.showing import TITLES
+from recallite.doors.hooks.states import SessionState
+from recallite.errors import RecalliteError
+from recallite.model.authority import authority_of_role, speaking_as
+from recallite.model.records import NewRecord
+from recallite.system.logs import logger
+from recallite.text.junk import is_junk
+from recallite.text.quoting import NOTICE, QUOTES, without_quotes
+from recallite.text.secrets import has_detector, redact
+from recallite.transfer.importers.entries import FoundMemory
+from recallite.transfer.importers.sources import source_named
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+_log = logger(__name__)
+_AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
+_DURING_A_TURN = ("PreCompact", "PreCompress")
+
+
+def take_turns(memory: Memory, event: Event) -> str:
+    """Store the turns of a session that were not read before; nothing is shown for it."""
+    if event.transcript:
+        turns = [*_transcribed(event)]
+    else:
+        turns = [*_given(event)]
+    policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
+    with memory.transaction():  # so that of two hooks at once one reads what the other has left
+        state = SessionState(memory, event)
+        fresh = [(line, record) for line, record in turns if line > state.lines or not line]
+        there = memory.get([record.id or "" for _, record in fresh]) if fresh else {}
+        for _, record in fresh:
+            clean = _clean(memory, record, event)
+            if record.id in there or not clean.text:
+                continue
+            try:
+                with speaking_as(authority_of_role(record.context)):
+                    memory.remember(clean, policy=policy)
+            except RecalliteError as fault:
+                _log.warning("a turn is not stored: %s", fault)
+        if fresh and fresh[-1][0]:
+            state.read(fresh[-1][0])
+    return ""
+
+
+def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
+    """The turns of a transcript with their lines. Of what an assistant says before the user does, the last counts."""
+    growing = source_named(event.host).growing
+    assert growing is not None
+    conclusion = None
+    for entry in growing(Path(event.transcript)).entries(growing=True):
+        if not isinstance(entry, FoundMemory):
+            continue
+        turn = entry.line or 0, structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")
+        if turn[1].context == "assistant":
+            conclusion = turn
+            continue
+        if conclusion is not None:
+            yield conclusion
+            conclusion = None
+        yield turn
+    if conclusion is not None and event.cause not in _DURING_A_TURN:
+        yield conclusion
+
+
+def _given(event: Event) -> Iterator[tuple[int, NewRecord]]:
+    """The turns that came with the event."""
+    for role, text in (("user", event.prompt), ("assistant", event.response)):
+        if text:
+            name = f"{event.session}\0{event.moment}\0{role}\0{text}"
+            digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            yield 0, NewRecord(
+                text, id=f"{event.host}:{digest}", context=role, created_at=datetime.now(UTC),
+                source=f"{event.host}/{event.session}"[:500], metadata={"session": event.session, "role": role},
+            )  # fmt: skip
+
+
+def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
+    """A turn in the scope of its project, without secrets and without what was recalled."""
+    lines = [line for line in without_quotes(record.text).split("\n") if line not in _AROUND_RECALLED]
+    text = redact("\n".join(lines).strip(), known_only=not has_detector())[: memory.settings.max_text_chars]
+    text = "" if is_junk(text) else text
+    metadata = {**(record.metadata or {}), "project": event.folder}
+    return structs.replace(record, text=text, scope=event.project.scope, metadata=metadata)

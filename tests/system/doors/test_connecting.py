@@ -1,0 +1,112 @@
+"""Coding agents are connected and disconnected: what a person has in their files stays, and nothing of ours is left."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+
+import pytest
+
+from recallite.doors.cli import main
+from recallite.doors.hooks.connecting import HOOKED
+from tests.system.doors.hooking import repository
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A person's folder of their own."""
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "RECALLITE_SETTINGS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    return tmp_path
+
+
+def run(home, *words):
+    return main(["--db", str(home / "agent.db"), *words])
+
+
+def files(home):
+    return {path.relative_to(home).as_posix(): path.read_text() for path in home.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("host", HOOKED)
+def test_nothing_is_left_of_a_connection(home, host, capfd):
+    assert run(home, "connect", host, "--dry-run") == 0
+    assert "+" in capfd.readouterr().err
+    assert files(home) == {}
+    assert run(home, "connect", host, "--yes") == 0
+    connected = files(home)
+    assert "hook prompt" in "".join(connected.values()) or "prompt" in "".join(connected.values())
+    assert run(home, "connect", host, "--yes") == 0
+    assert "nothing was changed" in capfd.readouterr().err
+    assert files(home) == connected
+    assert run(home, "disconnect", host, "--yes") == 0
+    assert files(home) == {}
+
+
+def test_what_a_person_added_stays(home):
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    mine = {"hooks": [{"type": "command", "command": "notify done"}], "matcher": "startup"}
+    before = {"theme": "dark", "hooks": {"Stop": [mine], "PreToolUse": [mine]}}
+    settings.write_text(json.dumps(before, indent=2) + "\n")
+    servers = home / ".claude.json"
+    servers.write_text(json.dumps({"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}, indent=2) + "\n")
+    untouched = files(home)
+    assert run(home, "connect", "claude-code", "--yes") == 0
+    hooks = json.loads(settings.read_text())["hooks"]
+    assert hooks["Stop"][0] == hooks["PreToolUse"][0] == mine
+    assert len(hooks["Stop"]) == 2
+    ours = hooks["Stop"][1]["hooks"]
+    ours.append({"type": "command", "command": "say done"})
+    settings.write_text(json.dumps({**before, "hooks": hooks}, indent=2) + "\n")
+    assert run(home, "disconnect", "claude-code", "--yes") == 0
+    left = json.loads(settings.read_text())["hooks"]["Stop"]
+    assert left == [mine, {"hooks": [{"type": "command", "command": "say done"}]}]
+    settings.write_text(untouched[".claude/settings.json"])
+    assert files(home) == untouched
+
+
+def test_a_project_has_files_of_its_own_and_a_shared_scope(home, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    assert run(home, "connect", "claude-code", "--project", str(project), "--scope", "/team", "--yes") == 0
+    assert set(files(home)) == {"project/.claude/settings.local.json", "project/.mcp.json"}
+    hooks = json.loads((project / ".claude/settings.local.json").read_text())["hooks"]
+    command = shlex.split(hooks["UserPromptSubmit"][0]["hooks"][0]["command"])
+    assert command == [
+        sys.executable, "-m", "recallite", "--db", str(home / "agent.db"), "hook", "prompt", "--host", "claude-code",
+        "--scope", "/team",
+    ]  # fmt: skip
+    server = json.loads((project / ".mcp.json").read_text())["mcpServers"]["recallite"]
+    assert server["args"][-2:] == ["--scope", "/team"]
+    assert run(home, "disconnect", "claude-code", "--project", str(project), "--yes") == 0
+    assert files(home) == {}
+
+
+def test_status_shows_the_scope_of_the_folder_and_the_hosts(home, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(repository(tmp_path / "app", "git@github.com:ada/app.git"))
+    assert run(home, "connect", "status") == 0
+    said = capfd.readouterr().out
+    assert "scope of this folder\t/projects/app-" in said
+    assert "remote github.com/ada/app" in said
+    assert "claude-code\tnot connected" in said
+    assert run(home, "connect", "claude-code", "--yes") == 0
+    capfd.readouterr()
+    assert run(home, "connect", "status") == 0
+    assert f"claude-code\tconnected by {home / '.claude' / 'settings.json'}" in capfd.readouterr().out
+
+
+def test_what_cannot_be_changed_without_a_loss_is_left_alone(home, capfd):
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    for text in ("{} // mine", '{"hooks": []}', "[]"):
+        settings.write_text(text)
+        assert run(home, "connect", "claude-code", "--yes") == 2
+        assert "by hand" in capfd.readouterr().err
+        assert files(home) == {".claude/settings.json": text}
+    assert run(home, "disconnect", "netscape", "--yes") == 2
+    assert "claude-code" in capfd.readouterr().err
