@@ -26,8 +26,8 @@ dispatch._load(names)
 """
 
 
-# A slow machine is no failed property. `--hypothesis-profile=ci` draws five times as many examples.
-for _profile, _examples in (("dev", 20), ("ci", 100)):
+# A slow machine is no failed property. `--hypothesis-profile=ci` draws five times as many examples, `long` a hundred times.
+for _profile, _examples in (("dev", 20), ("ci", 100), ("long", 2_000)):
     hypothesis.settings.register_profile(
         _profile,
         max_examples=_examples,
