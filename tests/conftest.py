@@ -26,7 +26,7 @@ dispatch._load(names)
 """
 
 
-# A slow machine is no failed property. `--hypothesis-profile=ci` draws five times as many examples, `long` a hundred times.
+# A slow machine is no failed property. `--hypothesis-profile=ci` draws 5 times as many examples, `long` 100 times.
 for _profile, _examples in (("dev", 20), ("ci", 100), ("long", 2_000)):
     hypothesis.settings.register_profile(
         _profile,
