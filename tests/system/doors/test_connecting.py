@@ -39,7 +39,7 @@ def test_nothing_is_left_of_a_connection(home, host, capfd):
     assert files(home) == {}
     assert run(home, "connect", host, "--yes") == 0
     connected = files(home)
-    assert "hook prompt" in "".join(connected.values()) or "prompt" in "".join(connected.values())
+    assert f"hook turn --host {host}" in "".join(connected.values())
     assert run(home, "connect", host, "--yes") == 0
     assert "nothing was changed" in capfd.readouterr().err
     assert files(home) == connected

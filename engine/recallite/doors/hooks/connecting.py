@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.doors.hooks.projects import PROJECT, project_of
 from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
 from recallite.errors import InvalidInput
 
@@ -25,7 +26,8 @@ _Edit = Callable[[dict[str, Any]], None]
 class Hooked(NamedTuple):
     """A host with hooks: the file for a person and within a project, and our event for each of the host's.
 
-    Its handlers are in groups, unless they are `flat`. Its timeouts are in seconds, or in thousandths of them.
+    Its handlers are in groups, unless they are `flat`. Its timeouts are in seconds, or in thousandths of them. If it
+    does not start servers `in_folder`, that of the project, it gets one only with a scope.
     """
 
     file: Callable[[], Path]
@@ -33,6 +35,7 @@ class Hooked(NamedTuple):
     events: Mapping[str, str]
     flat: bool = False
     timeout: int = _TIMEOUT_SECONDS
+    in_folder: bool = True
 
 
 def _home(variable: str, folder: str, name: str) -> Callable[[], Path]:
@@ -45,6 +48,23 @@ HOOKED: dict[str, Hooked] = {
         _home("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), ".claude/settings.local.json",
         {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",
          "SessionEnd": "turn"},
+    ),
+    # https://developers.openai.com/codex/hooks
+    "codex": Hooked(
+        _home("CODEX_HOME", ".codex", "hooks.json"), ".codex/hooks.json",
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn"},
+    ),
+    # https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md
+    "gemini-cli": Hooked(
+        _home("", ".gemini", "settings.json"), ".gemini/settings.json",
+        {"SessionStart": "session-start", "BeforeAgent": "prompt", "AfterAgent": "turn"},
+        timeout=1000 * _TIMEOUT_SECONDS,
+    ),
+    # https://cursor.com/docs/agent/hooks: a prompt's hook cannot add to it
+    "cursor": Hooked(
+        _home("", ".cursor", "hooks.json"), ".cursor/hooks.json",
+        {"sessionStart": "session-start", "beforeSubmitPrompt": "turn", "afterAgentResponse": "turn"},
+        flat=True, in_folder=False,
     ),
 }  # fmt: skip
 """The hosts that can be connected, by their names among the hosts of the server."""
@@ -59,7 +79,11 @@ def connected(name: str, project: Path | None, arguments: Sequence[str], scope: 
     hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
     words = [sys.executable, "-m", "recallite", *arguments, "hook"]
     commands = {event: _shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
-    server = entry(HOSTS[name], [*arguments, "mcp", "--scope", scope or "project"])
+    if scope is None and project is not None:
+        scope = project_of(str(project)).scope
+    server = None
+    if scope is not None or hooked.in_folder:
+        server = entry(HOSTS[name], [*arguments, "mcp", "--scope", scope or PROJECT])
     return _changes(name, project, server, commands)
 
 
@@ -91,7 +115,8 @@ def _changes(
     if project is not None and host.project is None:
         pass  # its server is for all projects, and knows each by its folder
     elif (path := file_of(host, project)).suffix == ".toml":
-        changes.append(configured(host, project, server))
+        change = configured(host, project, server)
+        changes.append(change._replace(after=change.after or None))
     else:
         edits[path] = [_server_edit(path, host.key, server)]
     path = _file(name, project)

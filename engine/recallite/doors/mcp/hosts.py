@@ -64,6 +64,7 @@ HOSTS: dict[str, Host] = {
         "VS Code", "servers", _in_application_data("Code", "User", "mcp.json"), ".vscode/mcp.json", typed=True
     ),
     "codex": Host("Codex", "mcp_servers", _codex),
+    "gemini-cli": Host("Gemini CLI", "mcpServers", _in_home(".gemini", "settings.json"), ".gemini/settings.json"),
 }
 """The hosts that can be configured, by the name on the command line."""
 
