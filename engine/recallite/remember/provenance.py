@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from recallite.model.authority import said_by
 from recallite.model.match_reasons import MATCH_REASONS
 from recallite.model.records import Record
 from recallite.system.numerics import kernels
@@ -16,7 +17,9 @@ _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importa
 _NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")
 _SIGNALS = lazily(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
 # As recall words its evidence gaps.
-_GAP = lazily(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
+_GAP = lazily(
+    r"no hit has (?:an? )?[a-z ]{1,40}|no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d"
+)
 _TIMES = {
     "created": "created_at", "created_at": "created_at", "event": "valid_from", "valid_from": "valid_from",
     "updated": "updated_at", "updated_at": "updated_at", "accessed": "accessed_at", "accessed_at": "accessed_at",
@@ -98,6 +101,7 @@ _FIELDS: Mapping[str, Any] = {
     "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.valid_from),
     "kind": lambda record, value: value == record.kind,
     "authority": lambda record, value: value == record.authority,
+    "said_by": lambda record, value: value == said_by(record.authority, record.source),
     "topic": lambda record, value: value == record.topic,
     "context": lambda record, value: value == record.context,
     "source": _is_source,

@@ -154,7 +154,7 @@ def test_kernels_that_cannot_be_used_are_warned_of(logged, monkeypatch):
     monkeypatch.setattr(dispatch, "_prepare", broken)
     dispatch._load(("sketch",))
     told = "kernels run in Python, which takes longer: numba cannot be used: ImportError: no LLVM"
-    assert logged() == [("WARNING", "recallite.kernels", told)]
+    assert {*logged()} == {("WARNING", "recallite.kernels", told)}  # twice if kernels are loaded beside this test
 
 
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):

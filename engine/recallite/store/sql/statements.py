@@ -75,6 +75,8 @@ class Statements(Repository):
                 rows.append((version.record_id, *made))
                 if version.superseded_at is None and made[0]:
                     listed.append((version.record_id, made[0]))
+                if version.authority < 0 and version.authority not in self._lower_ranks():
+                    self._tx.forget_known()
         if rows:
             self._insert_many("statement", "record_id, keys, frames", rows)
             self._list(listed)
@@ -143,12 +145,16 @@ class Statements(Repository):
         return [[*chain(*listed[place : place + len(ranks)])] for place in range(0, len(listed), len(ranks))]
 
     def _lower_ranks(self) -> list[int]:
-        """The ranks below the user's that records have which may state something."""
-        return self._column(
-            "SELECT c.value FROM carray(?) c WHERE EXISTS (SELECT 1 FROM record r WHERE r.authority = c.value "
-            f"AND r.authority < 0 AND r.kind != '{CHUNK_KIND}')",
-            (self._id_array([*range(-1, LOWEST_RANK - 1, -1)]),),
-        )
+        """The ranks below the user's of records that may state something, and perhaps of some that are gone."""
+
+        def read() -> list[int]:
+            return self._column(
+                "SELECT c.value FROM carray(?) c WHERE EXISTS (SELECT 1 FROM record r WHERE r.authority = c.value "
+                f"AND r.authority < 0 AND r.kind != '{CHUNK_KIND}')",
+                (self._id_array([*range(-1, LOWEST_RANK - 1, -1)]),),
+            )
+
+        return self._tx.known("lower ranks", read)
 
     def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query those of one rank."""
