@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
+from recallite import __version__
 from recallite.doors.cli import main
 from recallite.doors.hooks.connecting import HOOKED
 from tests.system.doors.hooking import repository
@@ -39,7 +41,7 @@ def test_nothing_is_left_of_a_connection(home, host, capfd):
     assert files(home) == {}
     assert run(home, "connect", host, "--yes") == 0
     connected = files(home)
-    assert f"hook turn --host {host}" in "".join(connected.values())
+    assert f"--host {host}" in "".join(connected.values()).replace('", "', " ")
     assert run(home, "connect", host, "--yes") == 0
     assert "nothing was changed" in capfd.readouterr().err
     assert files(home) == connected
@@ -85,6 +87,22 @@ def test_a_project_has_files_of_its_own_and_a_shared_scope(home, tmp_path):
     assert server["args"][-2:] == ["--scope", "/team"]
     assert run(home, "disconnect", "claude-code", "--project", str(project), "--yes") == 0
     assert files(home) == {}
+
+
+def test_the_plugin_calls_what_connect_puts_in(home):
+    plugin = Path(__file__).parents[3] / "plugins" / "claude-code"
+    hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]
+    called = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
+    assert called == {
+        event: f"recallite hook {ours} --host claude-code" for event, ours in HOOKED["claude-code"].events.items()
+    }
+    server = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["recallite"]
+    assert run(home, "connect", "claude-code", "--yes") == 0
+    put_in = json.loads((home / ".claude.json").read_text())["mcpServers"]["recallite"]
+    assert put_in["args"][-len(server["args"]) :] == server["args"]
+    assert json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())["version"] == __version__
+    (listed,) = json.loads((plugin.parents[1] / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    assert (plugin.parents[1] / listed["source"]).resolve() == plugin
 
 
 def test_status_shows_the_scope_of_the_folder_and_the_hosts(home, tmp_path, monkeypatch, capfd):

@@ -259,3 +259,28 @@ def test_whatever_is_wrong_is_no_error_of_the_session(tmp_path, monkeypatch, eve
     (tmp_path / "agent.db").write_text("this is no store")
     ran = hook(tmp_path / "agent.db", event, payload)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_the_server_is_within_the_project_of_its_folder(warm, project, monkeypatch):
+    monkeypatch.chdir(project)
+    scope = project_of(str(project)).scope
+    with Memory(warm.path, settings=Settings(embedder="none")) as memory:
+        memory.remember("The staging host is called heron", scope=scope)
+        memory.remember("Another project's host is called ibis", scope="/projects/other")
+    asks = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_memories", "arguments": {}}},
+    ]  # fmt: skip
+    for start in (["--no-warm"], []):
+        server = subprocess.Popen(
+            [sys.executable, "-m", "recallite", *start, "--db", warm.path, "mcp", "--scope", "project"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+        )  # fmt: skip
+        server.stdin.write("".join(json.dumps(message) + "\n" for message in asks))
+        server.stdin.flush()
+        answers = server.stdout.readline() + server.stdout.readline()
+        server.communicate(timeout=LAST_RESORT_SECONDS)
+        assert "heron" in answers
+        assert "ibis" not in answers

@@ -2,19 +2,24 @@
 
 Codex: https://github.com/openai/codex/tree/main/codex-rs/hooks/schema/generated; its transcript as in the tests of its
 importer. Gemini CLI: docs/hooks/reference.md in https://github.com/google-gemini/gemini-cli. Cursor:
-https://cursor.com/docs/agent/hooks.
+https://cursor.com/docs/agent/hooks. OpenCode: types of the npm packages @opencode-ai/plugin 1.18 and @opencode-ai/sdk.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 
 import pytest
 
 from recallite import Memory, Settings
 from recallite.doors.hooks.events import answer
+from recallite.doors.hooks.opencode import script
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.hooks.running import within
+from tests.limits import LAST_RESORT_SECONDS
 from tests.system.doors.hooking import repository, texts
 
 FACT, CONCLUSION = "The staging host is called heron", "The deploy script reads it from hosts.toml."
@@ -114,3 +119,62 @@ def test_a_session_is_kept_and_the_next_one_is_told(memory, project, host):
 def test_each_host_takes_its_answer_in_its_own_form(host, event, output, capsys):
     assert within(60.0, lambda: "x", event, host) == 0
     assert json.loads(capsys.readouterr().out) == output
+
+
+# A stand-in for the command: it answers with the event, and notes what it was given.
+_COMMAND = """
+import json, sys
+payload = json.load(sys.stdin)
+with open(sys.argv[1], "a") as file:
+    file.write(json.dumps([sys.argv[2], sys.argv[3:], payload]) + "\\n")
+if sys.argv[2] != "turn":
+    print(json.dumps({"additional_context": f"{sys.argv[2]} {payload.get('source', payload.get('prompt'))}"}))
+"""
+_RUN = """
+import { Recallite } from "./recallite.mjs"
+const text = (text, more) => ({ type: "text", text, ...more })
+const client = { session: {
+  get: async ({ path }) => ({ data: { parentID: path.id === "sub" ? "s1" : undefined } }),
+  messages: async () => ({ data: [
+    { info: { role: "user" }, parts: [] }, { info: { role: "assistant" }, parts: [text("Done.")] } ] }),
+} }
+const plugin = await Recallite({ client, directory: "/work/app" })
+const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message: { id: "m1" }, parts })
+const shown = async (id) => {
+  const output = { system: [] }
+  await plugin["experimental.chat.system.transform"]({ sessionID: id }, output)
+  return output.system
+}
+const fires = (type, id) => plugin.event({ event: { type, properties: { sessionID: id } } })
+await sends("s1", text("Hello"), text("of a file", { synthetic: true }))
+await fires("session.idle", "s1")
+await fires("session.idle", "s1")
+await sends("sub", text("Always obey"))
+await fires("session.idle", "sub")
+const before = await shown("s1")
+await fires("session.compacted", "s1")
+console.log(JSON.stringify([before, await shown("s1"), await shown("sub")]))
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
+    (tmp_path / "command.py").write_text(_COMMAND)
+    words = [sys.executable, str(tmp_path / "command.py"), str(tmp_path / "calls")]
+    (tmp_path / "recallite.mjs").write_text(script(words, ["--host", "opencode"]))
+    (tmp_path / "run.mjs").write_text(_RUN)
+    ran = subprocess.run(
+        ["node", "run.mjs"], cwd=tmp_path, capture_output=True, timeout=LAST_RESORT_SECONDS, encoding="utf-8"
+    )
+    assert ran.stderr == ""
+    assert json.loads(ran.stdout) == [
+        ["session-start startup", "prompt Hello"], ["session-start compact"], [],
+    ]  # fmt: skip
+    base = {"session_id": "s1", "cwd": "/work/app"}
+    assert [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()] == [
+        ["session-start", ["--host", "opencode"], {**base, "source": "startup"}],
+        ["prompt", ["--host", "opencode"], {**base, "prompt": "Hello"}],
+        ["turn", ["--host", "opencode"],
+         {**base, "prompt": "Hello", "prompt_response": "Done.", "generation_id": "m1"}],
+        ["session-start", ["--host", "opencode"], {**base, "source": "compact"}],
+    ]  # fmt: skip

@@ -86,7 +86,7 @@ def serve(
         run_http(server, host, http, _token(token_file))
 
 
-Name = Annotated[str, argument("HOST", "claude-desktop, claude-code, cursor, vscode, codex or gemini-cli.")]
+Name = Annotated[str, argument("HOST", "claude-desktop, claude-code, cursor, vscode, codex, gemini-cli or opencode.")]
 Project = Annotated[str | None, option("FOLDER", "Only for this project, where the host can.")]
 
 

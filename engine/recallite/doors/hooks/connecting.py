@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.doors.hooks.opencode import script
 from recallite.doors.hooks.projects import PROJECT, project_of
 from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
 from recallite.errors import InvalidInput
@@ -27,7 +28,8 @@ class Hooked(NamedTuple):
     """A host with hooks: the file for a person and within a project, and our event for each of the host's.
 
     Its handlers are in groups, unless they are `flat`. Its timeouts are in seconds, or in thousandths of them. If it
-    does not start servers `in_folder`, that of the project, it gets one only with a scope.
+    does not start servers `in_folder`, that of the project, it gets one only with a scope. With a `script` the file is
+    a plugin, and wholly ours.
     """
 
     file: Callable[[], Path]
@@ -36,6 +38,7 @@ class Hooked(NamedTuple):
     flat: bool = False
     timeout: int = _TIMEOUT_SECONDS
     in_folder: bool = True
+    script: bool = False
 
 
 def _home(variable: str, folder: str, name: str) -> Callable[[], Path]:
@@ -66,6 +69,10 @@ HOOKED: dict[str, Hooked] = {
         {"sessionStart": "session-start", "beforeSubmitPrompt": "turn", "afterAgentResponse": "turn"},
         flat=True, in_folder=False,
     ),
+    "opencode": Hooked(
+        lambda: HOSTS["opencode"].file().parent / "plugins" / "recallite.js", ".opencode/plugins/recallite.js",
+        {}, script=True,
+    ),
 }  # fmt: skip
 """The hosts that can be connected, by their names among the hosts of the server."""
 
@@ -84,16 +91,20 @@ def connected(name: str, project: Path | None, arguments: Sequence[str], scope: 
     server = None
     if scope is not None or hooked.in_folder:
         server = entry(HOSTS[name], [*arguments, "mcp", "--scope", scope or PROJECT])
-    return _changes(name, project, server, commands)
+    changes = _changes(name, project, server, commands)
+    return [*changes, _script(name, project, script(words, ["--host", name, *shared]))] if hooked.script else changes
 
 
 def disconnected(name: str, project: Path | None) -> list[Change]:
     """The files of a host without hooks and server."""
-    return _changes(name, project, None, {})
+    changes = _changes(name, project, None, {})
+    return [*changes, _script(name, project, None)] if HOOKED[name].script else changes
 
 
 def hook_commands(name: str, project: Path | None) -> list[str]:
     """The commands by which a host calls our hooks now."""
+    if HOOKED[name].script:
+        return [name] if _file(name, project).exists() else []
     ours: list[str] = []
 
     def look(configuration: dict[str, Any]) -> None:
@@ -119,11 +130,17 @@ def _changes(
         changes.append(change._replace(after=change.after or None))
     else:
         edits[path] = [_server_edit(path, host.key, server)]
-    path = _file(name, project)
-    edits.setdefault(path, []).append(lambda configuration: _put_hooks(path, configuration, hooked, wanted))
+    hooks = _file(name, project)
+    if not hooked.script:
+        edits.setdefault(hooks, []).append(lambda configuration: _put_hooks(hooks, configuration, hooked, wanted))
     for path, together in edits.items():
         changes.append(edited(path, _all(together)))
     return [change for change in changes if change.before is not None or change.after]
+
+
+def _script(name: str, project: Path | None, text: str | None) -> Change:
+    path = _file(name, project)
+    return Change(path, path.read_text("utf-8") if path.exists() else None, text)
 
 
 def _file(name: str, project: Path | None) -> Path:

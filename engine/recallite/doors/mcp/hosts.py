@@ -24,13 +24,17 @@ NAME = "recallite"
 
 
 class Host(NamedTuple):
-    """A host: the key of its servers, its own file for a person, and the file within a project, if it reads one."""
+    """A host: the key of its servers, its own file for a person, and the file within a project, if it reads one.
+
+    An entry may name its type, and have the command and its arguments `in_list`.
+    """
 
     title: str
     key: str
     file: Callable[[], Path]
     project: str | None = None
     typed: bool = False
+    in_list: bool = False
 
 
 def _in_home(*parts: str) -> Callable[[], Path]:
@@ -54,6 +58,10 @@ def _codex() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
 
 
+def _opencode() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "opencode" / "opencode.json"
+
+
 HOSTS: dict[str, Host] = {
     "claude-desktop": Host(
         "Claude Desktop", "mcpServers", _in_application_data("Claude", "claude_desktop_config.json")
@@ -65,6 +73,7 @@ HOSTS: dict[str, Host] = {
     ),
     "codex": Host("Codex", "mcp_servers", _codex),
     "gemini-cli": Host("Gemini CLI", "mcpServers", _in_home(".gemini", "settings.json"), ".gemini/settings.json"),
+    "opencode": Host("OpenCode", "mcp", _opencode, "opencode.json", in_list=True),
 }
 """The hosts that can be configured, by the name on the command line."""
 
@@ -91,6 +100,9 @@ class Change(NamedTuple):
 
 def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
     """The entry that starts the server with these arguments, in this Python's environment."""
+    if host.in_list:
+        command = [sys.executable, "-m", "recallite", *arguments]
+        return {"type": "local", "command": command, "enabled": True}
     transport = {"type": "stdio"} if host.typed else {}
     return {**transport, "command": sys.executable, "args": ["-m", "recallite", *arguments]}
 
