@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.states import SessionState, remove_old_states
 from recallite.model.authority import said_by
-from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
 from recallite.text.quoting import NOTICE, quoted
@@ -22,6 +21,8 @@ _MOST, _PROMPT_TOKENS, _BRIEFING_TOKENS = 5, 600, 1_500
 _STANDING, _FACTS, _SESSIONS = 10, 10, 2
 _MOST_TURNS = 200
 _TEXT_CHARS = 500
+# What a longer prompt has pasted in takes seconds to embed.
+_PROMPT_CHARS = 4_000
 _ANEW = ("clear", "compact")
 _INSTRUCTIONS = "The user asked for this in earlier sessions; it holds unless they say otherwise now:"
 _ABOUT = "Known about this project, newest first:"
@@ -37,7 +38,7 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         return ""
     state = SessionState(memory, event)
     hits = memory.recall(
-        event.prompt[:MAX_QUERY_CHARS], limit=_MOST + min(len(state.shown), 50), relevant=True,
+        event.prompt[:_PROMPT_CHARS], limit=_MOST + min(len(state.shown), 50), relevant=True,
         scope=event.project.scopes, where=_elsewhere(event),
     )  # fmt: skip
     fresh = [hit for hit in hits if hit.id not in state.shown][:_MOST]
@@ -91,14 +92,21 @@ def _fitted(
     filled = [(title, [*map(_line, records)], [record.id for record in records]) for title, records in sections]
     filled = [section for section in filled if section[1]]
     counts = [0] * len(filled)
-    for share in (tokens // max(len(filled), 1), tokens):
-        for place, (_, lines, _) in enumerate(filled):
-            while counts[place] < len(lines):
-                counts[place] += 1
-                part = _text([filled[place]], [counts[place]])
-                if max(_tokens(memory, part) - share, _tokens(memory, _text(filled, counts)) - tokens) > 0:
-                    counts[place] -= 1
+    count_tokens = memory._engine.embedder.count_tokens
+    costs = [count_tokens(lines) for _, lines, _ in filled]
+    left, *heads = count_tokens([NOTICE, *(f"{title}\n{quoted('[]')}" for title, _, _ in filled)])
+    left = tokens - left
+    for share in (left // max(len(filled), 1), left):
+        for place, line_costs in enumerate(costs):
+            room = min(left, share)
+            while counts[place] < len(line_costs):
+                cost = line_costs[counts[place]] + 1 + (0 if counts[place] else heads[place])
+                if cost > room:
                     break
+                counts[place], room, left = counts[place] + 1, room - cost, left - cost
+    # The whole may have more tokens than its parts together.
+    while any(counts) and count_tokens([_text(filled, counts)])[0] > tokens:
+        counts[max(place for place, count in enumerate(counts) if count)] -= 1
     ids = [id for (_, _, ids), count in zip(filled, counts, strict=True) for id in ids[:count]]
     return (_text(filled, counts) if ids else ""), ids
 
@@ -123,7 +131,3 @@ def _line(record: Record | Hit) -> str:
         },
         ensure_ascii=False,
     )  # fmt: skip
-
-
-def _tokens(memory: Memory, text: str) -> int:
-    return memory._engine.embedder.count_tokens([text])[0]
