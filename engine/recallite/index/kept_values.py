@@ -59,4 +59,4 @@ class KeptValues:
 def _bytes_of(value: object) -> int:
     """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
     arrays = value if isinstance(value, tuple) else (value,)
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    return sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])

@@ -46,9 +46,10 @@ def view_of(
         table.authorities, words.speakers,
     )  # fmt: skip
     mask = _NO_MASK if selection.mask is None else selection.mask
+    distinct = words.terms
     terms = kernels.Terms(
-        words.terms, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
-        float(statistics.records), *statistics.frequencies(words.terms),
+        distinct, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
+        float(statistics.records), *statistics.frequencies(distinct),
     )  # fmt: skip
     return kernels.View(
         terms, _vectors(index, selection),
@@ -62,7 +63,8 @@ def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
     vectors, mask = index.vectors, selection.mask
     if vectors is None:
         return _NO_VECTORS
-    n, blocks = len(vectors), len(vectors.sketches)
+    n, sketches = len(vectors), vectors.sketches
+    blocks = len(sketches)
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))
     places, masks = _NO_PLACES, np.empty(0, dtype=np.uint16)
@@ -73,6 +75,6 @@ def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
         lanes[:n] = 1 if admitted is None else admitted
         masks = np.packbits(lanes, bitorder="little").view(np.uint16)
     return kernels.Vectors(
-        vectors.sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,
+        sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip

@@ -109,12 +109,12 @@ class MemoryIndex:
         return self.kept("statistics", scopes, lambda: self._count_corpus(scopes))
 
     def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
-        table, versions_mask = self.table, None
-        if not table.all_open:
+        table, versions_mask, all_open = self.table, None, self.table.all_open
+        if not all_open:
             versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
         if scopes is None:
             return CorpusStatistics(
-                table.open_rows, self.words.live_words, None if table.all_open else table.open, versions_mask
+                table.open_rows, self.words.live_words, None if all_open else table.open, versions_mask
             )
         mask = self._scope_mask(scopes)
         words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))

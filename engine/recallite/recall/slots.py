@@ -17,22 +17,24 @@ SLOTS = {
 }  # fmt: skip
 """Kinds of values, with the words of a gap."""
 _LONGEST = 200  # characters: a longer question asks for several things
+_REST = r".{0,200}"
 _ASKED = tuple(
     (slot, lazily(pattern, re.IGNORECASE))
     for slot, pattern in (
-        ("phone", r"\bphone number\b|\b(?:what|which)\b.*\bphone\??$|\bnumber can\b.*\b(?:call|reach)"),
-        ("email", r"\b(?:what|which)\b.*\be-?mail(?: address)?\??$"),
+        ("phone", rf"\bphone number\b|\b(?:what|which)\b{_REST}\bphone\??$|\bnumber can\b{_REST}\b(?:call|reach)"),
+        ("email", rf"\b(?:what|which)\b{_REST}\be-?mail(?: address)?\??$"),
         ("duration", r"\bhow long\b(?! ago)|\bhow many (?:years|months|weeks|days|hours|minutes|seconds)\b"),
         (
             "amount",
-            r"\bhow (?:many|much|tall|far|big|large|high|fast|heavy|deep|wide|old)\b|\bwhat\b.*\b(?:earn|cost|pay)"
-            r"|\b(?:what|which)\b.*\b(?:age|salary|price|rent|cost|budget|fee|height|weight|pin|number|size|port|mileage)"
-            r"\b(?! of\b)",
+            r"\bhow (?:many|much|tall|far|big|large|high|fast|heavy|deep|wide|old)\b"
+            rf"|\bwhat\b{_REST}\b(?:earn|cost|pay)"
+            rf"|\b(?:what|which)\b{_REST}\b(?:age|salary|price|rent|cost|budget|fee|height|weight|pin|number|size|port"
+            r"|mileage)\b(?! of\b)",
         ),
         (
             "time",
             r"^(?:since |until |till |by |from )?when\b|\b(?:what|which) (?:time|day|date|month|year|weekday)\b"
-            r"|\bhow long ago\b|\b(?:what|which)\b.*\b(?:birthday|date of birth|deadline|opening hours)\??$",
+            rf"|\bhow long ago\b|\b(?:what|which)\b{_REST}\b(?:birthday|date of birth|deadline|opening hours)\??$",
         ),
         (
             "place",
@@ -40,7 +42,7 @@ _ASKED = tuple(
         ),
         ("person", r"^(?:and |with |to |for |by )?(?:who|whom|whose)\b"),
         ("reason", r"^(?:and )?why\b|\b(?:what|which) (?:is |was )?(?:the )?reason\b"),
-        ("name", r"\bwhat\b.*\b(?:names?|called)\b"),
+        ("name", rf"\bwhat\b{_REST}\b(?:names?|called)\b"),
     )
 )
 _UNITS = r"centur(?:y|ies)|decades?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|nights?"
@@ -77,7 +79,8 @@ _PLACES = (
 )
 # The day of a date is no amount, and neither is a year or the time of a clock.
 _DATES = (
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]* \d+(?:st|nd|rd|th)?\b|\d+(?:st|nd|rd|th)\b"
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]* \d{1,4}(?:st|nd|rd|th)?\b"
+    r"|(?<!\d)\d{1,4}(?:st|nd|rd|th)\b"
     r"|\b\d{1,2}[:.]\d\d\b(?! ?(?:%|[a-z]))|\b(?:1[89]|20)\d\d\b"
 )
 _REASONS = (

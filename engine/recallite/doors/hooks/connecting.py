@@ -20,7 +20,7 @@ from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, 
 from recallite.errors import InvalidInput
 
 _TIMEOUT_SECONDS = 10
-_OURS = re.compile(r"\brecallite\b.* hook (?:session-start|prompt|turn)\b")
+_OUR_HOOK = re.compile(r" hook (?:session-start|prompt|turn)\b")
 _Edit = Callable[[dict[str, Any]], None]
 
 
@@ -110,7 +110,7 @@ def hook_commands(name: str, project: Path | None) -> list[str]:
     def look(configuration: dict[str, Any]) -> None:
         hooks = configuration.get("hooks")
         for groups in hooks.values() if isinstance(hooks, dict) else ():
-            ours.extend(command for group in groups for command in _commands(group) if _OURS.search(command))
+            ours.extend(command for group in groups for command in _commands(group) if _is_ours(command))
 
     edited(_file(name, project), look)
     return ours
@@ -187,12 +187,17 @@ def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, wanted
 
 def _without_ours(group: Any, wanted: Any) -> Any:
     """A group of handlers without ours, unless it is as wanted; None if it then has none."""
-    if group == wanted or not any(map(_OURS.search, _commands(group))):
+    if group == wanted or not any(map(_is_ours, _commands(group))):
         return group
     if "hooks" not in group:
         return None
-    rest = [handler for handler in group["hooks"] if not any(map(_OURS.search, _commands(handler)))]
+    rest = [handler for handler in group["hooks"] if not any(map(_is_ours, _commands(handler)))]
     return {**group, "hooks": rest} if rest else None
+
+
+def _is_ours(command: str) -> bool:
+    """Whether a command of a hook runs Recallite's."""
+    return _OUR_HOOK.search(command.partition("recallite")[2]) is not None
 
 
 def _commands(group: Any) -> list[str]:

@@ -17,7 +17,7 @@ PROJECT = "project"
 _PROJECTS = "/projects"
 _GIT_SECONDS = 5.0
 _SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
-_URL = re.compile(r"\s*url\s*=\s*(\S.*?)\s*$")
+_URL = re.compile(r"\s*url\s*=\s*(\S.*)")
 _UNNAMED = re.compile(r"[^a-z0-9._-]+")
 _first_commits: dict[tuple[str, int], str] = {}
 
@@ -102,7 +102,7 @@ def _remotes(config: Path) -> Iterator[tuple[str, str]]:
             section = _SECTION.match(line)
             name = None if section is None else section[1]
         elif name is not None and (url := _URL.match(line)):
-            yield name, url[1].strip('"')
+            yield name, url[1].rstrip().strip('"')
             name = None
 
 
