@@ -57,7 +57,7 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
         if profile.gap_confidence <= 0:
             return ()
         unheard = _named(text, [word for word, state in zip(missing.words, missing.state, strict=True) if state == 0])
-        return (nothing if time_range is None else f"no hit is {time_range}", *(unheard if few else ()))
+        return (*(unheard if few else ()), nothing if time_range is None else f"no hit is {time_range}")
     dated, known = missing.dated, [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
     # Words at least as rare as the query's average word are named, and none that only asks.
     weight = sum(known) / max(len(known), 1) - _ROUNDING
