@@ -1,6 +1,6 @@
 """Hits of a lower authority follow what a higher one says of the same thing, however often they say it.
 
-A recall's kernel puts changes in order among the best hits. Hundreds of copies from the web may leave no place among
+The kernel of a recall orders changes among the best hits only. Hundreds of copies from the web may leave no place among
 these for what the user said: here it is looked up by the keys of the first hits, and put before them.
 """
 
@@ -25,7 +25,7 @@ from recallite.text.statements.record_keys import record_keys
 _FIRST, _COMPARED = 3, 6
 
 Ask = Callable[[Request], Sequence[Hit]]
-"""A function that recalls the same question by another request."""
+"""A function that recalls the same question with another request."""
 
 
 def has_lower(hits: Sequence[Hit], request: Request) -> bool:

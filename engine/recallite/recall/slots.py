@@ -1,7 +1,7 @@
 """Kinds of values that questions ask for, such as a person or a time, and whether a text has one. Rules for English.
 
-A memory on the topic of a question that has no value of the kind asked for answers it less often: "What is the user's
-phone number?" is not answered by "User works at Calder Freight".
+A memory on the topic of a question is less likely to answer it if it has no value of the kind asked for: "What is the
+user's phone number?" is not answered by "User works at Calder Freight".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SLOTS = {
     "phone": "a phone number", "email": "an email address", "amount": "a number", "duration": "a length of time",
     "time": "a time", "place": "a place", "person": "a person", "reason": "a reason", "name": "a name",
 }  # fmt: skip
-"""Kinds of values, with the words of a gap."""
+"""Kinds of values, with the words that an evidence gap has for them."""
 _LONGEST = 200  # characters: a longer question asks for several things
 _REST = r".{0,200}"
 _ASKED = tuple(
@@ -114,7 +114,7 @@ def slot_of(question: str) -> str | None:
 
 
 def lacks(slot: str | None, text: str, context: str | None = None) -> bool:
-    """Whether a text has no value of a kind; its context may be the person. Names in small letters are not known."""
+    """Whether a text has no value of a kind; its context may be the person. In small letters any word may be a name."""
     if slot is None or (slot == "person" and context is not None):
         return False
     if slot == "amount":

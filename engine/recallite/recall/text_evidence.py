@@ -1,7 +1,7 @@
-"""Hits that answer: confidence completed by what their texts hold, hits that do not reach a least one left out, gaps.
+"""Confidence completed by the texts of hits, hits below the least confidence left out, and evidence gaps.
 
-What the kernel knows of a record are its words and vectors. Whether it has the kind of value that is asked for stands
-in its text, which is read for the hits alone.
+The kernel knows a record by its words and vectors. Only its text shows whether it has the kind of value that is asked
+for, and texts are read for hits alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _JUDGED = 64
 def judge(
     queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found], request: Request, embedder: str | None
 ) -> list[Answer]:
-    """The answers to questions, judged by their texts; one to a question with sub-questions, of parts, is not."""
+    """The answers to questions, judged by the texts of their hits; one made of sub-questions' answers is not."""
     whole = len(answers) == len(queries.texts)
     weights, least = _weights(embedder, _signals(queries, request)), request.profile.min_confidence
     judged = []
@@ -63,7 +63,7 @@ def judged_alone(
 
 
 def completed(confidence: float, slot: str | None, record: Found, weights: TextWeights) -> float:
-    """A confidence with what a text tells: whether it has the kind of value asked for, and whether it only asks."""
+    """A confidence completed by a text: whether it has the kind of value asked for, and whether it only asks."""
     added = weights.asking if only_asks(record.text) else 0.0
     if lacks(slot, record.text, record.context):
         added += weights.turn_lacking if record.position is not None else weights.lacking
@@ -83,7 +83,7 @@ def _signals(queries: Queries, request: Request) -> str:
 
 
 def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request) -> Answer:
-    """The answer with what it does not cover, if no hit of its own closes the gap."""
+    """The answer with its evidence gaps, if none of its ranked hits closes them."""
     if answer.missing is None:
         return answer
     ranked = answer.confidence[: len(answer.confidence) - answer.brought]
@@ -94,7 +94,7 @@ def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request)
 
 
 def _reached(text: str, answer: Answer, records: Mapping[int, Found], request: Request) -> Answer:
-    """The hits with the least confidence, and if only those that answer are wanted, with a share of the best's.
+    """The hits that reach the least confidence and, if only those that answer are wanted, a share of the best's.
 
     What is brought as a standing instruction answers nothing and needs no share.
     """

@@ -1,1 +1,1 @@
-"""Hooks of coding agents: memory that comes and goes without a model's decision."""
+"""Hooks of coding agents: memories are stored and shown without a model's decision."""

@@ -1,6 +1,6 @@
 """The files by which a host calls the hooks and the server.
 
-Ours is put in beside what a person has there, and taken out again without a trace.
+Our entries are added beside the user's own, and removed again without a trace.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _Edit = Callable[[dict[str, Any]], None]
 
 
 class Hooked(NamedTuple):
-    """A host with hooks: the file for a person and within a project, and our event for each of the host's.
+    """A host with hooks: the file of a user and within a project, and our event for each of the host's.
 
-    Its handlers are in groups, unless they are `flat`. Its timeouts are in seconds, or in thousandths of them. If it
-    does not start servers `in_folder`, that of the project, it gets one only with a scope. With a `script` the file is
-    a plugin, and wholly ours.
+    Its handlers are in groups, unless they are `flat`. `timeout` is in the unit of the host. If it does not start
+    servers `in_folder`, that of the project, it gets one only with a scope. With `script` the file is a plugin that is
+    wholly ours.
     """
 
     file: Callable[[], Path]
@@ -81,7 +81,7 @@ def connected(name: str, project: Path | None, arguments: Sequence[str], scope: 
     """The files of a host with hooks and server. `arguments` are those of the command before `hook` and `mcp`.
 
     Without a `scope` that projects share, each has its own. Raises InvalidInput if a file cannot be changed
-    without a loss.
+    without losing something in it.
     """
     hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
     words = [sys.executable, "-m", "recallite", *arguments, "hook"]

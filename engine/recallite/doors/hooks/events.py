@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recallite.memory import Memory
 
 EVENTS = ("session-start", "prompt", "turn")
-"""The events: a session begins anew, a prompt is sent, turns are over."""
+"""The events: a session begins or begins again, a prompt is sent, turns are over."""
 
 
 class Event(NamedTuple):

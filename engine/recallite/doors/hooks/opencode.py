@@ -1,4 +1,4 @@
-"""The plugin of OpenCode, a script in the person's folder or the project's, which calls the hooks.
+"""The plugin of OpenCode, a script in the folder of the user or the project, which calls the hooks.
 
 https://opencode.ai/docs/plugins, and `Hooks` of the npm package @opencode-ai/plugin (1.18). A plugin adds to a session
 by its system prompt, which is made anew for each call of a model: what was shown is put in again until a compaction.

@@ -1,4 +1,4 @@
-"""The project of a folder: its repository by what stays when it is moved or cloned again, and the scope of that."""
+"""The project of a folder, known by what stays the same if its repository is moved or cloned again, and its scope."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _first_commits: dict[tuple[str, int], str] = {}
 
 
 class Project(NamedTuple):
-    """A project: its scope, and by what it is known: a remote, a first commit, or a folder."""
+    """A project: its scope, and what it is known by: a remote, a first commit, or a folder."""
 
     scope: str
     known_by: str

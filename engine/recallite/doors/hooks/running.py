@@ -1,4 +1,4 @@
-"""The command `recallite hook`: it answers within its time, and whatever is wrong is nothing to its host.
+"""The command `recallite hook`, which answers within its time and never fails for its host.
 
 The resident process answers, if there is one. Nothing is imported here that takes a while.
 """

@@ -33,7 +33,7 @@ TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT)
 
 
 def relevant_cut(memory: Memory, event: Event) -> str:
-    """The memories that a prompt asks for, and that the session has not been shown; nothing if there are none."""
+    """The memories that answer a prompt and that the session has not been shown; empty if there are none."""
     if not event.prompt.strip() or is_junk(event.prompt):
         return ""
     state = SessionState(memory, event)
@@ -71,7 +71,7 @@ def briefing(memory: Memory, event: Event) -> str:
 
 
 def _elsewhere(event: Event) -> dict[str, Any]:
-    """A condition for what was not said in this session, where it can still be read."""
+    """A condition that leaves out what was said in this session, which the model still sees."""
     return {"metadata.session": {"ne": event.session}}
 
 

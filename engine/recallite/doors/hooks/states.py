@@ -16,7 +16,7 @@ _DAYS = 30
 
 
 class SessionState:
-    """The state of a session, kept in the store: every call may be of another process."""
+    """The state of a session, kept in the store: every call may come from another process."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
         self._session = memory.sessions.open(f"{event.host}/{event.session}"[:200], agent=_AGENT)
@@ -29,7 +29,7 @@ class SessionState:
             self.lines = max(self.lines, message.get("lines", 0))
 
     def begin_anew(self, shown: Iterable[str]) -> None:
-        """Note that the session has forgotten what it was shown, but for this."""
+        """Note that the session has forgotten what it was shown, except for these."""
         self._session.append({"anew": True, "shown": [*shown]})
 
     def show(self, shown: Iterable[str]) -> None:
@@ -42,5 +42,5 @@ class SessionState:
 
 
 def remove_old_states(memory: Memory) -> None:
-    """Remove the states of sessions that nobody has gone on with for a month."""
+    """Remove the states of sessions that have not gone on for a month."""
     memory.sessions.cleanup(timedelta(days=_DAYS), agent=_AGENT)

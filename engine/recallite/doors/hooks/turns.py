@@ -1,4 +1,4 @@
-"""New turns of a session become memories: what the user says, and what the assistant concludes. Tools' output does not.
+"""Memories of a session's new turns: what the user says and what the assistant concludes, but not the output of tools.
 
 A turn is taken once: its id is that of an import of the same file, and the state of the session says how far it was
 read.
@@ -36,7 +36,7 @@ _DURING_A_TURN = ("PreCompact", "PreCompress")
 
 
 def take_turns(memory: Memory, event: Event) -> str:
-    """Store the turns of a session that were not read before; nothing is shown for it."""
+    """Store the turns of a session that were not read before; returns the empty text, since nothing is shown."""
     if event.transcript:
         turns = [*_transcribed(event)]
     else:
@@ -61,7 +61,7 @@ def take_turns(memory: Memory, event: Event) -> str:
 
 
 def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
-    """The turns of a transcript with their lines. Of what an assistant says before the user does, the last counts."""
+    """The turns of a transcript with their lines. Of what the assistant says between two prompts, the last counts."""
     growing = source_named(event.host).growing
     assert growing is not None
     conclusion = None

@@ -19,7 +19,7 @@ STORE, SETTINGS, CREATE, OPTIONS, TOKEN = (
 """The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP."""
 SUFFIX = ".socket"
 NEEDED = ("fastapi", "uvicorn", "httptools", "mcp")
-"""The packages of the extra `server` that the process is made of."""
+"""The packages of the extra `server` that the process needs."""
 _SHARED = ("RECALLITE", "EMBEDDING", "OPENAI", "TZ")
 _OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECALLITE_DEBUG", "RECALLITE_WARM")
 # A healthy process answers in a millisecond; a stopped one never does.
@@ -33,7 +33,7 @@ class Unanswered(Exception):
 
 
 def allowed() -> bool:
-    """Whether a resident process may be used: none keeps the key of an encrypted store, or has this one's folder."""
+    """Whether a resident process may be used: it keeps no key, and cannot find an embedder by a relative path."""
     variables = os.environ
     embedder = variables.get("RECALLITE_EMBEDDER", "")
     return (
@@ -65,7 +65,7 @@ def address() -> str:
 
 
 def store_headers(path: str, settings: str | None = None, *, create: bool = False) -> dict[str, str]:
-    """The headers that name a store, a settings file, and whether the store is made if it is missing."""
+    """The headers that name a store, a settings file, and whether a missing store is created."""
     headers = {STORE: _absolute(path)}
     if settings is not None:
         headers[SETTINGS] = _absolute(settings)
@@ -143,7 +143,7 @@ class Link:
         self._connection.sendall(b"%x\r\n%b\r\n" % (len(line), line))
 
     def read(self) -> bytes:
-        """The next piece of the answer's stream; empty at its end. Raises OSError, and ValueError for half of one."""
+        """The next piece of the answer's stream; empty at its end. Raises OSError, and ValueError for a part of one."""
         size = int(self._received.readline(), 16)
         piece = self._received.read(size + 2)
         if len(piece) < size + 2:
@@ -156,14 +156,14 @@ class Link:
 
 
 def may_start() -> bool:
-    """Whether a process may be started unasked: not in continuous integration, nor if its packages are missing."""
+    """Whether a process may be started unasked: not in continuous integration, nor if packages are missing."""
     from importlib.util import find_spec
 
     return allowed() and not os.environ.get("CI") and all(find_spec(name) is not None for name in NEEDED)
 
 
 def start(patience_seconds: float) -> Link:
-    """Start the process and wait until it answers. Of two that start at once one stays. Raises Unanswered."""
+    """Start the process and wait until it answers. If two start at once, one stays. Raises Unanswered."""
     from recallite.system.processes import start_detached
 
     try:
@@ -183,7 +183,7 @@ def start(patience_seconds: float) -> Link:
 
 
 def release(store: str) -> None:
-    """Have every process of this user close a store, which somebody needs for himself."""
+    """Have every process of this user close a store that a caller needs for itself."""
     for path in sockets():
         try:
             Link(path).ask("POST", "/warm/close", headers=store_headers(store))

@@ -1,7 +1,7 @@
 """`recallite mcp` over the resident process: lines of a host go to it, and its lines back.
 
-If it ends, or is killed, the conversation goes on in another one, or in a process of its own: it is told how the
-conversation began, and asked again what was not answered.
+If it ends, or is killed, the conversation goes on in another one, or in a process of its own: that is sent the
+handshake again, and every request that was not answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BROKEN = (OSError, ValueError)
 
 
 class _Server(Protocol):
-    """Answerer of lines. Both methods raise OSError or ValueError if it has gone; an empty line is the end."""
+    """A server of lines. Both methods raise OSError or ValueError if it is gone; an empty line is the end."""
 
     def write(self, line: bytes) -> None: ...
 
@@ -101,7 +101,7 @@ class Proxy:
         self._reader.start()
 
     def _note(self, line: bytes) -> None:
-        """Keep what another server would have to be told: how it began, and what is not answered."""
+        """Keep what another server would have to be sent: the handshake, and requests that are not answered."""
         message = _message(line)
         method, id = message.get("method"), json.dumps(message.get("id"))
         if method in ("initialize", "notifications/initialized"):
@@ -131,7 +131,7 @@ class Proxy:
             self._server.write(entry)
 
     def _receive(self, server: _Server, host: BinaryIO) -> None:
-        """Pass the lines of a server on; where it has gone before all was answered, ask another."""
+        """Pass the lines of a server on; if it is gone before all requests are answered, ask another."""
         while True:
             try:
                 line = server.read()
@@ -159,7 +159,7 @@ class Proxy:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """A message; an empty one for what is none, which the server answers."""
+    """The message of a line; empty for a line that is none, which the server refuses."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -89,7 +89,7 @@ class Service:
             await self._with_store(scope, receive, send, headers)
 
     async def _managed(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
-        """Answer what is about the process itself: its state, closing a store, its end."""
+        """Answer a request about the process itself: its state, closing a store, its end."""
         if scope["path"] == "/warm/close":
             path = os.path.realpath(unquote(headers[STORE.lower()], errors="surrogateescape"))
             for key in [key for key in self._stores if key[0] == path]:
@@ -104,7 +104,7 @@ class Service:
     async def _with_store(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
         try:
             store = await self._store(headers)
-        except (RecalliteError, OSError) as fault:  # whoever asks opens the store himself, and sees why it fails
+        except (RecalliteError, OSError) as fault:  # the client opens the store itself, and sees why it fails
             _log.info("a store was not opened: %s", fault)
             await error_json(409, StoreError("this process does not open the store"))(scope, receive, send)
             return
@@ -261,7 +261,7 @@ def _opened(path: str, settings: str) -> OpenStore:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """The device and inode of the file at a path; None for none."""
+    """The device and inode of the file at a path; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -270,7 +270,7 @@ def _file_at(path: str) -> tuple[int, int] | None:
 
 
 def _version_of(settings: str) -> str:
-    """The path of a settings file and the state it is in."""
+    """The path of a settings file, with its time and size."""
     if not settings:
         return ""
     status = os.stat(settings)

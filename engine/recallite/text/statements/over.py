@@ -1,4 +1,4 @@
-"""Statements that are over, as they say themselves: "I used to live in Berlin", "Uses TSLint. Replaced by ESLint"."""
+"""Statements that say they are over: "I used to live in Berlin", "Uses TSLint. Replaced by ESLint"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recallite_kernels.arguments import DENIED, ENDED
 
 
 def over_of(statement: Statement) -> int:
-    """`ENDED` if all that a statement says is over, `DENIED` if it says that something holds no longer, else 0."""
+    """`ENDED` if all that a statement says is over, `DENIED` if it says that something no longer holds, else 0."""
     if is_former(statement):
         return ENDED
     clauses = statement.clauses
@@ -23,7 +23,7 @@ def over_of(statement: Statement) -> int:
 
 
 def successor_of(statement: Statement) -> frozenset[str]:
-    """The keys of the name of what replaced that which a statement tells of; empty for one that names none."""
+    """The keys of the names in "it was replaced by B"; empty for a statement that does not end so."""
     if not _is_replaced(statement):
         return frozenset()
     return frozenset(
@@ -37,7 +37,7 @@ def successor_of(statement: Statement) -> frozenset[str]:
 
 
 def _is_replaced(statement: Statement) -> bool:
-    """Whether the last clause says that what those before it tell of was replaced: "..., it was replaced by B"."""
+    """Whether the last clause says that what the others are about was replaced: "..., it was replaced by B"."""
     last = statement.clauses[-1] if statement.clauses else Clause()
     done = last.past or last.perfect
     unnamed = last.subject <= lx.UNRESOLVED

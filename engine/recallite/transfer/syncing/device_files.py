@@ -1,6 +1,6 @@
 """The folder that devices share: a folder for each, which that device alone writes.
 
-    DEVICE/00000001.sync    what it changed: JSON lines, a header first, and last the SHA-256 of those before
+    DEVICE/00000001.sync    what it changed: JSON lines, a header first, and last the SHA-256 of the others
     DEVICE/state.sync       its name, the number of its last file, and up to which file it has merged each other device
 
 A file appears complete, by a rename, and never changes; its number is used once. What is cut, changed or not there yet
@@ -35,7 +35,7 @@ _MOST_BYTES = 1 << 30
 
 
 class Header(Struct, frozen=True):
-    """The first line of a file. Who has merged the file `after` has merged all that this one follows."""
+    """The first line of a file. A device that has merged the file `after` lacks none before this one."""
 
     number: int
     after: int
@@ -113,7 +113,7 @@ class DeviceFiles:
         self._write(device, f"{header.number:08}.sync", encoder.encode_lines([header, *items]))
 
     def write_state(self, device: str, state: DeviceState) -> None:
-        """Say how far this device is, if that is news."""
+        """Write how far this device is, if that has changed."""
         data = msgspec.json.Encoder(order="deterministic").encode_lines([state])
         if self._read(device, _STATE) != data.splitlines():
             self._write(device, _STATE, data)

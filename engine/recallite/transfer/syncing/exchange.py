@@ -1,4 +1,4 @@
-"""A run of `sync`: what was changed here is numbered, written, and the files of other devices are merged.
+"""A run of `sync`: changes made here are numbered and written, and the files of other devices are merged.
 
 A file has its number in the store before it is written, so that a run that is killed is finished by the next one: what
 the store says is in a file, and the folder lacks, is written again. Everything else may be repeated without effect.
@@ -38,12 +38,12 @@ _Value = TypeVar("_Value")
 class Place(Struct):
     """The place of a store among the devices.
 
-    - device: its name in the folder; host: the machine that has it, as another one needs another name
+    - device: its name in the folder; host: its machine, as on another one it needs another name
     - last, live: the last number that it gave to a file, and the numbers of the files that there are
     - merged: the number of the last file that it has merged of each other device
-    - commit: the commit of the store of which all changes have a number
+    - commit: the commit of the store up to which all changes have a number
     - outdated: whether files may hold texts that are forgotten
-    - replaced: files to the first number were replaced by files to the second with the same content
+    - replaced: files up to the first number were replaced by files up to the second, with the same content
     """
 
     device: str
@@ -82,7 +82,7 @@ class Exchange:
         self._merge = Merge(engine)
 
     def run(self) -> None:
-        """Send, merge, and send what merging made."""
+        """Send, merge, and send what merging changed."""
         self._files.states()  # raises WrongKey before anything is written that others could not read
         self._take_place()
         self._number_changes()
@@ -180,7 +180,7 @@ class Exchange:
                     self._files.write(place.device, Header(number, after, embedder), items)
 
     def _merge_all(self) -> None:
-        """Merge the files of all devices, and again while that brings what others of them wait for."""
+        """Merge the files of all devices, and repeat as long as that brings what other files wait for."""
         while True:
             before, self._problems = self._merge.merged, []
             complete = [self._merge_device(device) for device in self._files.devices()]
@@ -262,7 +262,7 @@ class Exchange:
 
 
 def _changed(reader: Reader) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The key and name of everything that is not as it was synchronised last; the name of what is gone is empty."""
+    """The key and name of everything that is not as it was last synchronised; the name of what is gone is empty."""
     states = {row.key: row.state for row in reader.synced.all()}
     for item in all_items(reader):
         state = states.pop(item.key, None)

@@ -75,7 +75,7 @@ class Merge:
         return [*items]
 
     def _gives_codes(self) -> bool:
-        """Whether texts get codes of their tokens, which do not travel: they are embedded here."""
+        """Whether texts get token codes, which do not travel, so that the texts are embedded here."""
         try:
             return self._engine.embedder.enabled and self._engine.embedder.gives_codes
         except EmbedderError:
@@ -109,7 +109,7 @@ class Merge:
 class Written:
     """Items written in one transaction.
 
-    - complete: whether all could be written; else an end of a link is in a file that is not here yet
+    - complete: whether all could be written; else a memory that is linked is in a file that is not here yet
     - sends: whether something is to be sent; outdated: whether files of this device hold what is forgotten
     """
 

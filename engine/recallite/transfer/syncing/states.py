@@ -3,9 +3,9 @@
 - Of one life of a memory, link or supersession, each group of fields is that of its last writer: the stamp is a hybrid
   logical clock, the time of the change or, if that is not after what it replaces, a microsecond after it; a device's id
   decides between equal times. So an edit made offline last week does not undo one of yesterday, however late it is
-  synchronised, and a wrong clock never undoes what its device had seen.
+  synchronised, and a device whose clock is behind does not lose its change to one that it had already seen.
 - Texts of a memory are a set: the newest is current, and the others are its versions. What was purged stays purged.
-- Forgotten beats every change of the same life. Only to remember it again, under its id, begins another life.
+- Forgetting beats every change of the same life. Only remembering again under the same id begins another life.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _SHARED = [name for name in MemoryFields.__struct_fields__ if name not in ("tags
 
 
 def all_items(reader: Reader) -> Iterator[Item]:
-    """Every memory, link and supersession that devices exchange, without vectors; chunks of documents are none."""
+    """Every memory, link and supersession that devices exchange, without vectors; chunks of documents are not."""
     everything = Filter()
     yield from _memories(reader.records.versions(everything, None))
     yield from map(_of_link, reader.links.between(everything, chunks=False))
