@@ -97,5 +97,6 @@ def test_verify_names_what_it_lacks_and_rebuild_mends_it(path):
 
 
 def test_an_address_of_a_server_has_none():
+    pytest.importorskip("psycopg")
     with pytest.raises(InvalidInput, match="fts5 makes a table in a file"):
         Memory("postgresql://user@localhost/none", settings=FTS5)
