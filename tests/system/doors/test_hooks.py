@@ -186,6 +186,22 @@ def test_a_project_is_its_repository_and_not_its_folder(tmp_path):
     assert project_of(str(repository(tmp_path / "f" / "app", commit=None))).known_by.startswith("folder")
 
 
+def test_a_repository_runs_no_program_that_its_configuration_names(tmp_path):
+    folder = repository(tmp_path / "app")
+    subprocess.run(["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=0",
+                    "commit", "-q", "--allow-empty", "-m", "second"], check=True)  # fmt: skip
+    first = subprocess.check_output(["git", "-C", str(folder), "rev-parse", "HEAD~1"], encoding="ascii").strip()
+    (folder / ".git" / "objects" / first[:2] / first[2:]).unlink()
+    config = folder / ".git" / "config"
+    config.write_text(
+        config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 1")
+        + f'[extensions]\n\tpartialClone = x\n[remote "x"] url = {folder}\n\tpromisor = true\n'
+        + f"\tuploadpack = touch '{tmp_path / 'ran'}' #\n"
+    )
+    assert project_of(str(folder)).known_by.startswith("folder")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_project_never_sees_another(memory, project, tmp_path):
     other = repository(tmp_path / "elsewhere" / "billing", "https://github.com/bob/billing.git")
     Session(memory, project, "s1").has("The staging host is called heron", "Noted: heron is the staging host.")

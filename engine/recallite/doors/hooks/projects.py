@@ -16,6 +16,8 @@ PROJECT = "project"
 """Word for the scope of the project in whose folder the process was started."""
 _PROJECTS = "/projects"
 _GIT_SECONDS = 5.0
+# A repository's own configuration may name a program to fetch missing objects with: nothing is fetched.
+_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
 _URL = re.compile(r"\s*url\s*=\s*(\S.*)")
 _UNNAMED = re.compile(r"[^a-z0-9._-]+")
@@ -112,7 +114,10 @@ def _first_commit(git: Path) -> str | None:
     if key not in _first_commits:
         command = ["git", "--git-dir", str(git), "rev-list", "--max-parents=0", "HEAD"]
         try:
-            ran = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=True, encoding="ascii")
+            ran = subprocess.run(
+                command, capture_output=True, timeout=_GIT_SECONDS, check=True, encoding="ascii",
+                env={**os.environ, **_NO_FETCH},
+            )  # fmt: skip
         except (OSError, ValueError, subprocess.SubprocessError):
             return None
         if commits := ran.stdout.split():
