@@ -266,6 +266,17 @@ def test_the_resident_process_answers_the_command(warm, project):
     assert (name, texts(context)) == ("UserPromptSubmit", ["The staging host is called heron"])
 
 
+def test_a_store_that_the_resident_process_does_not_open_is_opened_by_the_command(warm, project, tmp_path, monkeypatch):
+    warm.start()
+    settings = tmp_path / "alone.toml"
+    settings.write_text('embedder = "none"\n[warm]\nuse = false\n')
+    monkeypatch.setenv("RECALLITE_SETTINGS", str(settings))
+    with Memory(warm.path, settings=Settings(embedder="none")) as memory:
+        memory.remember("The staging host is called heron", scope=project_of(str(project)).scope)
+    ran = hook(warm.path, "session-start", Session(None, project, "s1").payload("SessionStart"))
+    assert texts(context_of(ran)[1]) == ["The staging host is called heron"]
+
+
 @pytest.mark.parametrize(
     ("event", "payload"),
     [("session-start", b""), ("prompt", b"not json"), ("prompt", b"[1]"), ("no-event", b"{}"), ("prompt", b"{}")],

@@ -234,7 +234,7 @@ def _successful(answer: tuple[int, bytes]) -> str:
 
 
 def _hook(call: Call) -> int:
-    """Have a host's hook answered, within its time. Raises Unanswered if there is no process, and starts one."""
+    """Have a host's hook answered, within its time. Raises Unanswered if no process answers it, and starts one."""
     from recallite.doors.hooks.running import PATH, PATIENCE_SECONDS, request, within
 
     try:
@@ -244,12 +244,20 @@ def _hook(call: Call) -> int:
             start(0.0)
         raise
     event, host = "".join(call.texts), call.options.get("host", "claude-code")
+    refusals: list[Unanswered] = []
 
     def ask() -> str:
         body = request(event, host, call.options.get("scope"))
-        return str(json.loads(_successful(link.ask("POST", PATH, body, call.headers))))
+        try:
+            return str(json.loads(_successful(link.ask("POST", PATH, body, call.headers))))
+        except Unanswered as fault:
+            refusals.append(fault)
+            return ""
 
-    return within(call.options.get("patience", PATIENCE_SECONDS), ask, event, host)
+    code = within(call.options.get("patience", PATIENCE_SECONDS), ask, event, host)
+    if refusals:  # such as of a process that may not open this store
+        raise refusals[0]
+    return code
 
 
 def _mcp(call: Call, words: Sequence[str]) -> int | None:
