@@ -397,6 +397,20 @@ def test_what_cannot_be_synchronised(devices, tmp_path):
         memory.scoped("/a").transfer.sync(tmp_path)
 
 
+@pytest.mark.parametrize("id", ["memory", "link", "supports"])
+def test_forgetting_an_id_that_is_a_word_of_names_forgets_no_other(devices, tmp_path, id):
+    one = devices[0].memory
+    one.remember("Plants need water", id=id)
+    one.remember("Anna prefers tea", id="tea")
+    one.link("tea", "office", type="supports")
+    settle(devices)
+    one.forget(id, receipt=True)
+    settle(devices)
+    third = Device(tmp_path / "three")
+    settle([*devices, third])
+    assert dump(third.memory) == dump(one)
+
+
 def test_a_tombstone_names_nothing(devices):
     one = devices[0]
     one.memory.remember("Secret", id="a-telling-id")

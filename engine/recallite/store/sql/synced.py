@@ -75,6 +75,7 @@ class Synced(Repository):
     def forget_names(self, public_ids: Iterable[str]) -> None:
         """Forget the names of memories that are erased, and of what belongs to them."""
         self._execute_many(
-            "UPDATE synced SET name = NULL WHERE replace(name, ?, '') <> name",
-            [(msgspec.json.encode(public_id).decode(),) for public_id in public_ids],
+            "UPDATE synced SET name = NULL WHERE name = ? OR replace(name, ?, '') <> name",
+            # An id may be equal to a kind, or to the type of a link.
+            [(f'["memory",{id}]', f",{id},") for id in (msgspec.json.encode(id).decode() for id in public_ids)],
         )
