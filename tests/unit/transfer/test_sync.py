@@ -349,6 +349,7 @@ def rewritten(file, change):
         (lambda lines: lines[1]["fields"].update(importance=7), "importance"),
         (lambda lines: lines[1]["fields"].update(kind="chunk"), "chunk"),
         (lambda lines: lines[1].update(texts={}), "text"),
+        (lambda lines: lines.insert(1, {"key": "0" * 32, "name": ["memory"]}), "gone"),
         (lambda lines: lines[1].update(name=["link", "a", "b", "supersedes"]), "key"),
         (lambda lines: lines.insert(1, [1]), "not what a device writes"),
     ],

@@ -224,6 +224,8 @@ def _without_vectors(item: Item) -> dict[str, Text]:
 def _check(item: Item, made_by: Embedder | None, max_text_chars: int) -> None:
     """Refuse what no device writes: a folder may be written by others."""
     if item.fields is None:
+        if item.name:
+            raise InvalidInput(f"an item is gone, and is named {item.name} nevertheless")
         return
     kind = item.name[0] if item.name else ""
     if len(item.name) != _PARTS.get(kind) or key_of(item.name) != item.key or "" not in item.stamps:
