@@ -244,6 +244,19 @@ def test_a_copy_on_another_machine_is_another_device(devices, monkeypatch):
     assert texts(one) == texts(devices[1])
 
 
+def test_a_copy_on_another_machine_gives_a_new_folder_everything(devices, tmp_path, monkeypatch):
+    devices[0].memory.remember("Anna prefers tea", id="tea")
+    settle(devices)
+    monkeypatch.setattr(exchange.platform, "node", lambda: "another machine")
+    copy = devices[1]  # it has sent nothing of its own
+    copy.folder = tmp_path / "new"
+    copy.folder.mkdir()
+    later = Device(tmp_path / "later")
+    settle([copy, later])
+    assert dump(later.memory) == dump(copy.memory)
+    assert later.memory.count() == 2
+
+
 def test_many_files_become_few_when_all_have_confirmed(devices):
     one, two = devices
     for number in range(exchange._MOST_FILES + 3):

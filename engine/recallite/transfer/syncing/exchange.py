@@ -125,9 +125,16 @@ class Exchange:
             place = _place(writer)
             if place is not None and place.host == host and max(listed.get(place.device, ()), default=0) <= place.last:
                 return
-            merged = {} if place is None else {**place.merged}
+            new = Place(new_device(), host)
             writer.synced.number(writer.synced.sent_keys(), 0)
-            _put_place(writer, Place(new_device(), host, merged=merged, commit=place.commit if place else None))
+            if place is not None:
+                new.merged, new.commit = {**place.merged}, place.commit
+                if place.device not in listed:  # this folder has nothing of what was sent, or merged, elsewhere
+                    for keys in _batches([row.key for row in writer.synced.all()]):
+                        new.last += 1
+                        new.live = [*new.live, new.last]
+                        writer.synced.number(keys, new.last)
+            _put_place(writer, new)
 
     def _number_changes(self) -> None:
         """Give everything that was changed here since the last run a number of a file."""
