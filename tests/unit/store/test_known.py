@@ -133,3 +133,16 @@ def test_what_a_store_itself_changes_is_known_too(path):
         assert memory.get(memory.remember("zanzibar", scope="/x").id).scope == "/x"
         assert len(memory.recall("zanzibar", mode="keyword")) == 1
         assert memory.store.verify().ok
+
+
+def test_which_authorities_there_are_is_looked_up_once_for_a_batch(on_disk, monkeypatch):
+    """A server is asked each time, so that a batch of strangers must not ask for each of its texts."""
+    writer, calls = on_disk._engine.store._writer, []
+    monkeypatch.setattr(writer, "known", lambda key, read: calls.append(key) or read())
+    counts = []
+    for count in (2, 40):
+        calls.clear()
+        texts = [f"The port of host {count}-{number} is {number}" for number in range(count)]
+        on_disk.remember_many([NewRecord(text, source="https://example.org") for text in texts])
+        counts.append(calls.count("lower ranks"))
+    assert counts[0] == counts[1]

@@ -68,18 +68,20 @@ class Statements(Repository):
 
     def put(self, stated: Iterable[Stated]) -> None:
         """Store the keys and frames of versions; most texts have few, long ones none."""
-        rows, listed = [], []
+        rows, listed, lower_ranks = [], [], set()
         for version in stated:
             made = stored_form(version)
             if made is not None:
                 rows.append((version.record_id, *made))
                 if version.superseded_at is None and made[0]:
                     listed.append((version.record_id, made[0]))
-                if version.authority < 0 and version.authority not in self._lower_ranks():
-                    self._tx.forget_known()
+                if version.authority < 0:
+                    lower_ranks.add(version.authority)
         if rows:
             self._insert_many("statement", "record_id, keys, frames", rows)
             self._list(listed)
+        if lower_ranks and not lower_ranks.issubset(self._lower_ranks()):
+            self._tx.forget_known()
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
