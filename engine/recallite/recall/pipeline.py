@@ -115,6 +115,9 @@ def _put_higher_first(
 
     with engine.store.read() as reader:
         put_higher_first(reader, hits, request, ask)
+    if request.token_budget is not None:
+        hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
+        hits.left_out += left_out
 
 
 def _recall_alike(

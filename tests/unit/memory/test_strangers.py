@@ -15,6 +15,7 @@ from recallite.errors import InvalidInput, RecalliteError
 from recallite.integrations.mem0 import Memory as Mem0
 from recallite.model.authority import said_by, speaking_as
 from recallite.model.policies import WritePolicy
+from recallite.recall import pipeline
 from tests.unit.memory.support import ONLY_STORES
 from tests.unit.memory.test_authority import PLACES, STRANGER, TRUE_AND_HOSTILE, WEB
 
@@ -208,6 +209,20 @@ def test_a_flood_crowds_neither_an_update_nor_the_answer(flood, at_once):
             assert new.id in [hit.id for hit in first]
             assert memory.review.explain(true.rstrip(".") + "?", new.id).returned
             assert memory.store.verify().problems == ()
+
+
+def test_what_is_put_first_is_within_the_budget(monkeypatch):
+    def put_longer(reader, hits, request, ask):
+        hits[:] = [replace(hits[0], text="The office is in Rome. " * 5), *hits[1:]]
+
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        texts = ("Ada plays tennis in the park", "Bob plays chess at home", "Cleo plays football on Sundays")
+        memory.remember_many([NewRecord(text, source=WEB) for text in texts])
+        before = memory.recall("Who plays?", token_budget=30)
+        monkeypatch.setattr(pipeline, "put_higher_first", put_longer)
+        after = memory.recall("Who plays?", token_budget=30)
+        assert len(before) > len(after) == 1
+        assert len(before) + before.left_out == len(after) + after.left_out
 
 
 def test_a_change_of_the_authority_is_found_by_its_new_keys():
