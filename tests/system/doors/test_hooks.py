@@ -176,6 +176,8 @@ def test_a_project_is_its_repository_and_not_its_folder(tmp_path):
     (clone / "src").mkdir()
     assert project_of(str(clone / "src")).scope == one.scope
     assert project_of(str(repository(tmp_path / "c" / "app", "git@github.com:bob/app.git"))).scope != one.scope
+    servers = [repository(tmp_path / name, f"ssh://git@[fd00::{name}]:22/app.git") for name in ("1", "2")]
+    assert len({project_of(str(server)).scope for server in servers}) == 2
     local = repository(tmp_path / "d" / "app", commit="of d")
     before = project_of(str(local))
     subprocess.run(["git", "-C", str(local), "worktree", "add", "-q", str(tmp_path / "tree")], check=True)

@@ -85,7 +85,8 @@ def _remote(git: Path, root: Path) -> str | None:
         return None
     if scheme := re.match(r"\w[\w+.-]*://", url):
         host, _, path = url[scheme.end() :].rpartition("@")[2].partition("/")
-        address = f"{host.partition(':')[0]}/{path}" if host else path
+        # An address of IPv6 is in brackets, and has colons.
+        address = f"{re.sub(r':[0-9]*$', '', host)}/{path}" if host else path
     elif (scp := re.match(r"(?:[^/@\s]+@)?([^/:\s]{2,}):(?!//)(.+)", url)) is not None:
         address = f"{scp[1]}/{scp[2].lstrip('/')}"
     else:
