@@ -163,7 +163,8 @@ class Service:
             now = monotonic()
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
-                await self._close(key)
+                if (store := self._stores.get(key)) is not None and store.ends_at <= now:  # nor used meanwhile
+                    await self._close(key)
             ends_at = min((store.ends_at for store in self._stores.values()), default=self._last + _EMPTY_SECONDS)
             if not self._stores and (idle or ends_at <= now):
                 break
