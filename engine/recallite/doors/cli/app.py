@@ -70,7 +70,7 @@ _OTHERS = {
         "inspect": ("serve:inspect", "See the memories of a store in a browser."),
         "mcp": ("mcp:mcp", "The Model Context Protocol: memory for agent hosts."),
         "connect": ("connect:connect", "Give a coding agent a memory: its hooks and the server."),
-        "disconnect": ("connect:disconnect", "Take hooks and server out of a coding agent."),
+        "disconnect": ("connect:disconnect", "Remove the hooks and the server from a coding agent."),
         "hook": ("connect:hook", "Answer a coding agent's hook."),
         "warm": ("warm:warm", "The resident process that keeps stores loaded."),
         "tool": ("tool:tool", "Carry out one call of an agent tool."),

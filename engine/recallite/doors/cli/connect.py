@@ -87,9 +87,9 @@ def disconnect(
     name: Annotated[str, argument("HOST", ", ".join(connecting.HOOKED))], project: Project = None,
     dry_run: DryRun = False, yes: Yes = False,
 ) -> list[Change]:  # fmt: skip
-    """Take hooks and server out of a coding agent: shows each change first."""
+    """Remove the hooks and the server from a coding agent; each change is shown first."""
     if name not in connecting.HOOKED:
-        raise InvalidInput(f"{name!r} is no host that is known: use {', '.join(connecting.HOOKED)}")
+        raise InvalidInput(f"{name!r} is not a known host: use {', '.join(connecting.HOOKED)}")
     return _apply(connecting.disconnected(name, folder_of(project)), yes=yes, dry_run=dry_run)
 
 

@@ -141,7 +141,7 @@ def _host(name: str) -> Any:
     from recallite.doors.mcp.hosts import HOSTS
 
     if name not in HOSTS:
-        raise InvalidInput(f"{name!r} is no host that is known: use {', '.join(HOSTS)}")
+        raise InvalidInput(f"{name!r} is not a known host: use {', '.join(HOSTS)}")
     return HOSTS[name]
 
 

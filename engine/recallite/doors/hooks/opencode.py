@@ -43,7 +43,7 @@ export const Recallite = async ({ client, directory }) => {
   const sessions = new Map()
   const asks = (event, id, fields) => hook(event, { session_id: id, cwd: directory, ...fields })
 
-  // What a session with a parent is told are an agent's words, not the user's.
+  // A session with a parent hears an agent, not the user.
   async function isSubagent(id) {
     try {
       return Boolean((await client.session.get({ path: { id } })).data.parentID)
