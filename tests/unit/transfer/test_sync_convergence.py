@@ -21,7 +21,7 @@ from recallite.errors import RecalliteError
 from tests.unit.transfer.sync_support import Device, carry, dump, settle
 
 # The profile `ci` draws 100 of what others draw 20.
-_EXAMPLES = {20: 15, 100: 300}.get(hypothesis.settings.default.max_examples, 2_000)
+_EXAMPLES = {20: 15, 100: 100}.get(hypothesis.settings.default.max_examples, 2_000)
 _TEXTS = (
     "I live in Oslo", "I live in Bergen", "I live in Tromso since May", "The office closes at six",
     "The office closes at seven", "Always answer in English", "Anna prefers tea",
