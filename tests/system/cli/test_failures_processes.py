@@ -18,7 +18,7 @@ def test_a_full_disk_behind_standard_output(empty):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (
         3,
-        b'{"error":{"type":"OSError","message":"[Errno 28] No space left on device"}}\n',
+        b'{"error":{"type":"OSError","reason":null,"message":"[Errno 28] No space left on device"}}\n',
     )
 
 

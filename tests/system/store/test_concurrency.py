@@ -104,7 +104,7 @@ def test_a_recall_sees_every_commit_of_another_process(path):
         def same(query: str) -> list[str]:
             here = memory.recall(query, profile={"half_life_days": 0})
             there = other(
-                f"[(hit.id, round(hit.score, 5)) for hit in memory.recall({query!r}, profile={{'decay': 'none'}})]"
+                f"[(hit.id, round(hit.score, 5)) for hit in memory.recall({query!r}, profile={{'half_life_days': 0}})]"
             )
             assert scored(here) == there
             return [hit.text for hit in here]

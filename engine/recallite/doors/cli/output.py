@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 import threading
@@ -41,8 +42,11 @@ def stamp(moment: datetime | None) -> str:
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
-    """Print a line at once. A StringIO in the place of standard output takes no bytes."""
-    print(text, file=sys.stderr if err else sys.stdout, flush=True)
+    """Print a line at once, in UTF-8 if the locale has ASCII alone."""
+    stream = sys.stderr if err else sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() in ("ascii", "ansi_x3.4-1968", "us-ascii"):
+        stream.reconfigure(encoding="utf-8")
+    print(text, file=stream, flush=True)
 
 
 def print_json(value: object) -> None:
