@@ -2,7 +2,7 @@
 
 RecalliteError
 ├── InvalidInput (ValueError)          an argument is wrong: the message names it, its value and the remedy
-│   ├── Conflict                       another record has this id already, or stands in the place of this one
+│   ├── Conflict                       another record has this id, or supersedes this one
 │   └── InvalidItem                    one item of a batch: carries its position and the error behind it
 ├── NotFound (KeyError)                no such record in this scope
 ├── StoreError                         the database file or server: read-only, full, refused, not supported

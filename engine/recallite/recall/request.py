@@ -49,8 +49,8 @@ class RecallOptions(TypedDict, total=False):
       score; in place of MMR. "one_per_source" for the best hit of each source, in order of score, and
       "one_per_source_over_time" for those that cover the periods
     - token_budget: as many hits as fit, at least the best
-    - purpose: "use" counts the hits as accessed, which `accessed_at` and `access_count` tell; "inspect" does not. Nor
-      does "explain", for which each hit's signals also hold its rank by each (`cosine_rank`, ..., 0 for none), from 1
+    - purpose: "use" counts the hits as accessed (`accessed_at`, `access_count`); "inspect" and "explain" do not.
+      "explain" adds to each hit's signals its rank by each of them, from 1 (`cosine_rank`, ...; 0 for none)
     """
 
     mode: Mode

@@ -138,7 +138,7 @@ const client = { session: {
   messages: async () => ({ data: [
     { info: { role: "user" }, parts: [] }, { info: { role: "assistant" }, parts: [text("Done.")] } ] }),
 } }
-const plugin = await Recallite({ client, directory: "/work/app" })
+const plugin = await Recallite({ client, directory: "/srv/app" })
 const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message: { id: "m1" }, parts })
 const shown = async (id) => {
   const output = { system: [] }
@@ -170,7 +170,7 @@ def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
     assert json.loads(ran.stdout) == [
         ["session-start startup", "prompt Hello"], ["session-start compact"], [],
     ]  # fmt: skip
-    base = {"session_id": "s1", "cwd": "/work/app"}
+    base = {"session_id": "s1", "cwd": "/srv/app"}
     assert [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()] == [
         ["session-start", ["--host", "opencode"], {**base, "source": "startup"}],
         ["prompt", ["--host", "opencode"], {**base, "prompt": "Hello"}],
