@@ -61,6 +61,20 @@ def test_new_turns_are_added_to_those_before(memory, project):
     assert len(stored(memory)) == 4
 
 
+def test_a_copy_of_a_session_brings_back_nothing_that_was_forgotten(memory, project):
+    session = Session(memory, project, "s1")
+    session.has("My doctor is called Brun", "Noted: Brun is your doctor.", *(f"Note {n}" for n in range(40)))
+    for record in memory.list():
+        if "Brun" in record.text:
+            memory.forget(record.id)
+    count = len(stored(memory))
+    fork = Session(memory, project, "s2")
+    fork.transcript.write_bytes(session.transcript.read_bytes())
+    fork.has("The deploy runs at noon")
+    assert [text for text, _ in stored(memory)][count:] == ["The deploy runs at noon"]
+    assert not [text for text, _ in stored(memory) if "Brun" in text]
+
+
 def test_an_unfinished_turn_is_left_before_compaction(memory, project):
     session = Session(memory, project, "s1")
     session.user("Find out why the build is slow")

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.showing import TITLES
-from recallite.doors.hooks.states import SessionState
+from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of
 from recallite.errors import RecalliteError
 from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import NewRecord
@@ -33,31 +33,46 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
+# Each is embedded within its transaction, for which other writers wait.
+_A_TRANSACTION = 20
 
 
 def take_turns(memory: Memory, event: Event) -> str:
     """Store the turns of a session that were not read before; returns the empty text, since nothing is shown."""
     if event.transcript:
-        turns = [*_transcribed(event)]
+        lines = SessionState(memory, event).lines
+        turns = [turn for turn in _transcribed(event) if turn[0] > lines or not turn[0]]
+        if not lines:  # a new session, which may begin with a copy of another
+            taken = TakenTurns(memory, event).digests()
+            turns = [turn for turn in turns if digest_of(turn[1]) not in taken]
     else:
         turns = [*_given(event)]
-    policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
-    with memory.transaction():  # so that of two hooks at once one reads what the other has left
-        state = SessionState(memory, event)
-        fresh = [(line, record) for line, record in turns if line > state.lines or not line]
-        there = memory.get([record.id or "" for _, record in fresh]) if fresh else {}
-        for _, record in fresh:
-            clean = _clean(memory, record, event)
-            if record.id in there or not clean.text:
-                continue
-            try:
-                with speaking_as(authority_of_role(record.context)):
-                    memory.remember(clean, policy=policy)
-            except RecalliteError as fault:
-                _log.warning("a turn is not stored: %s", fault)
-        if fresh and fresh[-1][0]:
-            state.read(fresh[-1][0])
+    for begin in range(0, len(turns), _A_TRANSACTION):
+        with memory.transaction():  # so that of two hooks at once one reads what the other has left
+            _take(memory, event, turns[begin : begin + _A_TRANSACTION])
     return ""
+
+
+def _take(memory: Memory, event: Event, turns: list[tuple[int, NewRecord]]) -> None:
+    """Store some turns, with their lines, but those that another hook has stored since."""
+    state = SessionState(memory, event)
+    fresh = [(line, record) for line, record in turns if line > state.lines or not line]
+    if not fresh:
+        return
+    policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
+    there = memory.get([record.id or "" for _, record in fresh])
+    for _, record in fresh:
+        clean = _clean(memory, record, event)
+        if record.id in there or not clean.text:
+            continue
+        try:
+            with speaking_as(authority_of_role(record.context)):
+                memory.remember(clean, policy=policy)
+        except RecalliteError as fault:
+            _log.warning("a turn is not stored: %s", fault)
+    if fresh[-1][0]:
+        state.read(fresh[-1][0])
+        TakenTurns(memory, event).add(digest_of(record) for _, record in fresh)
 
 
 def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
