@@ -13,7 +13,7 @@ from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.store.rows import stored_json
-from recallite.store.values import ToolPattern
+from recallite.store.service_rows import ToolPattern
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 

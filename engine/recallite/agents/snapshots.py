@@ -15,8 +15,8 @@ from recallite.model import checks
 from recallite.model.policies import WritePolicy
 from recallite.remember.uuid7 import uuid7
 from recallite.store.rows import stored_json
+from recallite.store.service_rows import SnapshotRow
 from recallite.store.transaction import Writer
-from recallite.store.values import SnapshotRow
 from recallite.system.messages import shown
 
 

@@ -1,81 +1,21 @@
-"""Filters: what a read is restricted to, as an expression tree that is validated once, when it is built.
-
-A store evaluates `Comparison`, `And`, `Or` and `Not`. An operator of the dict dialect is one function that checks its
-value and builds an expression of these, and one line in `OPERATORS`:
-
-    def _between(field: str, value: object, path: str) -> Expression:
-        low, high = _values(field, value, path)
-        return And((Comparison(field, "gte", low), Comparison(field, "lte", high)))
-
-    OPERATORS["between"] = _between
-"""
+"""Filters: what a read is restricted to, validated once, when it is built."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, final
 
-from msgspec import Struct
-
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.authority import check_authority, rank_of
+from recallite.model.expressions import And, Comparison, Expression, Not, Or, all_of, parse_where
 from recallite.system.messages import shown
 
-_MAX_DEPTH = 20
-_MOST_SHOWN = 60
 _MOST_SCOPES = 5_000
-# A comparison binds at most 5 values, and SQLite 32,766 in a statement.
-_MOST_COMPARISONS = 5_000
-_TIMES = ("created_at", "valid_from", "valid_until", "updated_at", "expires_at", "superseded_at", "held_until")
-FIELDS = (
-    "id", "kind", "scope", "text", "context", "importance", "pinned", "authority", "topic", "source", "position",
-    "embedding_state", "standing", *_TIMES,
-)  # fmt: skip
-"""Fields that `where` compares, besides "tags" and "metadata.<key>"."""
-
 Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
 """Versions that a filter is applied to: those of now (or of `as_of`) that have not expired, open ones expired or not,
 open ones that have expired, those that a later text has replaced, or any."""
-
-Scalar: TypeAlias = str | int | float | None
-
-
-class Comparison(Struct, frozen=True):
-    """A field compared with a scalar, or with a tuple of them for "in"; times are microseconds since 1970 UTC.
-
-    "eq" with None asks for no value. A missing value satisfies nothing else; a text is never above or below a number.
-    "contains" looks for a str in a text, or for an element of a list of the metadata. "tags" take "in" alone: any of
-    them.
-    """
-
-    field: str
-    operator: Literal["eq", "gt", "gte", "lt", "lte", "in", "contains"]
-    value: Scalar | tuple[Scalar, ...]
-
-
-class And(Struct, frozen=True):
-    """All of the parts; of none, true."""
-
-    parts: tuple[Expression, ...]
-
-
-class Or(Struct, frozen=True):
-    """Any of the parts."""
-
-    parts: tuple[Expression, ...]
-
-
-class Not(Struct, frozen=True):
-    """True where the part is not true, also because a value is missing."""
-
-    part: Expression
-
-
-Expression: TypeAlias = Comparison | And | Or | Not
 
 
 class FilterFields(TypedDict, total=False):
@@ -87,9 +27,8 @@ class FilterFields(TypedDict, total=False):
     - kinds: one of these kinds; tags: any of these tags
     - since, until: what overlaps these times, both included: from valid_from, else created_at, to valid_until
     - as_of: the state of the store at that time
-    - valid_at: what held at that time, superseded since or not: from valid_from, else created_at,
-    until it was superseded
-      or, where that was given, until valid_until
+    - valid_at: what held at that time, superseded since or not: from valid_from, else created_at, until valid_until if
+      that was given, else until it was superseded
     - include_superseded: also memories that others have superseded
 
     Times are aware datetimes, ISO 8601 texts, or texts such as "7d" (seven days ago), "yesterday" and "2026-03". A day
@@ -133,7 +72,7 @@ class Filter:
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
         if unknown := [name for name in fields if name not in FIELD_NAMES]:
             raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(FIELD_NAMES)}")
-        kinds, where = _kinds(fields.get("kinds")), _parse_where(fields.get("where"))
+        kinds, where = _kinds(fields.get("kinds")), parse_where(fields.get("where"))
         if kinds is None and where is not None:
             kinds, where = _kinds_in(where)
         tags = fields.get("tags")
@@ -247,160 +186,5 @@ def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | N
             kinds = tuple(value for value in values if isinstance(value, str))
             if values and len(kinds) == len(values):
                 left = parts[:place] + parts[place + 1 :]
-                return kinds, _all(left) if left else None
+                return kinds, all_of(left) if left else None
     return None, where
-
-
-def _parse_where(where: object) -> Expression | None:
-    if where is None:
-        return None
-    expression = _parse(where, "where", 0)
-    if (number := _comparisons(expression)) > _MOST_COMPARISONS:
-        raise InvalidInput(
-            f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)",
-            "filter",
-        )
-    return expression
-
-
-def _comparisons(expression: Expression) -> int:
-    if isinstance(expression, Comparison):
-        return 1
-    return sum(map(_comparisons, (expression.part,) if isinstance(expression, Not) else expression.parts))
-
-
-def _parse(where: object, path: str, depth: int) -> Expression:
-    if not isinstance(where, Mapping):
-        raise InvalidInput(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}", "filter")
-    if depth > _MAX_DEPTH:
-        raise InvalidInput(f"{path} is nested more than {_MAX_DEPTH} deep", "filter")
-    expressions: list[Expression] = []
-    for key, value in where.items():
-        here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
-        if key in ("and", "or"):
-            if not isinstance(value, list | tuple) or not value:
-                raise InvalidInput(f"{here} is {shown(value)}: give a non-empty list of filters", "filter")
-            parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
-            expressions.append(And(parts) if key == "and" else Or(parts))
-        elif key == "not":
-            expressions.append(Not(_parse(value, here, depth + 1)))
-        else:
-            expressions += _parse_field(key, value, here)
-    return _all(expressions)
-
-
-def _all(parts: Sequence[Expression]) -> Expression:
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
-
-
-def _parse_field(field: object, comparison: object, path: str) -> list[Expression]:
-    if not isinstance(comparison, Mapping):
-        comparison = {"eq": comparison}
-    name = _field(field, path)
-    table = _OF_TAGS if name == "tags" else OPERATORS
-    expressions = []
-    for operator, value in comparison.items():
-        if operator not in table:
-            raise InvalidInput(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}", "filter")
-        expressions.append(table[operator](name, value, f"{path}.{operator}"))
-    return expressions
-
-
-def _field(name: object, path: str) -> str:
-    if isinstance(name, str):
-        if name == "tags" or name in FIELDS:
-            return name
-        if name.startswith("metadata."):
-            if not all(name.split(".")) or '"' in name or not _storable(name):
-                raise InvalidInput(
-                    f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key", "filter"
-                )
-            return name
-    raise InvalidInput(
-        f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>", "filter"
-    )
-
-
-def _scalar(field: str, value: object, path: str) -> Scalar:
-    """The value as stores compare it."""
-    if field in _TIMES:
-        try:
-            return checks.check_time(value, path)
-        except InvalidInput as fault:
-            raise InvalidInput(str(fault), "filter") from None
-    if value is None:
-        return None
-    if field == "authority":
-        return rank_of(check_authority(value, path))
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, str) and _storable(value):
-        return checks.plain_str(value)
-    raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")
-
-
-def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
-    """The values of a list, of which none is None."""
-    if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
-        raise InvalidInput(f"{path} is {shown(value)}: give a list of values other than None", "filter")
-    return tuple(_scalar(field, item, path) for item in value)
-
-
-def _storable(text: str) -> bool:
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-Builder: TypeAlias = Callable[[str, object, str], Expression]
-
-
-def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
-    def build(field: str, value: object, path: str) -> Expression:
-        scalar = _scalar(field, value, path)
-        if scalar is None and operator != "eq":
-            raise InvalidInput(f"{path} is None: compare with eq or ne", "filter")
-        return Comparison(field, operator, scalar)
-
-    return build
-
-
-def _among(field: str, value: object, path: str) -> Expression:
-    return Comparison(field, "in", _values(field, value, path))
-
-
-def _contains(field: str, value: object, path: str) -> Expression:
-    scalar = _scalar(field, value, path)
-    if not isinstance(scalar, str) and not field.startswith("metadata."):
-        raise InvalidInput(f"{path} is {shown(value)}: give the str to look for", "filter")
-    return Comparison(field, "contains", scalar)
-
-
-def _negated(build: Builder) -> Builder:
-    return lambda field, value, path: Not(build(field, value, path))
-
-
-def _any_tag(field: str, value: object, path: str) -> Expression:
-    names = _values(field, value, path)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidInput(f"{path} is {shown(value)}: tags are str", "filter")
-    return Comparison(field, "in", names)
-
-
-OPERATORS: dict[str, Builder] = {
-    "eq": _compared("eq"),
-    "ne": _negated(_compared("eq")),
-    "gt": _compared("gt"),
-    "gte": _compared("gte"),
-    "lt": _compared("lt"),
-    "lte": _compared("lte"),
-    "in": _among,
-    "nin": _negated(_among),
-    "contains": _contains,
-}
-_OF_TAGS: dict[str, Builder] = {
-    "eq": lambda field, value, path: _any_tag(field, (value,), path),
-    "contains": lambda field, value, path: _any_tag(field, (value,), path),
-    "in": _any_tag,
-    "nin": _negated(_any_tag),
-}

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from recallite.model.checks import check_count, check_flag
+from recallite.model.evaluations import Evaluation
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation
-from recallite.model.reports import Audit, Evaluation, Judged
+from recallite.model.reports import Audit, Judged
 from recallite.namespaces import Namespace
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
-from recallite.model.filters import And, Comparison
+from recallite.model.expressions import And, Comparison
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import Request
 from recallite.store.supersession_values import Sought, StatementCandidate

@@ -17,7 +17,8 @@ from recallite.errors import InvalidInput
 from recallite.index.fetched import CountedStatistics, index_of
 from recallite.index.lexical import K1, B
 from recallite.index.memory_index import MemoryIndex, Selection
-from recallite.model.filters import And, Comparison, Filter
+from recallite.model.expressions import And, Comparison
+from recallite.model.filters import Filter
 from recallite.recall.asking import read_question
 from recallite.recall.plan import EXPANDED
 from recallite.recall.query import Queries, check_comparable

@@ -21,7 +21,8 @@ from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
 from recallite.remember.catching_up import comparing_policies
-from recallite.remember.detection import NOTHING, Detected, Detection, Known, TextDetection
+from recallite.remember.compared_records import Known
+from recallite.remember.detection import NOTHING, Detected, Detection
 from recallite.remember.effects import Effects
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
@@ -29,6 +30,7 @@ from recallite.remember.model_judging import start_judging
 from recallite.remember.prepare import as_record
 from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
+from recallite.remember.text_detection import TextDetection
 from recallite.store.columns import RowColumns
 from recallite.store.supersession_values import Standpoint
 from recallite.store.transaction import Writer

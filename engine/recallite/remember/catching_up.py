@@ -17,7 +17,8 @@ from msgspec import structs
 from recallite.engine import Engine
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
-from recallite.remember.detection import Detected, Detection, Known, stated_at
+from recallite.remember.compared_records import Known, stated_at
+from recallite.remember.detection import Detected, Detection
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
 from recallite.store.supersession_values import Standpoint, Uncompared

@@ -7,31 +7,33 @@ in-memory index: a record that another process has just written is among them. R
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 
 from recallite.model.authority import rank_of
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.policies import WritePolicy
-from recallite.store.columns import RowColumns
+from recallite.remember.compared_records import (
+    Known,
+    adds_nothing,
+    may_change,
+    of_one_subject,
+    stated_at,
+    was_before,
+)
 from recallite.store.supersession_values import (
     Sought,
-    SoughtText,
     Standpoint,
     StatementCandidate,
-    beginning,
-    telling,
 )
 from recallite.store.transaction import Writer
 from recallite.store.values import Row
-from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import (
     Outline,
     Pair,
@@ -45,8 +47,6 @@ from recallite.text.statements import (
     statement_of,
 )
 from recallite.text.statements.record_keys import record_keys
-from recallite.text.topics import same_topic
-from recallite.text.whose import whose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,10 +57,8 @@ _MOST = 6
 _MOST_OF_A_KEY = 32
 # Rows whose candidates are read by one statement.
 _AT_ONCE = 256
-# Kinds of what happened, what a file says and how to do something: no later text changes it.
-_UNCHANGING = ("episode", "chunk", "procedure")
-Known: TypeAlias = Row | StatementCandidate
-"""A record that a row is compared with: a row of the batch, or a stored one."""
+UNCHANGING = ("episode", "chunk", "procedure")
+"""Kinds of what happened, what a file says and how to do something: no later text changes it."""
 
 
 class Relation(NamedTuple):
@@ -138,9 +136,9 @@ class Detection:
             other = relation.other
             if relation.verdict.outcome == "same":
                 counted = same is None and self._policy.duplicates == "count"
-                if counted and _adds_nothing(row, other) and _on_one_subject(row, other):
+                if counted and adds_nothing(row, other) and of_one_subject(row, other):
                     same = relation
-            elif _on_one_subject(row, other):
+            elif of_one_subject(row, other):
                 for name in self._effects(row, relation):
                     effects.setdefault(name, []).append(relation)
         if same is not None:
@@ -167,7 +165,7 @@ class Detection:
 
     def _compares(self, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
-        return self._policy.compares and row.kind not in _UNCHANGING and row.position is None
+        return self._policy.compares and row.kind not in UNCHANGING and row.position is None
 
     def _is_compared(self, place: int) -> bool:
         return self._compares(self._rows[place])
@@ -365,51 +363,12 @@ class Detection:
         new, old = (other, row) if late else (row, other)
         # What expires would leave nothing in the place of what does not.
         allowed = may_change(new.authority, old) and (new.expires_at is None or old.expires_at is not None)
-        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict) and not _was_before(new, old):
+        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict) and not was_before(new, old):
             return ("successors" if late else "superseded",)
         effects = ["undecided"] if allowed and policy.judge else []
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
-
-
-class TextDetection(Detection):
-    """Compares rows only with those of the same text: no statement is parsed."""
-
-    def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
-        super().__init__(writer, rows, policy)
-        self._columns, self._alone = rows, [False] * len(rows)
-
-    def alone(self) -> list[bool]:
-        """Whether each row is compared with no other: no record, of whatever scope, and no other row has its text."""
-        rows = self._columns
-        if not self._policy.compares:
-            return [True] * len(rows)
-        keys = [content_hash[:KEY_BYTES] for content_hash in rows.content_hash]
-        times = Counter(keys)
-        shared = {key for key, count in times.items() if count > 1}
-        shared.update(self._writer.records.ids_by_text([*times]).values())
-        self._alone = [
-            key not in shared or not indexed or position is not None or kind in _UNCHANGING
-            for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
-        ]
-        return self._alone
-
-    def _is_compared(self, place: int) -> bool:
-        return not self._alone[place] and super()._is_compared(place)
-
-    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
-        rows = [self._rows[place] for place in places]
-        sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
-        listed = self._writer.statements.of_text(sought, self._now)
-        for row, records in zip(rows, listed, strict=True):
-            records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
-        return [records[-most:] for records in listed]
-
-    def _stored_keys(self, row: Row) -> Sequence[int]:
-        return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
-
-    _sought_keys = _stored_keys
 
 
 def _most_of_each_authority(ranked: Sequence[tuple[int, int, Known]]) -> list[tuple[int, int, Known]]:
@@ -430,56 +389,3 @@ def _outline(known: Known) -> Outline:
 
 def _statement(known: Known) -> Statement:
     return statement_of(known.text, known.context)
-
-
-def begins_at(known: Known | Standpoint) -> int:
-    """The time from which a record holds."""
-    if isinstance(known, Row):
-        return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
-    return known.begins_at
-
-
-def stated_at(known: Known) -> int:
-    """The time as of which a record says what it does: a date in its text is that of an event, which may be to come.
-
-    "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it. What is to come was announced.
-    """
-    return telling(known.created_at, known.valid_from, resolved=known.valid_resolved)
-
-
-def may_change(authority: int, old: Known) -> bool:
-    """Whether a text of this authority may supersede a record on its own."""
-    return authority >= old.authority and not old.pinned
-
-
-def _was_before(new: Known, old: Known) -> bool:
-    """Whether what a later text tells of was over when the older one was told: "I moved to Rome in 2010"."""
-    return bool(new.valid_resolved and new.valid_until is not None and new.valid_until <= stated_at(old))
-
-
-def _adds_nothing(row: Row, other: Known) -> bool:
-    """Whether a record has all that a row of the same statement gives.
-
-    At another valid time it is another event.
-    """
-    return (
-        row.context == other.context and row.authority == other.authority
-        and (row.valid_from, row.valid_until, row.expires_at) == (other.valid_from, other.valid_until, other.expires_at)
-        and row.topic in (None, other.topic) and row.source in (None, other.source)
-        and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
-        and row.pinned <= other.pinned and (row.text == other.text or same_topic(row.text, other.text))
-    )  # fmt: skip
-
-
-def _on_one_subject(row: Row, other: Known) -> bool:
-    if row.metadata == other.metadata:
-        return on_one_subject((row.topic, other.topic), {}, {})
-    one, two = (msgspec.json.decode(known.metadata or b"{}") for known in (row, other))
-    return on_one_subject((row.topic, other.topic), one, two)
-
-
-def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether neither the topics nor the metadata of two records say that they are about different things."""
-    if None not in topics and topics[0] != topics[1]:
-        return False
-    return whose(one) == whose(two)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recallite.remember.detection import Detected, Detection, Known, Relation, begins_at, stated_at
+from recallite.remember.compared_records import Known, begins_at, stated_at
+from recallite.remember.detection import Detected, Detection, Relation
 from recallite.store.supersession_values import Judgement, Standpoint, Supersession
 from recallite.store.transaction import Writer
 from recallite.store.values import LinkRow, Row

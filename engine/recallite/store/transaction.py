@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recallite.store.sql.access_tokens import AccessTokens
+from recallite.store.sql.comparisons import Judgements, Occurrences, UncomparedRecords
 from recallite.store.sql.conditions import Conditions
 from recallite.store.sql.documents import Documents
 from recallite.store.sql.embedding_cache import EmbeddingCache
@@ -22,7 +23,7 @@ from recallite.store.sql.overview import Overview
 from recallite.store.sql.repository import SqlConnection
 from recallite.store.sql.scopes import Scopes
 from recallite.store.sql.standing import StandingRecords
-from recallite.store.sql.statements import Judgements, Occurrences, Statements, UncomparedRecords
+from recallite.store.sql.statements import Statements
 from recallite.store.sql.supersessions import Supersessions
 from recallite.store.sql.synced import Synced
 from recallite.store.sql.tiers import Consolidations, Experience, Procedures, Working

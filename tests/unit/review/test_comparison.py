@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
 from recallite.review.evaluation.comparison import bootstrap_interval, compare, sign_test
 from recallite.review.evaluation.metrics import measure
 from tests.unit.review import oracle

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recallite.memory import Memory
-    from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+    from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
     from recallite.remember.pending import Progress
 
 
@@ -133,7 +133,7 @@ def eval_(
 def _earlier(path: str) -> Evaluation:
     import msgspec
 
-    from recallite.model.reports import Evaluation
+    from recallite.model.evaluations import Evaluation
 
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Evaluation)

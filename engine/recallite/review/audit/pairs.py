@@ -19,7 +19,7 @@ from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Link, Record
 from recallite.model.reports import Finding
-from recallite.remember.detection import on_one_subject
+from recallite.remember.compared_records import on_one_subject
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
 from recallite.store.store import Progress
 from recallite.store.supersession_values import Sought

@@ -13,8 +13,7 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import MAX_QUERY_CHARS, check_count, now_us
 from recallite.model.configuration import Section
-from recallite.model.records import Explanation, Hits
-from recallite.model.reports import (
+from recallite.model.evaluations import (
     AnsweredQuestion,
     ConfidenceReport,
     Evaluation,
@@ -22,6 +21,7 @@ from recallite.model.reports import (
     NotStored,
     ThresholdCount,
 )
+from recallite.model.records import Explanation, Hits
 from recallite.recall.explain import explain
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import MAX_LIMIT, Request, build_request

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
+from recallite.model.expressions import And, Comparison, Expression, Not
+from recallite.model.filters import Filter, Versions
 from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.values import CHUNK_KIND
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recallite.store.rows import read_row, read_rows
+from recallite.store.service_rows import FoundMessage, SessionRow, SnapshotRow
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository, within
-from recallite.store.values import FoundMessage, SessionRow, SnapshotRow
 from recallite.text.index_terms import tokenize
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from recallite.model.policies import Consolidation
 from recallite.store.rows import read_row, read_rows
+from recallite.store.service_rows import CycleRow, Recovery, ToolPattern
 from recallite.store.sql.repository import IN_ARRAY, Repository
-from recallite.store.values import CycleRow, Recovery, ToolPattern
 
 _EPISODES = (
     "r.kind = 'episode' AND r.recorded_until IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
