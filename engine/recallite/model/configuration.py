@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from types import UnionType
@@ -117,7 +117,12 @@ class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
             raise with_path(path, fault) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .toml, .json or .yaml file that `load` reads. Only its owner can read it: it may hold a key."""
+        """Write a .toml, .json or .yaml file that `load` reads. Only its owner can read it: it may hold a key.
+
+        Raises InvalidInput for what TOML cannot say: None where it is not the default.
+        """
+        if str(path).lower().endswith(".toml") and (name := next(_unsayable(self), None)) is not None:
+            raise InvalidInput(f"{name} is None, which TOML cannot say: give the file the suffix .json or .yaml")
         write_table(path, self.to_dict())
 
 
@@ -190,6 +195,16 @@ def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
                 else setting
             )
     return table
+
+
+def _unsayable(value: Section, path: str = "") -> Iterator[str]:
+    """The fields that are None against their default."""
+    for field in structs.fields(value):
+        inner = getattr(value, field.name)
+        if isinstance(inner, Section):
+            yield from _unsayable(inner, f"{path}{field.name}.")
+        elif inner is None and field.default is not None:
+            yield f"{path}{field.name}"
 
 
 def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:

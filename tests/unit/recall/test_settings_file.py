@@ -139,3 +139,12 @@ def test_settings_themselves_are_checked():
     for bad in ({"write": 3}, {"consolidation": {}}, {"index_snapshot": 1}, {"token_codes": "yes"}, {"profile": 3}):
         with pytest.raises(InvalidInput, match=next(iter(bad))):
             Settings(**bad)
+
+
+def test_what_toml_cannot_say_is_refused_and_json_keeps_it(tmp_path):
+    settings = Settings(write=WritePolicy(supersede_confidence=None))
+    with pytest.raises(InvalidInput, match=r"write\.supersede_confidence is None, which TOML cannot say"):
+        settings.save(tmp_path / "settings.toml")
+    assert not (tmp_path / "settings.toml").exists()
+    settings.save(tmp_path / "settings.json")
+    assert Settings.load(tmp_path / "settings.json") == settings
