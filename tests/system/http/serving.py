@@ -18,7 +18,7 @@ from tests.limits import LAST_RESORT_SECONDS, until
 def serving(memory: Memory, **options: Any) -> Iterator[str]:
     """The address of a server of `memory`, as `recallite serve` makes it, until the block ends."""
     api = MemoryApi(memory, **{"hosts": LOOPBACK_NAMES, **options})
-    server = server_of(api.application)
+    server = server_of(api.application, api.limits.max_connections)
     with listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
         thread.start()
