@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +140,10 @@ class Store:
         return arguments
 
     def _settings(self) -> Any:
-        try:
-            return self._engine.Settings(query_cache_size=0)
-        except TypeError:  # a commit without a cache, or with a variable in its place
-            return self._engine.Settings()
+        settings = self._engine.Settings
+        if "query_cache_size" in signature(settings).parameters:  # later commits have a variable in its place
+            return settings(query_cache_size=0)
+        return settings()
 
 
 def _items(data: Dataset, vectors: Any) -> Iterator[dict[str, Any]]:

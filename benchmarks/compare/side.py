@@ -132,7 +132,7 @@ def _environment(tree: Path, kernels: Path) -> dict[str, str]:
     prefix = _engine(tree).upper()
     inherited = {name: value for name, value in os.environ.items() if not re.match(r"RECALLITE_(?!KERNELS$)", name)}
     path = os.pathsep.join(str(tree / package) for package in _PACKAGES)
-    added = {f"{prefix}_CACHE_DIR": str(kernels)}
+    added = {f"{prefix}_CACHE_DIR": str(kernels), f"{prefix}_QUERY_CACHE_SIZE": "0"}
     if backend := os.environ.get("RECALLITE_KERNELS"):
         added[f"{prefix}_KERNELS"] = backend
     return {**inherited, **QUIET, "PYTHONPATH": path, **added}
