@@ -215,7 +215,7 @@ def _read(
         else:
             fields = [column[:shown] for column in fields]
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
-        answers.append(Answer._make((*fields, brought, (), trace, None)))
+        missing: Missing | None = None
         best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
         any_hit = count > 0 if picked is None else bool(picked)
         dates = hits.signals[place, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
@@ -227,14 +227,15 @@ def _read(
                 continue
             words = slice(bounds[query], bounds[query + 1])
             state = hits.known[words] if picked is None else _state(hits, query, words, picked)
-            missing = Missing(
+            lacking = Missing(
                 questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
                 figure[_CANDIDATES] > 0, least,
             )  # fmt: skip
             if plan.shared:
-                gaps.append(find_gaps(texts[query], missing, None, request))
+                gaps.append(find_gaps(texts[query], lacking, None, request))
             else:
-                answers[-1] = answers[-1]._replace(missing=missing)
+                missing = lacking
+        answers.append(Answer._make((*fields, brought, (), trace, missing)))
     return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))] if plan.shared else answers
 
 

@@ -17,6 +17,7 @@ from recallite.model.profiles import OPTIONS, Profile, resolve_profile, unknown_
 Mode = Literal["hybrid", "vector", "keyword"]
 Diversity = Literal["time", "source", "one_per_source", "one_per_source_over_time"]
 Purpose = Literal["use", "inspect", "explain"]
+_DIVERSITIES, _PURPOSES = get_args(Diversity), get_args(Purpose)
 _PLAIN = {
     "neighbor_boost": 0.0, "half_life_days": 0.0, "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
@@ -186,8 +187,8 @@ def build_request(
     if checks.check_flag(relevant, "relevant") and own_least < ANSWER_CONFIDENCE:
         ranking = _chosen_again(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if diversify_by is not None:
-        checks.check_choice(diversify_by, "diversify_by", get_args(Diversity))
-    checks.check_choice(purpose, "purpose", get_args(Purpose))
+        checks.check_choice(diversify_by, "diversify_by", _DIVERSITIES)
+    checks.check_choice(purpose, "purpose", _PURPOSES)
     if limit is None:
         limit = ranking.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:

@@ -41,14 +41,14 @@ def judge(
         if not whole:
             judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
             continue
-        slot, sure, lacking = slot_of(text), [*answer.confidence], answer.keys != []
+        slot, sure, lacking = slot_of(text), answer.confidence, answer.keys != []
+        # Most questions name no kind of value, and most texts do not ask: they stay as they are.
         for rank, key in enumerate(answer.keys[:_JUDGED]):
             record = records.get(key)
-            # Most questions name no kind of value, and most texts do not ask: they stay as they are.
-            if record is not None and (slot is not None or record.text.endswith("?")):
-                sure[rank] = completed(sure[rank], slot, record, weights)
-                lacking = lacking and lacks(slot, record.text, record.context)
-        answer = answer._replace(confidence=sure)
+            if record is not None and (slot is not None or record.text[-1:] == "?"):
+                without = lacks(slot, record.text, record.context)
+                sure[rank] = completed(sure[rank], record, without, weights)
+                lacking = lacking and without
         answer = _with_gaps(text, answer, slot if lacking else None, request)
         judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
     return judged
@@ -59,13 +59,14 @@ def judged_alone(
 ) -> float:  # fmt: skip
     """The confidence of a record as `judge` completes it, for a question that is not decomposed."""
     weights = _weights(embedder, _signals(queries, request))
-    return completed(confidence, slot_of(queries.texts[0]), record, weights)
+    without = lacks(slot_of(queries.texts[0]), record.text, record.context)
+    return completed(confidence, record, without, weights)
 
 
-def completed(confidence: float, slot: str | None, record: Found, weights: TextWeights) -> float:
-    """A confidence completed by a text: whether it has the kind of value asked for, and whether it only asks."""
+def completed(confidence: float, record: Found, without: bool, weights: TextWeights) -> float:
+    """A confidence completed by a text: whether it is without the kind of value asked for, and whether it only asks."""
     added = weights.asking if only_asks(record.text) else 0.0
-    if lacks(slot, record.text, record.context):
+    if without:
         added += weights.turn_lacking if record.position is not None else weights.lacking
     return confidence if added == 0.0 else confidence / (confidence + (1.0 - confidence) * exp(-added))
 

@@ -36,13 +36,14 @@ def facts():
 
 
 def test_a_text_without_the_value_or_that_asks_is_less_sure_and_a_turn_is_judged_less_hard():
-    plain = completed(0.5, "time", Text("on Monday"), WEIGHTS)
-    turn = completed(0.5, "time", Text("at the lake", position=3), WEIGHTS)
-    lacking = completed(0.5, "time", Text("at the lake"), WEIGHTS)
-    asking = completed(0.5, "time", Text("is it at the lake?"), WEIGHTS)
+    lake = Text("at the lake")
+    plain = completed(0.5, lake, False, WEIGHTS)
+    turn = completed(0.5, Text("at the lake", position=3), True, WEIGHTS)
+    lacking = completed(0.5, lake, True, WEIGHTS)
+    asking = completed(0.5, Text("is it at the lake?"), True, WEIGHTS)
     assert plain == 0.5 > turn > lacking > asking > 0
     assert lacking == pytest.approx(1 / (1 + 2.718281828), abs=1e-6)
-    assert completed(1.0, "time", Text("at the lake"), WEIGHTS) == 1.0
+    assert completed(1.0, lake, True, WEIGHTS) == 1.0
 
 
 def test_no_text_raises_confidence():
