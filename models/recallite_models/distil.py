@@ -138,7 +138,7 @@ def build(weights: Path, out: Path, name: str) -> None:
     from recallite_models.build import MAP
 
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer = recallite_models.path() / "tokenizer.json"
+    tokenizer = recallite_models.path().with_name("tokenizer.json")
     vectors = starting_vectors(weights, name)
     if name == recallite_models.DEFAULT:
         from safetensors.numpy import load_file

@@ -32,7 +32,8 @@ import numpy as np
 import recallite_kernels as kernels
 from recallite import Memory, Settings, Workspace, WorkspaceConfig
 from recallite.embedding.instant import InstantEmbedder
-from recallite.embedding.load import load, model_folder
+from recallite.embedding.load import model_path
+from recallite.embedding.onnx import OnnxEmbedder
 from recallite.errors import RecalliteError
 from recallite.text.index_terms import tokenize
 from recallite_kernels import dispatch, python_backend
@@ -48,6 +49,7 @@ _MEMORIES = 120
 _COMMITS = 12
 _WORDS = ("apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper", "kale")
 _QUERY = "apple berry unique7"
+_SENTENCES = ["The cat sleeps on the sofa", "Lunch is at noon"]
 _LIMIT_S = 900.0
 # These are compiled within seconds where they have to be.
 _KERNELS = ("quantize_int8", "sketch")
@@ -141,7 +143,7 @@ def _prepare(folder: Path) -> dict[str, Any]:
     for ending in ("toml", "json", "yaml"):
         WorkspaceConfig().save(folder / "settings" / f"workspace.{ending}")
     for name in ("default", "instant"):
-        shutil.copytree(model_folder(name), folder / name)
+        shutil.copytree(model_path(name).parent, folder / name)
         right[name] = _embedded(folder / name, name)
     right["kernels"] = _computed()
     if with_numba:
@@ -322,8 +324,10 @@ def _computed() -> list[float]:
 
 
 def _embedded(folder: Path, name: str) -> list[list[float]]:
-    embedder = load(folder) if name == "default" else InstantEmbedder(folder, model_folder(None) / "tokenizer.json")
-    return embedder.embed(["The cat sleeps on the sofa", "Lunch is at noon"]).tolist()
+    bundled = model_path(None)
+    if name == "default":
+        return OnnxEmbedder(folder / bundled.name).embed(_SENTENCES).tolist()
+    return InstantEmbedder(folder, bundled.with_name("tokenizer.json")).embed(_SENTENCES).tolist()
 
 
 def _use_model(folder: Path, spoil: Spoil, right: dict[str, Any], chance: random.Random) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.embedding.load import model_folder
+from recallite.embedding.load import model_path
 from recallite.embedding.protocol import Embedder
 
 
@@ -20,10 +20,10 @@ def instant(*, queries_first: bool = False) -> Embedder:
     """The static model, a stored vector for each token. It loads the same way whether or not queries come first."""
     from recallite.embedding.instant import InstantEmbedder
 
-    return InstantEmbedder(model_folder("instant"), model_folder(None) / "tokenizer.json")
+    return InstantEmbedder(model_path("instant").parent, model_path(None).with_name("tokenizer.json"))
 
 
 def _onnx(name: str, queries_first: bool) -> Embedder:
     from recallite.embedding.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(model_folder(name), queries_first=queries_first)
+    return OnnxEmbedder(model_path(name), queries_first=queries_first)

@@ -35,10 +35,10 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     if isinstance(spec, str) and (name := _registered(spec)) is not None:
         return _checked(plugins.load("embedders", name)(queries_first=queries_first))
     if spec is None or isinstance(spec, (str, os.PathLike)):
-        folder = model_folder(spec)
+        path = model_path(spec)
         from recallite.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(folder, queries_first=queries_first)
+        return OnnxEmbedder(path, queries_first=queries_first)
     from recallite.embedding.remote import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
@@ -61,8 +61,8 @@ def is_foreign(spec: object) -> bool:
     return name is not None and plugins.is_foreign("embedders", name)
 
 
-def model_folder(spec: str | os.PathLike[str] | None) -> Path:
-    """The folder of a bundled model by its name, or a folder given as such. Raises as `load` does."""
+def model_path(spec: str | os.PathLike[str] | None) -> Path:
+    """The manifest of a bundled model by its name, or a folder given as such. Raises as `load` does."""
     try:
         import recallite_models
     except ImportError:

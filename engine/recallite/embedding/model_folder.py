@@ -1,4 +1,4 @@
-"""The description of a model folder: from Recallite's manifest, or from the files of sentence-transformers."""
+"""The description of a model: from Recallite's manifest, or from a folder with the files of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ REINSTALL = "restore the file, or reinstall recallite"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Files and settings that run a model. Checksums come from the manifest; None without one."""
+    """Files and settings that run a model. Hashes come from the manifest; there are none without one.
+
+    `sha256` is that of the model as one file, whatever files it is in.
+    """
 
     name: str
     model: Path
@@ -26,7 +29,7 @@ class ModelFolder:
     dimension: int | None
     quantisation: str
     sha256: str | None
-    tokenizer_sha256: str | None
+    checksums: dict[Path, str]
 
 
 def sha256(path: Path) -> str:
@@ -35,15 +38,20 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def verify(path: Path, expected: str | None) -> str:
-    """The file's sha256; raises EmbedderError if it is not `expected`."""
-    digest = sha256(path)
-    if expected is not None and digest != expected:
+def verify(path: Path, expected: str) -> None:
+    """Raise EmbedderError if the file's sha256 is not `expected`."""
+    if (digest := sha256(path)) != expected:
         raise EmbedderError(
             f"{path} is not what its manifest says (sha256 {digest[:16]}…, not {expected[:16]}…): {REINSTALL}",
             "invalid_model",
         )
-    return digest
+
+
+def verified_sha256(folder: ModelFolder) -> str:
+    """The sha256 that identifies the model. Raises EmbedderError if a file is not what the manifest says."""
+    for path, expected in folder.checksums.items():
+        verify(path, expected)
+    return folder.sha256 or sha256(folder.model)
 
 
 def check_size(path: Path, entry: dict[str, Any]) -> None:
@@ -55,33 +63,35 @@ def check_size(path: Path, entry: dict[str, Any]) -> None:
         )
 
 
-def read_folder(folder: Path) -> ModelFolder:
-    """Describe `folder`. Raises EmbedderError, which names the missing or invalid file."""
-    if not folder.is_dir():
-        raise EmbedderError(f"{folder} is no folder: give one with model.onnx and tokenizer.json", "invalid_model")
-    manifest = folder / "manifest.json"
+def read_folder(path: Path) -> ModelFolder:
+    """Describe a folder, or the model of one of Recallite's manifests.
+
+    Raises EmbedderError, which names the missing or invalid file.
+    """
+    if not path.exists():
+        raise EmbedderError(f"{path} is no folder: give one with model.onnx and tokenizer.json", "invalid_model")
     try:
-        return _from_manifest(folder, _json(manifest)) if manifest.exists() else _from_files(folder)
+        return _from_files(path) if path.is_dir() else _from_manifest(path, _json(path))
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise EmbedderError(
-            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
+            f"{path} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
 
 
-def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFolder:
-    files = manifest["files"]
+def _from_manifest(path: Path, manifest: dict[str, Any]) -> ModelFolder:
+    folder, files = path.parent, manifest["files"]
     for name, entry in files.items():
         check_size(_present(folder / name), entry)
     return ModelFolder(
         name=str(manifest["name"]),
-        model=folder / "model.onnx",
+        model=path.with_suffix(".onnx"),
         tokenizer=folder / "tokenizer.json",
         max_tokens=int(manifest["max_tokens"]),
-        pooling=_pooling(folder, manifest["pooling"]),
+        pooling=_pooling(path, manifest["pooling"]),
         dimension=int(manifest["dimension"]),
         quantisation=str(manifest["quantisation"]),
-        sha256=str(files["model.onnx"]["sha256"]),
-        tokenizer_sha256=str(files["tokenizer.json"]["sha256"]),
+        sha256=str(manifest["sha256"]),
+        checksums={folder / name: str(entry["sha256"]) for name, entry in files.items()},
     )
 
 
@@ -101,7 +111,7 @@ def _from_files(folder: Path) -> ModelFolder:
         dimension=None,
         quantisation="as-given",
         sha256=None,
-        tokenizer_sha256=None,
+        checksums={},
     )
 
 

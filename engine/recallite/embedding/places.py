@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from recallite.embedding.load import is_foreign, model_folder
+from recallite.embedding.load import is_foreign, model_path
 from recallite.embedding.token_ids import int64_array, pieces
 from recallite.embedding.word_cache import WORD, WordCache, folded
 from recallite.errors import EmbedderError, RecalliteError
@@ -67,7 +67,7 @@ def _measure(spec: object, loaded: Callable[[], object] | None) -> Measure:
     if foreign:
         return _by_characters
     try:
-        bundled = model_folder(None) / "tokenizer.json"
+        bundled = model_path(None).with_name("tokenizer.json")
         path = _named(spec) or bundled
         return _of_tokenizer(path, bundled=path == bundled)
     except (RecalliteError, ImportError):
@@ -79,10 +79,11 @@ def _named(spec: object) -> Path | None:
     if not isinstance(spec, (str, os.PathLike)) or str(spec).lower() in _BUNDLED:
         return None
     try:
-        path = model_folder(spec) / "tokenizer.json"
+        path = model_path(spec)
     except RecalliteError:
         return None
-    return path if path.is_file() else None
+    tokenizer = path / "tokenizer.json" if path.is_dir() else path.with_name("tokenizer.json")
+    return tokenizer if tokenizer.is_file() else None
 
 
 @cache

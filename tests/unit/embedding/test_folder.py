@@ -24,8 +24,12 @@ TEXTS = ["a cat sat", "hello", "the quick brown fox jumps over the lazy dog agai
 
 @pytest.fixture
 def unlabelled(tmp_path: Path) -> Path:
-    folder = Path(shutil.copytree(recallite_models.path(), tmp_path / "my-model"))
-    (folder / "manifest.json").unlink()
+    bundled = recallite_models.path().with_suffix(".onnx")
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    shutil.copy(bundled, folder / "model.onnx")
+    for name in ("weights.bin", "tokenizer.json"):
+        shutil.copy(bundled.with_name(name), folder)
     return folder
 
 
@@ -53,7 +57,7 @@ def write_tiny(folder: Path, *, pooling: str, output: str = "last_hidden_state",
     (folder / "onnx").mkdir(parents=True)
     opsets = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / "onnx" / "model.onnx")
-    shutil.copy(recallite_models.path() / "tokenizer.json", folder)
+    shutil.copy(recallite_models.path().with_name("tokenizer.json"), folder)
     write_json(
         folder / "1_Pooling" / "config.json", {f"pooling_mode_{pooling}": True, "word_embedding_dimension": width}
     )

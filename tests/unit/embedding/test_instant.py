@@ -22,8 +22,8 @@ from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from tests.raising import raises
 
 tokenizers = pytest.importorskip("tokenizers")
-FOLDER = recallite_models.path(recallite_models.INSTANT)
-TOKENIZER = recallite_models.path() / "tokenizer.json"
+FOLDER = recallite_models.path(recallite_models.INSTANT).parent
+TOKENIZER = recallite_models.path().with_name("tokenizer.json")
 SOURCE = Path(__file__).read_text("utf-8")
 WORDS = [word for word in SOURCE.split() if "[SEP]" not in word and "[CLS]" not in word]
 GOLDEN = json.loads(Path(__file__).with_name("golden_instant.json").read_text("utf-8"))

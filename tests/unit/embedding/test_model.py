@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -23,6 +24,11 @@ PAIRS = [
     ("A man is playing guitar", "A woman watches TV", -0.0327),
 ]
 MODELS = (recallite_models.DEFAULT, recallite_models.ORIGINAL)
+# The models as one ONNX file each: their vectors are in stores.
+WHOLE = {
+    recallite_models.DEFAULT: "57c5fba134d5779d4d6f37a073c750e79950adaec69994861d379071413d45d0",
+    recallite_models.ORIGINAL: "67bb0b93cb1a8d0d65772a6b5f6aa49f29fe01514d4c27b145245fcf7071edf0",
+}
 # Vectors of the float32 models, five decimals.
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 
@@ -39,7 +45,8 @@ def embedder(model: str) -> OnnxEmbedder:
 
 @pytest.fixture
 def model_copy(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(recallite_models.path(), tmp_path / "model"))
+    manifest = recallite_models.path()
+    return Path(shutil.copytree(manifest.parent, tmp_path / "model")) / manifest.name
 
 
 def weights() -> Path:
@@ -68,35 +75,71 @@ def test_vectors_agree_with_the_float32_model(model: str, embedder: OnnxEmbedder
 
 
 def test_the_files_match_their_manifest(model: str) -> None:
+    path = recallite_models.path(model)
+    stated = json.loads(path.read_text("utf-8"))
+    for name, entry in stated["files"].items():
+        assert (path.parent / name).stat().st_size == entry["size"]
+    pytest.importorskip("onnx")
     from recallite_models.build import manifest
 
-    folder = recallite_models.path(model)
-    stated = json.loads((folder / "manifest.json").read_text("utf-8"))
-    for name, entry in stated["files"].items():
-        assert (folder / name).stat().st_size == entry["size"]
+    assert manifest(path.parent, model, stated["sha256"]) == stated
+
+
+def test_the_parts_of_a_model_are_the_whole_that_gave_every_stored_vector(model: str) -> None:
     pytest.importorskip("onnx")
-    assert manifest(folder, model) == stated
+    from recallite_models.build import serialised
+    from recallite_models.sharing import join
+
+    path = recallite_models.path(model)
+    whole = hashlib.sha256(serialised(join(path.with_suffix(".onnx")))).hexdigest()
+    assert whole == json.loads(path.read_text("utf-8"))["sha256"] == WHOLE[model]
+
+
+def test_vectors_from_the_parts_are_bit_for_bit_those_of_the_whole(
+    model: str, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    from recallite_models.build import serialised
+    from recallite_models.sharing import join
+
+    path = recallite_models.path(model)
+    for name in (path.name, "tokenizer.json"):
+        shutil.copy(path.with_name(name), tmp_path)
+    file = (tmp_path / path.name).with_suffix(".onnx")
+    file.write_bytes(serialised(join(path.with_suffix(".onnx"))))
+    described = json.loads(path.read_text("utf-8"))
+    described["files"] = {file.name: {"sha256": WHOLE[model], "size": file.stat().st_size}}
+    (tmp_path / path.name).write_text(json.dumps(described), "utf-8")
+    whole = OnnxEmbedder(tmp_path / path.name)
+    assert whole.fingerprint == embedder.fingerprint
+    assert whole.embed(list(GOLDEN[model])).tobytes() == embedder.embed(list(GOLDEN[model])).tobytes()
+
+
+def test_models_have_no_constant_of_their_own_that_the_base_has() -> None:
+    sizes = [recallite_models.path(name).with_suffix(".onnx").stat().st_size for name in MODELS]
+    assert sizes[0] < 40_000
+    assert sizes[1] < 3_700_000
 
 
 def test_the_trained_model_names_its_data_and_their_licences() -> None:
     from recallite_models.training.data import sources
 
-    stated = json.loads((recallite_models.path() / "manifest.json").read_text("utf-8"))["training"]
-    notice = (recallite_models.path() / "NOTICE").read_text("utf-8")
+    stated = json.loads(recallite_models.path().read_text("utf-8"))["training"]
+    notice = recallite_models.path().with_name("NOTICE").read_text("utf-8")
     named = {entry["repository"]: entry["commit"] for entry in stated["data"] if "repository" in entry}
     assert named == {repository: pin["commit"] for repository, pin in sources().items()}
     assert all(repository in notice for repository in named)
 
 
 def test_the_model_is_carried_with_its_licence(model: str) -> None:
-    folder = recallite_models.path(model)
+    folder = recallite_models.path(model).parent
     assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (folder / "NOTICE").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["recallite_minilm.onnx", "weights.bin", "tokenizer.json"])
 def test_a_changed_byte_is_refused(model_copy: Path, name: str) -> None:
-    file = model_copy / name
+    file = model_copy.with_name(name)
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
@@ -105,30 +148,34 @@ def test_a_changed_byte_is_refused(model_copy: Path, name: str) -> None:
 
 
 def test_a_truncated_file_is_refused(model_copy: Path) -> None:
-    os.truncate(model_copy / "model.onnx", 1000)
-    with raises(EmbedderError, "invalid_model", match=r"model\.onnx has 1,000 bytes"):
+    os.truncate(model_copy.with_name("weights.bin"), 1000)
+    with raises(EmbedderError, "invalid_model", match=r"weights\.bin has 1,000 bytes"):
         OnnxEmbedder(model_copy)
 
 
 def test_an_absent_file_is_named(model_copy: Path) -> None:
-    (model_copy / "tokenizer.json").unlink()
+    model_copy.with_name("tokenizer.json").unlink()
     with raises(EmbedderError, "invalid_model", match=r"tokenizer\.json is absent"):
         OnnxEmbedder(model_copy)
 
 
 def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
-    (model_copy / "manifest.json").write_text("{}", "utf-8")
+    model_copy.write_text("{}", "utf-8")
     with raises(EmbedderError, "invalid_model", match="cannot be understood"):
         OnnxEmbedder(model_copy)
 
 
 @pytest.mark.slow
-def test_the_build_reproduces_the_committed_files(model: str, tmp_path: Path) -> None:
+def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
+    source = weights()
     from recallite_models.build import build
 
-    build(weights(), tmp_path, model)
-    for name in ("manifest.json", "tokenizer.json", "model.onnx"):
-        assert (tmp_path / name).read_bytes() == (recallite_models.path(model) / name).read_bytes(), name
+    build(source, tmp_path)
+    committed = recallite_models.path().parent
+    written = {file.name for file in tmp_path.iterdir()}
+    assert written == {file.name for file in committed.iterdir()} - {"LICENSE", "NOTICE"}
+    for name in written:
+        assert (tmp_path / name).read_bytes() == (committed / name).read_bytes(), name
 
 
 def test_calibration_covers_each_text_and_every_position() -> None:
@@ -160,9 +207,10 @@ def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
 
 @pytest.mark.slow
 def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Path) -> None:
-    from recallite_models.build import build
+    source = weights()
+    from recallite_models.build import build_float32
 
-    build(weights(), tmp_path, model, float32=True)
+    build_float32(source, tmp_path, model)
     float32 = OnnxEmbedder(tmp_path)
     assert float32.max_tokens == 256
     for first, second, published in PAIRS if model == recallite_models.ORIGINAL else ():
@@ -175,11 +223,11 @@ def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Pat
 def test_other_weights_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     pytest.importorskip("onnx")
-    from recallite_models.build import write_model
+    from recallite_models.build import whole_model
 
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(SystemExit, match="not the model's weights"):
-        write_model(tmp_path, tmp_path / "model.onnx", recallite_models.DEFAULT)
+        whole_model(tmp_path, recallite_models.DEFAULT)
 
 
 def test_a_store_of_the_original_model_says_how_to_open_or_move_it(tmp_path: Path) -> None:

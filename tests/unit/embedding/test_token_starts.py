@@ -28,7 +28,7 @@ def starts(spec, texts):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    loaded = Tokenizer.from_file(str(recallite_models.path(recallite_models.DEFAULT) / "tokenizer.json"))
+    loaded = Tokenizer.from_file(str(recallite_models.path().with_name("tokenizer.json")))
     loaded.no_truncation()
     loaded.no_padding()
     return loaded

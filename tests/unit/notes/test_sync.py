@@ -351,7 +351,9 @@ def test_a_model_folder_that_is_missing_leaves_keywords(folder, tmp_path):
         status = workspace.status()
     assert (status.search_mode, status.pending, status.vector_available) == ("fts-only", 3, False)
     assert "is no folder" in status.embedder_problem
-    shutil.copytree(recallite_models.path(recallite_models.DEFAULT), missing)
+    bundled = recallite_models.path().with_suffix(".onnx")
+    shutil.copytree(bundled.parent, missing)
+    shutil.copy(bundled, f"{missing}/model.onnx")
     result = index_all(folder, missing)
     assert (result.pending, result.embeddings_computed, result.embedder_problem) == (0, 3, None)
 
