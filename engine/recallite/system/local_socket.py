@@ -11,6 +11,7 @@ import socket
 import stat
 import struct
 import sys
+from contextlib import suppress
 
 _BACKLOG = 128
 _XUCRED_BYTES = 76
@@ -66,6 +67,24 @@ def connect(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
     return connection, ""
 
 
+def lock_of(path: str) -> str:
+    """The file whose lock the process that listens at a path holds."""
+    return f"{os.path.splitext(path)[0]}.lock"
+
+
+def remove_dead(path: str) -> None:
+    """Remove the file of a port if its process has gone, however it ended: Windows takes seconds to refuse a port."""
+    if sys.platform != "win32" or not os.path.exists(path):
+        return
+    from pathlib import Path
+
+    from recallite.system.folder_lock import FolderLock
+
+    with suppress(OSError), FolderLock(Path(lock_of(path))).held(0) as is_free:
+        if is_free:
+            os.unlink(path)
+
+
 def is_own(descriptor: int) -> bool:
     """Whether the process at the other end of a Unix socket is this user's; True if the system does not say."""
     if sys.platform not in ("linux", "darwin"):
@@ -97,6 +116,6 @@ def _listen_at_port(path: str) -> tuple[socket.socket, str]:
 def _connect_to_port(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
     with open(path, encoding="ascii") as file:
         port, _, token = file.read().partition(" ")
-    if not port.isdecimal():
-        raise ConnectionRefusedError(f"{path} names no port")
+    if not port.isdecimal() or not token:
+        raise ConnectionRefusedError(f"{path} names no port and token")
     return socket.create_connection(("127.0.0.1", int(port)), timeout_seconds), token

@@ -1,6 +1,9 @@
-"""The folder where a user's own data lies."""
+"""The folder where a user's own data lies, and whose a folder is."""
 
 from __future__ import annotations
+
+import os
+import sys
 
 
 def user_folder() -> str:
@@ -8,3 +11,8 @@ def user_folder() -> str:
     from platformdirs import user_data_dir
 
     return user_data_dir("recallite", appauthor=False)
+
+
+def is_of_user(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is this user's, or this is the superuser; True if the system does not say. Raises OSError."""
+    return sys.platform == "win32" or os.geteuid() in (0, os.stat(path).st_uid)

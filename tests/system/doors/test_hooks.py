@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from recallite import Memory, Settings
+from recallite.doors.hooks import projects
 from recallite.doors.hooks.projects import USER, project_of
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
@@ -192,6 +194,10 @@ def test_a_project_is_its_repository_and_not_its_folder(tmp_path):
     assert project_of(str(repository(tmp_path / "c" / "app", "git@github.com:bob/app.git"))).scope != one.scope
     servers = [repository(tmp_path / name, f"ssh://git@[fd00::{name}]:22/app.git") for name in ("1", "2")]
     assert len({project_of(str(server)).scope for server in servers}) == 2
+    ports = [f"ssh://git@host{port}/app.git" for port in ("", ":22", ":2222", ":2223")]
+    scopes = [project_of(str(repository(tmp_path / f"p{number}", url))).scope for number, url in enumerate(ports)]
+    assert scopes[0] == scopes[1]
+    assert len({*scopes}) == 3
     local = repository(tmp_path / "d" / "app", commit="of d")
     before = project_of(str(local))
     subprocess.run(["git", "-C", str(local), "worktree", "add", "-q", str(tmp_path / "tree")], check=True)
@@ -200,6 +206,25 @@ def test_a_project_is_its_repository_and_not_its_folder(tmp_path):
     assert project_of(str(tmp_path / "d" / "renamed")).scope == before.scope
     assert project_of(str(repository(tmp_path / "e" / "app", commit="of e"))).scope != before.scope
     assert project_of(str(repository(tmp_path / "f" / "app", commit=None))).known_by.startswith("folder")
+
+
+def test_a_folder_that_only_claims_a_repository_is_not_its_project(tmp_path, monkeypatch):
+    app = repository(tmp_path / "app", "git@github.com:ada/app.git")
+    claims = {"of its repository": f"gitdir: {app / '.git'}"}
+    subprocess.run(["git", "-C", str(app), "worktree", "add", "-q", str(tmp_path / "tree")], check=True)
+    claims["of its work tree"] = (tmp_path / "tree" / ".git").read_text()
+    for name, text in claims.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".git").write_text(text)
+        assert project_of(str(tmp_path / name)).known_by == f"folder {tmp_path / name}"
+    git, module = app / ".git" / "modules" / "m", app / "m"
+    shutil.copytree(repository(tmp_path / "m", "git@github.com:ada/m.git") / ".git", git)
+    (git / "config").write_text((git / "config").read_text() + "[core]\n\tworktree = ../../../m\n")
+    module.mkdir()
+    (module / ".git").write_text("gitdir: ../.git/modules/m\n")
+    assert project_of(str(module)).known_by == "remote github.com/ada/m"
+    monkeypatch.setattr(projects, "is_of_user", lambda path: False)
+    assert project_of(str(app)).known_by == f"folder {app}"
 
 
 def test_a_repository_runs_no_program_that_its_configuration_names(tmp_path):

@@ -17,6 +17,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.doors.warm import asking
 from recallite.system import local_socket
+from recallite.system.folder_lock import FolderLock
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.warming import fill, has_ended, running
 
@@ -262,15 +263,41 @@ def test_windows_has_a_port_and_a_token(warm, monkeypatch):
     thread.start()
     assert listener.getsockname()[0] == "127.0.0.1"
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    link = asking.Link()
-    port = Path(path).read_text().partition(" ")[0]
-    for text in (f"{port} guessed", f"{port}", "", "0 x"):
-        Path(path).write_text(text)
+    with FolderLock(Path(local_socket.lock_of(path))).held():  # as the process itself holds it
+        link = asking.Link()
+        port = Path(path).read_text().partition(" ")[0]
+        for text in (f"{port} guessed", f"{port}", "", "0 x"):
+            Path(path).write_text(text)
+            with pytest.raises(asking.Unanswered):
+                asking.Link()
+        assert link.ask("POST", "/warm/stop")[0] == 200
+        thread.join(LAST_RESORT_SECONDS)
+    os.unlink(path)
+
+
+def test_a_port_that_a_killed_process_has_left_is_told_no_token_and_forgotten(warm, monkeypatch):
+    import types
+
+    os.makedirs(asking.folder(), mode=0o700)
+    monkeypatch.setattr(local_socket, "sys", types.SimpleNamespace(platform="win32"))
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as another:  # a program that was given the port since
+        Path(asking.address()).write_text(f"{another.getsockname()[1]} secret-token")
+
+        def answer():
+            connection, _ = another.accept()
+            with connection:
+                heard.append(connection.recv(65_536))
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
         with pytest.raises(asking.Unanswered):
             asking.Link()
-    assert link.ask("POST", "/warm/stop")[0] == 200
-    thread.join(LAST_RESORT_SECONDS)
-    os.unlink(path)
+        thread.join(LAST_RESORT_SECONDS)
+    assert heard[0].startswith(b"GET /healthz")
+    assert b"secret-token" not in heard[0]
+    assert asking.sockets() == []
 
 
 # ── hosts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

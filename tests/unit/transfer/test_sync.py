@@ -6,12 +6,13 @@ import os
 import shutil
 
 import pytest
-from msgspec import json
+from msgspec import json, msgpack, structs
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.checks import LATEST_US
 from recallite.transfer.syncing import exchange
-from recallite.transfer.syncing.states import key_of
+from recallite.transfer.syncing.states import Known, key_of
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.transfer.sync_support import PLAIN, Device, carry, dump, settle
 
@@ -235,6 +236,21 @@ def test_an_old_copy_put_back_gets_everything_again(tmp_path):
     assert one.memory.get("tea").text == "Anna prefers tea"
 
 
+def test_a_machine_with_another_name_is_the_same_device(tmp_path, monkeypatch):
+    one = Device(tmp_path / "one", tmp_path / "one.db")
+    one.memory.remember("The office closes at six")
+    former = one.sync().device
+    monkeypatch.setattr(exchange.platform, "node", lambda: "laptop-2.local")
+    report = one.sync()
+    assert (report.device, report.devices[0].name) == (former, "laptop-2.local")
+    one.memory.close()
+    shutil.copy(tmp_path / "one.db", tmp_path / "copy.db")
+    one.memory = Memory(tmp_path / "copy.db", settings=PLAIN)
+    monkeypatch.setattr(exchange.platform, "node", lambda: "desktop")
+    assert one.sync().device != former
+    one.memory.close()
+
+
 def test_a_copy_on_another_machine_is_another_device(devices, monkeypatch):
     one = devices[0]
     former = one.name
@@ -423,6 +439,32 @@ def test_forgetting_an_id_that_is_a_word_of_names_forgets_no_other(devices, tmp_
     third = Device(tmp_path / "three")
     settle([*devices, third])
     assert dump(third.memory) == dump(one)
+
+
+def test_the_names_of_many_that_are_forgotten_go_and_others_stay(devices):
+    one = devices[0].memory
+    ids = [f"note{number}" for number in range(5)]
+    for id in ids:
+        one.remember(f"Note {id}", id=id)
+    one.link("note0", "office")
+    settle(devices)
+    one.forget(ids, receipt=True)
+    with one._engine.store.read() as reader:
+        assert sorted(name for _, name, *_ in reader.synced.all() if name) == ['["memory","office"]']
+
+
+def test_the_last_moment_that_there_is_can_still_be_changed(devices):
+    one = devices[0].memory
+    with one._engine.atomic() as writer:
+        (row,) = writer.synced.all()
+        known = structs.replace(msgpack.decode(row.state, type=Known), stamps={"": (LATEST_US, "f" * 12)})
+        writer.synced.put([row._replace(state=msgpack.encode(known))])
+    one.update("office", importance=0.9)
+    devices[0].sync()
+    carry(*devices)
+    assert devices[1].sync().problems == ()
+    lines = [json.decode(line) for line in files_of(devices[0], devices[0])[-2].read_bytes().splitlines()]
+    assert LATEST_US in [stamp[0] for line in lines for stamp in line.get("stamps", {}).values()]
 
 
 def test_a_tombstone_names_nothing(devices):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 EVENTS = ("session-start", "prompt", "turn")
 """The events: a session begins or begins again, a prompt is sent, turns are over."""
+TRANSCRIPTS = ("claude-code", "codex")
+"""The hosts whose transcripts are read; others give their turns with the event."""
 
 
 class Event(NamedTuple):
@@ -44,13 +46,10 @@ class Event(NamedTuple):
         folder = str(roots[0]) if isinstance(roots, list) and roots else text("cwd")
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
-            project=project_of(folder, shared), transcript=text("transcript_path") if host in _TRANSCRIPTS else "",
+            project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
             prompt=text("prompt"), response=text("prompt_response", "text"), cause=text("source", "hook_event_name"),
             moment=text("generation_id", "timestamp"),
         )  # fmt: skip
-
-
-_TRANSCRIPTS = ("claude-code", "codex")
 
 
 def answer(memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None) -> str:

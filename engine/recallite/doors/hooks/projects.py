@@ -10,6 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from recallite.system.user_folder import is_of_user
+
 USER = "/user"
 """The scope that all projects of a user see beside their own."""
 PROJECT = "project"
@@ -20,6 +22,7 @@ _GIT_SECONDS = 5.0
 _NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
 _URL = re.compile(r"\s*url\s*=\s*(\S.*)")
+_USUAL_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
 _UNNAMED = re.compile(r"[^a-z0-9._-]+")
 _first_commits: dict[tuple[str, int], str] = {}
 
@@ -65,28 +68,41 @@ def _scope(identity: str, name: str) -> str:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """The folder of a repository's objects and configuration, which all its work trees share."""
-    git = root / ".git"
+    """The folder of a repository's objects and configuration, which all its work trees share.
+
+    None if it is another user's, or belongs to another folder: an unpacked archive may name any as its own.
+    """
+    git = link = root / ".git"
     try:
-        if git.is_file():  # a work tree, or a submodule
-            git = root / git.read_text("utf-8").partition("gitdir:")[2].strip()
-        if (common := git / "commondir").is_file():
-            git = git / common.read_text("utf-8").strip()
-        return Path(os.path.realpath(git)) if (git / "HEAD").is_file() else None
+        if link.is_file():  # a work tree, or a submodule
+            git = root / link.read_text("utf-8").partition("gitdir:")[2].strip()
+            if os.path.realpath(_work_tree(git)) != os.path.realpath(root):
+                return None
+            if (common := git / "commondir").is_file():
+                git = git / common.read_text("utf-8").strip()
+        return Path(os.path.realpath(git)) if (git / "HEAD").is_file() and is_of_user(git) else None
     except (OSError, ValueError):
         return None
 
 
+def _work_tree(git: Path) -> Path:
+    """The folder that a repository says is its work tree."""
+    if (back := git / "gitdir").is_file():
+        return (git / back.read_text("utf-8").strip()).parent
+    named = re.search(r"^\s*worktree\s*=\s*(\S.*)", (git / "config").read_text("utf-8", "replace"), re.MULTILINE)
+    return git / named[1].rstrip().strip('"') if named else git.parent
+
+
 def _remote(git: Path, root: Path) -> str | None:
-    """The address of `origin`, or else of the first remote: without scheme, user and `.git`."""
+    """The address of `origin`, or else of the first remote: without scheme, its usual port, user and `.git`."""
     remotes = dict(_remotes(git / "config"))
     url = remotes.get("origin") or next(iter(remotes.values()), None)
     if url is None:
         return None
-    if scheme := re.match(r"\w[\w+.-]*://", url):
+    if scheme := re.match(r"(\w[\w+.-]*)://", url):
         host, _, path = url[scheme.end() :].rpartition("@")[2].partition("/")
-        # An address of IPv6 is in brackets, and has colons.
-        address = f"{re.sub(r':[0-9]*$', '', host)}/{path}" if host else path
+        host = host.removesuffix(":").removesuffix(f":{_USUAL_PORTS.get(scheme[1].lower())}")
+        address = f"{host}/{path}" if host else path
     elif (scp := re.match(r"(?:[^/@\s]+@)?([^/:\s]{2,}):(?!//)(.+)", url)) is not None:
         address = f"{scp[1]}/{scp[2].lstrip('/')}"
     else:

@@ -11,12 +11,13 @@ import time
 from urllib.parse import quote
 
 from recallite._version import __version__
-from recallite.system.local_socket import connect, is_private
+from recallite.system.local_socket import connect, is_private, remove_dead
 
-STORE, SETTINGS, CREATE, OPTIONS, TOKEN = (
-    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Warm-Token")
+STORE, SETTINGS, CREATE, OPTIONS, TOKEN, CHALLENGE = (
+    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Warm-Token", "Warm-Challenge")
 )
-"""The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP."""
+"""The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP,
+the token, and what a process proves with that it knows the token."""
 SUFFIX = ".socket"
 NEEDED = ("fastapi", "uvicorn", "httptools", "mcp")
 """The packages of the extra `server` that the process needs."""
@@ -76,6 +77,13 @@ def _absolute(path: str) -> str:
     return quote(os.path.abspath(os.path.expanduser(path)).encode("utf-8", "surrogateescape"))
 
 
+def proof(token: bytes, challenge: str) -> str:
+    """The answer to a challenge, which only those who know the token can give."""
+    import hashlib
+
+    return hashlib.blake2b(challenge.encode("ascii", "replace"), key=token, digest_size=16).hexdigest()
+
+
 class Link:
     """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once."""
 
@@ -87,12 +95,20 @@ class Link:
             path = path or address()
             if not is_private(os.path.dirname(path)):
                 raise Unanswered("there is no folder of sockets that only this user may enter")
-            self._connection, self._token = connect(path, _ALIVE_SECONDS)
+            self._connection, token = connect(path, _ALIVE_SECONDS)
         except (OSError, ValueError) as fault:
+            remove_dead(path or "")
             raise Unanswered(str(fault)) from None
+        self._token = ""
         self._received = self._connection.makefile("rb")
-        if self.ask("GET", "/healthz")[0] != 200:
+        # A port may be another program's since its file was written: the token is for a process that knows it.
+        challenge = os.urandom(16).hex() if token else ""
+        status, answer = self.ask("GET", "/healthz", headers={CHALLENGE: challenge})
+        if status != 200 or (token and answer != f'"{proof(token.encode("ascii"), challenge)}"'.encode()):
+            self.close()
+            remove_dead(path)
             raise Unanswered("the process does not know the token")
+        self._token = token
         self._connection.settimeout(_ANSWER_SECONDS)
 
     def ask(

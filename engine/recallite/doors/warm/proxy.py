@@ -57,7 +57,9 @@ class Proxy:
 
     def __init__(self, headers: Mapping[str, str], words: Sequence[str], may_start: Callable[[], bool]) -> None:
         self._headers, self._words, self._may_start = dict(headers), words, may_start
-        self._lock = threading.RLock()
+        # One thread writes at a time. The other lock is never held while a line is written: the reader needs it to go
+        # on, and a server that cannot write takes no line.
+        self._writing, self._lock = threading.Lock(), threading.Lock()
         self._server: _Server | None = None
         self._opening: list[bytes] = []
         self._repeated: set[str] = set()
@@ -84,10 +86,10 @@ class Proxy:
     def run(self) -> int:
         """Pass lines on until the host closes its end; returns the exit code."""
         for line in sys.stdin.buffer:
-            with self._lock:
+            with self._writing:
                 self._note(line)
                 self._send(line)
-        with self._lock:
+        with self._writing:
             self._ended = True
             if self._server is not None:
                 with suppress(*_BROKEN):
@@ -107,7 +109,8 @@ class Proxy:
         if method in ("initialize", "notifications/initialized"):
             self._opening.append(line)
         if method is not None and "id" in message:
-            self._waiting[id] = line
+            with self._lock:
+                self._waiting[id] = line
 
     def _send(self, line: bytes) -> None:
         try:
@@ -125,8 +128,9 @@ class Proxy:
         assert self._server is not None
         begun = [entry for entry in self._opening if entry != line]
         ids = {json.dumps(_message(entry).get("id")) for entry in begun}
-        self._repeated = ids - self._waiting.keys()
-        others = [entry for entry in self._waiting.values() if entry not in begun and entry != line]
+        with self._lock:
+            self._repeated = ids - self._waiting.keys()
+            others = [entry for entry in self._waiting.values() if entry not in begun and entry != line]
         for entry in [*begun, *others, *([line] if line else [])]:
             self._server.write(entry)
 
@@ -151,7 +155,7 @@ class Proxy:
                     host.flush()
                 except OSError:
                     os._exit(1)  # nobody reads; the other thread waits for input, which nothing else ends
-        with self._lock:
+        with self._writing:
             if self._server is server:
                 self._server = None
                 if self._waiting and not self._ended:

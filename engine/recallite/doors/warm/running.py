@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recallite.doors.warm.asking import address
 from recallite.system.folder_lock import FolderLock
-from recallite.system.local_socket import is_own, is_private, listen
+from recallite.system.local_socket import is_own, is_private, listen, lock_of
 
 _LOG_BYTES, _OLD_LOGS = 2**20, 1
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -22,7 +22,7 @@ def main() -> None:
     path = Path(address())
     if not is_private(str(path.parent)):
         sys.exit(f"{path.parent} is not a folder that only this user may enter")
-    with FolderLock(path.with_suffix(".lock")).held(0) as is_first:
+    with FolderLock(Path(lock_of(str(path)))).held(0) as is_first:
         if is_first:
             _log_to(path.with_suffix(".log"))
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from time import monotonic
@@ -20,7 +21,7 @@ from recallite.doors.hooks.running import PATH as HOOKS
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.failures import error_json, json_response
 from recallite.doors.http.request_checks import Message, Receive, Send
-from recallite.doors.warm.asking import CREATE, OPTIONS, SETTINGS, STORE, TOKEN
+from recallite.doors.warm.asking import CHALLENGE, CREATE, OPTIONS, SETTINGS, STORE, TOKEN, proof
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
@@ -71,7 +72,9 @@ class Service:
         self._stores: dict[tuple[str, str], OpenStore] = {}
         self._running: dict[OpenStore, asyncio.Task[None]] = {}
         self._began = self._last = monotonic()
-        self._opening, self._changed = asyncio.Lock(), asyncio.Event()
+        self._changed = asyncio.Event()
+        # Of a file at a time one store is opened or closed; those of other files go on meanwhile.
+        self._files: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -79,10 +82,10 @@ class Service:
             await self._live(receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if not hmac.compare_digest(headers.get(TOKEN.lower(), "").encode("latin-1"), self._token):
+        if scope["path"] == "/healthz":
+            await json_response(proof(self._token, headers.get(CHALLENGE.lower(), "")))(scope, receive, send)
+        elif not hmac.compare_digest(headers.get(TOKEN.lower(), "").encode("latin-1"), self._token):
             await error_json(401, AccessDenied("the token is not that of this process"))(scope, receive, send)
-        elif scope["path"] == "/healthz":
-            await json_response({"status": "ok"})(scope, receive, send)
         elif scope["path"].startswith("/warm"):
             await self._managed(scope, receive, send, headers)
         else:
@@ -92,8 +95,9 @@ class Service:
         """Answer a request about the process itself: its state, closing a store, its end."""
         if scope["path"] == "/warm/close":
             path = os.path.realpath(unquote(headers[STORE.lower()], errors="surrogateescape"))
-            for key in [key for key in self._stores if key[0] == path]:
-                await self._close(key)
+            async with self._files[path]:
+                for key in [key for key in self._stores if key[0] == path]:
+                    await self._close(key)
         elif scope["path"] == "/warm/stop":
             self._end()
         now = monotonic()
@@ -125,7 +129,7 @@ class Service:
         path = os.path.realpath(unquote(headers.get(STORE.lower(), ""), errors="surrogateescape"))
         settings = unquote(headers.get(SETTINGS.lower(), ""), errors="surrogateescape")
         key = path, _version_of(settings)
-        async with self._opening:
+        async with self._files[path]:
             store = self._stores.get(key)
             if store is not None and store.file != _file_at(path):  # it was removed, or replaced by another
                 await self._close(key)
@@ -163,8 +167,9 @@ class Service:
             now = monotonic()
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
-                if (store := self._stores.get(key)) is not None and store.ends_at <= now:  # nor used meanwhile
-                    await self._close(key)
+                async with self._files[key[0]]:
+                    if (store := self._stores.get(key)) is not None and store.ends_at <= now:  # nor used meanwhile
+                        await self._close(key)
             ends_at = min((store.ends_at for store in self._stores.values()), default=self._last + _EMPTY_SECONDS)
             if not self._stores and (idle or ends_at <= now):
                 break
@@ -227,20 +232,26 @@ class _Conversation:
 
 
 async def _answer_hook(store: OpenStore, scope: Message, receive: Receive, send: Send) -> None:
-    """Answer a host's hook; one that shows nothing is answered before it is carried out."""
-    from recallite.doors.hooks.events import answer
+    """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
+
+    If turns that came with the call cannot be stored, the client is told, and tries itself.
+    """
+    from recallite.doors.hooks.events import TRANSCRIPTS, answer
 
     call = msgspec.json.decode(await _body(receive))
-    in_background = call["event"] == "turn"
+    takes_turns = call["event"] == "turn"
+    in_background = takes_turns and call["host"] in TRANSCRIPTS
     if in_background:
         await json_response("")(scope, receive, send)
+    response = json_response("")
     try:
-        text = await anyio.to_thread.run_sync(lambda: answer(store.memory, **call))
+        response = json_response(await anyio.to_thread.run_sync(lambda: answer(store.memory, **call)))
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
-        text = ""
+        if takes_turns:
+            response = error_json(503, StoreError("the turns are not stored"))
     if not in_background:
-        await json_response(text)(scope, receive, send)
+        await response(scope, receive, send)
 
 
 async def _body(receive: Receive) -> bytes:

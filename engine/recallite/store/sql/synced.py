@@ -74,8 +74,8 @@ class Synced(Repository):
 
     def forget_names(self, public_ids: Iterable[str]) -> None:
         """Forget the names of memories that are erased, and of what belongs to them."""
-        self._execute_many(
-            "UPDATE synced SET name = NULL WHERE name = ? OR replace(name, ?, '') <> name",
-            # An id may be equal to a kind, or to the type of a link.
-            [(f'["memory",{id}]', f",{id},") for id in (msgspec.json.encode(id).decode() for id in public_ids)],
-        )
+        ids = {*public_ids}
+        rows = self._execute("SELECT key, name FROM synced WHERE name IS NOT NULL") if ids else ()
+        # After the kind come one or two ids, and then what may be equal to one: the type of a link.
+        keys = [key for key, name in rows if not ids.isdisjoint(msgspec.json.decode(name)[1:3])]
+        self._execute(f"UPDATE synced SET name = NULL WHERE key {IN_ARRAY}", (self._array(keys),))

@@ -38,7 +38,8 @@ _Value = TypeVar("_Value")
 class Place(Struct):
     """The place of a store among the devices.
 
-    - device: its name in the folder; host: its machine, as on another one it needs another name
+    - device: its name in the folder
+    - host, inode: its machine, by a name that may change, and the number of its file there: a copy differs in both
     - last, live: the last number that it gave to a file, and the numbers of the files that there are
     - merged: the number of the last file that it has merged of each other device
     - commit: the commit of the store up to which all changes have a number
@@ -48,6 +49,7 @@ class Place(Struct):
 
     device: str
     host: str
+    inode: int
     last: int = 0
     live: list[int] = []
     merged: dict[str, int] = {}
@@ -120,12 +122,15 @@ class Exchange:
     def _take_place(self) -> None:
         """Find the name of this device. A copy of the store, or an old one put back, needs another name."""
         listed = {device: self._files.numbers(device) for device in self._files.devices()}  # before the store is read
-        host = platform.node()
+        new = Place(new_device(), platform.node(), _inode(self._engine.store.path))
         with self._engine.atomic() as writer:
             place = _place(writer)
-            if place is not None and place.host == host and max(listed.get(place.device, ()), default=0) <= place.last:
-                return
-            new = Place(new_device(), host)
+            if place is not None and max(listed.get(place.device, ()), default=0) <= place.last:
+                if (place.host, place.inode) == (new.host, new.inode):
+                    return
+                if place.host == new.host or 0 < place.inode == new.inode:
+                    _put_place(writer, structs.replace(place, host=new.host, inode=new.inode))
+                    return
             writer.synced.number(writer.synced.sent_keys(), 0)
             if place is not None:
                 new.merged, new.commit = {**place.merged}, place.commit
@@ -311,6 +316,11 @@ def _need(reader: Reader) -> Place:
 
 def _put_place(writer: Writer, place: Place) -> None:
     writer.synced.put_place(msgspec.json.encode(place).decode())
+
+
+def _inode(path: str) -> int:
+    """The number of a store's file in its file system; 0 for a store in memory."""
+    return os.stat(path).st_ino if os.path.exists(path) else 0
 
 
 def _merged(place: Place | None, device: str) -> int:

@@ -19,9 +19,9 @@ from msgspec import Meta, Struct, structs
 from recallite.model.authority import Authority
 from recallite.model.checks import EARLIEST_US, LATEST_US
 
-Stamp = tuple[int, str]
-"""The time of a change in microseconds, and the device that made it."""
 _Moment = Annotated[int, Meta(ge=EARLIEST_US, le=LATEST_US)]
+Stamp = tuple[_Moment, str]
+"""The time of a change in microseconds, and the device that made it."""
 _Unit = Annotated[float, Meta(ge=0, le=1)]
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -182,7 +182,7 @@ def noticed(item: Item, known: Known | None, device: str, now: int) -> tuple[Ite
     changed_at = now if written == known.updated_at else written
     stamps = {group: known.stamps.get(group) or known.stamps[""] for group in known.groups}
     changed = [group for group, before in known.groups.items() if _values(item.fields, group) != before]
-    stamps |= {group: (max(changed_at, stamps[group][0] + 1), device) for group in changed}
+    stamps |= {group: (min(max(changed_at, stamps[group][0] + 1), LATEST_US), device) for group in changed}
     removed = tuple(sorted({*known.removed, *known.texts}.difference(item.texts)))
     item = structs.replace(item, life=known.life, stamps=_short(stamps), removed=removed)
     texts = {key: text.content for key, text in item.texts.items()}
