@@ -32,13 +32,13 @@ _DETECTORS = {
 # Keys that detect-secrets does not know, by their documented prefixes.
 _PREFIXED = lazily(
     r"\b(?:sk-(?:ant|proj|svcacct)-[\w-]{20,200}|github_pat_\w{22,200}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,60}"
-    r"|AIza[\w-]{35}|xai-[A-Za-z0-9]{40,120})"
+    r"|AIza[\w-]{35}|xai-[A-Za-z0-9]{40,120}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}|whsec_[A-Za-z0-9+/=]{24,80})"
 )
 # A value given as a password or key: at least six characters, one of which is not a letter.
 _NAMED = lazily(
     r"\b[\w-]{0,40}?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key"
     r"|(?:access|secret|private)[_ -]key)\w{0,20}"
-    r"(?:[\"']?\s{0,3}[:=]\s{0,3}[\"']?|\s{1,3}is\s{1,3})"
+    r"(?:[\"']?\s{0,3}[:=]\s{0,3}[\"']?|(?:\s(?:for|of|to|on|in|at)\s[^\n:=]{1,40}?)?\s{1,3}is\s{1,3})"
     r"(?P<value>(?=[A-Za-z]{0,60}[^\sA-Za-z\[\]\"',;.?])[^\s\[\]\"',;]{6,200})",
     re.IGNORECASE,
 )

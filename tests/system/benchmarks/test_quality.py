@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
-from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact, sessions
 from benchmarks.quality.columns import COLUMNS
 from recallite.embedding import QueryTokens, embed_documents
 from tests.system.benchmarks.letters import Letters
@@ -137,6 +137,18 @@ def test_first_tries_count_the_answerable_questions_and_all_that_come_out_right(
     assert (result["questions"], result["records"], result["stores"]) == (30, 42, 8)
     wrong = len(result["missed"])
     assert result["figures"]["default"]["first and confident"] == pytest.approx((30 - wrong) / 30, abs=1e-4)
+
+
+def test_forty_questions_ask_what_ten_sessions_have_kept(open_memory):
+    data = sessions.read()
+    asked = [gold for questions in data["questions"] for _, *gold in questions["ask"]]
+    kept = [text for session in data["sessions"] for who, text in session["turns"] if who in ("user", "ends")]
+    assert (len(data["sessions"]), sum(map(bool, asked))) == (10, 40)
+    assert all(sum(passage in text for text in kept) == 1 for gold in asked for passage in gold)
+    with open_memory() as memory:
+        figures, _ = sessions.evaluate(memory)
+    assert figures["of tools or between them"] == figures["secrets"] == 0
+    assert 5 < figures["memories a session"] < 8
 
 
 def test_scifact_asks_the_judged_claims_only(tmp_path, open_memory):

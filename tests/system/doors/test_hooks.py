@@ -168,6 +168,14 @@ def test_a_prompt_is_answered_once_with_what_is_relevant(memory, project):
     assert set(texts(again)) <= {"The staging host is called heron", "Noted: heron is the staging host."}
 
 
+def test_a_question_asked_before_brings_the_conclusion_that_followed(memory, project):
+    Session(memory, project, "s1").has(
+        "Why do push notifications arrive twice?", "The handler shows what iOS has shown."
+    )
+    context = Session(memory, project, "s2").fires("UserPromptSubmit", prompt="push notifications arrive twice again")
+    assert texts(context) == ["Why do push notifications arrive twice?", "The handler shows what iOS has shown."]
+
+
 def test_a_prompt_brings_at_most_five_memories_and_600_tokens(memory, project):
     scope = project_of(str(project)).scope
     for number in range(20):

@@ -41,11 +41,24 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         event.prompt[:_PROMPT_CHARS], limit=_MOST + min(len(state.shown), 50), relevant=True,
         scope=event.project.scopes, where=_elsewhere(event),
     )  # fmt: skip
-    fresh = [hit for hit in hits if hit.id not in state.shown][:_MOST]
-    text, shown = _fitted(memory, [(_RELEVANT, fresh)], _PROMPT_TOKENS)
+    records: dict[str, Record | Hit] = {}
+    for hit in hits:
+        if len(records) < _MOST:
+            both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
+            records |= {record.id: record for record in both if record.id not in state.shown}
+    text, shown = _fitted(memory, [(_RELEVANT, [*records.values()][:_MOST])], _PROMPT_TOKENS)
     if shown:
         state.show(shown)
     return text
+
+
+def _conclusion(memory: Memory, hit: Hit, event: Event) -> list[Record]:
+    """The assistant's next turn, if a hit is a turn of the user: a question is most like the same one asked before."""
+    if hit.context != "user" or hit.source is None:
+        return []
+    after = {"source": hit.source.id, "created_at": {"gt": f"{hit.created_at:%Y-%m-%dT%H:%M:%S.%fZ}"}}
+    following = memory.list(scope=event.project.scope, where=after, order="oldest", limit=1)
+    return [record for record in following if record.context == "assistant"]
 
 
 def briefing(memory: Memory, event: Event) -> str:
