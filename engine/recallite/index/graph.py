@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_within
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_within, filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +23,11 @@ class RecordGraph(IndexPart):
     Closed versions are in no chain.
     """
 
+    # The row before each row in its source; -1 for none.
+    previous: NDArray[np.int32] = filled("_previous")
+    # The row after each row in its source; -1 for none.
+    next: NDArray[np.int32] = filled("_next")
+
     def __init__(self, table: RecordTable) -> None:
         self._table = table
         self._previous = Growable(np.int32)
@@ -37,16 +42,6 @@ class RecordGraph(IndexPart):
         self._nexts = Growable(np.int32)
         self._targets = Growable(np.int32)
         self._strengths = Growable(np.float32)
-
-    @property
-    def previous(self) -> NDArray[np.int32]:
-        """The row before each row in its source; -1 for none."""
-        return self._previous.array
-
-    @property
-    def next(self) -> NDArray[np.int32]:
-        """The row after each row in its source; -1 for none."""
-        return self._next.array
 
     @property
     def links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:

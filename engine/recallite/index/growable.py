@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -125,6 +126,11 @@ class Growable(Generic[Scalar]):
                 return np.frombuffer(mapped, dtype=self._data.dtype).reshape(capacity, *item)
         mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
         return np.frombuffer(mapped, dtype=self._data.dtype).reshape(2 * rows, *item)
+
+
+def filled(name: str) -> Any:
+    """A property of an index part: the filled part of its growable array of this name."""
+    return property(attrgetter(f"{name}.array"))
 
 
 class IndexPart:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-from recallite.index.threshold_search import VectorBlock
 
 if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex
@@ -15,35 +12,11 @@ if TYPE_CHECKING:
     from recallite.store.values import EmbedderRow
 
 
-class LateVectors:
-    """The vectors of the records that an index lacks, cached until the index changes."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._block, self._version = VectorBlock(0), -1
-        self._seen: set[int] = set()
-
-    def read(self, reader: Reader, embedder: EmbedderRow | None, late: list[int], version: int) -> VectorBlock | None:
-        """Return the vectors of the records with these row ids, for this version of the index; None without any."""
-        if not late or embedder is None:
-            return None
-        with self._lock:
-            if self._version != version:
-                self._block, self._version, self._seen = VectorBlock(embedder.dimension), version, set()
-            new = [record_id for record_id in late if record_id not in self._seen]
-            if new:
-                self._block.extend(reader.vectors.of_current(new, embedder))
-                self._seen.update(new)
-            return self._block
-
-
 @contextmanager
-def nearly_current(
-    index: MemoryIndex, reader: Reader, most: int
-) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
+def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, list[int]]]:
     """Hold an index that lacks at most `most` new records of those that `reader` sees.
 
-    Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record and
+    Yields the active embedder and the row ids of those records. Updating the index takes 1 to 2 ms for one record and
     hardly more for a hundred.
     """
     while True:
@@ -51,12 +24,12 @@ def nearly_current(
         with index.lock.reading():
             late = _late(index, reader, embedder, most)
             if late is not None:
-                yield embedder, index.late.read(reader, embedder, late, index.version)
+                yield embedder, late
                 return
         index.catch_up(reader)
         with index.lock.reading():
             if index.matches(reader):
-                yield embedder, None
+                yield embedder, []
                 return
         reader.changes.refresh()
 

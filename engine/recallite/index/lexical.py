@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
 from recallite.store.values import TermBlock
 from recallite.system.numerics import kernels
 from recallite.text.record_words import MOST, NAME
@@ -33,6 +33,21 @@ _LARGEST_MERGE = 2**21
 
 class LexicalIndex(IndexPart):
     """Words of rows 0..n-1."""
+
+    # The words of all segments, int32 (t,), ascending in each.
+    terms: NDArray[np.int32] = filled("_terms")
+    # The begin of the postings of each word, and after each segment the end of its last ones, int64 (t + s,).
+    starts: NDArray[np.int64] = filled("_starts")
+    # The begin of the words of each segment, and the end of the last ones, int64 (s + 1,).
+    segments: NDArray[np.int64] = filled("_segments")
+    # The rows of all postings.
+    rows: NDArray[np.int32] = filled("_rows")
+    # The count of the word in each posting's row.
+    counts: NDArray[np.uint8] = filled("_counts")
+    # The words of each row's context where that is a name, int32 (rows, 2); -1 for none, empty without names.
+    speakers: NDArray[np.int32] = filled("_speakers")
+    # Words of each row.
+    lengths: NDArray[np.float32] = filled("_lengths")
 
     def __init__(self) -> None:
         self._rows = Growable(np.int32)
@@ -86,31 +101,6 @@ class LexicalIndex(IndexPart):
         if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
             raise ValueError("postings of a word are not in the order of their rows")
 
-    @property
-    def terms(self) -> NDArray[np.int32]:
-        """The words of all segments, int32 (t,), ascending in each."""
-        return self._terms.array
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """The begin of the postings of each word, and after each segment the end of its last ones, int64 (t + s,)."""
-        return self._starts.array
-
-    @property
-    def segments(self) -> NDArray[np.int64]:
-        """The begin of the words of each segment, and the end of the last ones, int64 (s + 1,)."""
-        return self._segments.array
-
-    @property
-    def rows(self) -> NDArray[np.int32]:
-        """The rows of all postings."""
-        return self._rows.array
-
-    @property
-    def counts(self) -> NDArray[np.uint8]:
-        """The count of the word in each posting's row."""
-        return self._counts.array
-
     def _terms_of(self, segment: int) -> NDArray[np.int32]:
         return self.terms[self.segments[segment] : self.segments[segment + 1]]
 
@@ -133,11 +123,6 @@ class LexicalIndex(IndexPart):
         self._tail_offsets.reserve(rows + 1)
         self._tail_terms.reserve(postings)
         self._tail_counts.reserve(postings)
-
-    @property
-    def speakers(self) -> NDArray[np.int32]:
-        """The words of each row's context where that is a name, int32 (rows, 2); -1 for none, empty without names."""
-        return self._speakers.array
 
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows to the tail; they are found when `invert` has been called."""
@@ -166,11 +151,6 @@ class LexicalIndex(IndexPart):
     def live_words(self) -> float:
         """Words of all rows that count in the statistics."""
         return self._live_words
-
-    @property
-    def lengths(self) -> NDArray[np.float32]:
-        """Words of each row."""
-        return self._lengths.array
 
     def invert(self) -> None:
         """Make the tail the last segment. A full one becomes final, and segments of similar size merge."""

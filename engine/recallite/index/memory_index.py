@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from recallite.errors import InvalidInput
 from recallite.index import loading as bulk
@@ -16,7 +18,6 @@ from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.kept_values import Kept, KeptValues
-from recallite.index.late_records import LateVectors
 from recallite.index.lexical import LexicalIndex
 from recallite.index.loading import aligned
 from recallite.index.locks import ReadWriteLock
@@ -81,7 +82,6 @@ class MemoryIndex:
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
         self._kept = KeptValues()
-        self.late = LateVectors()
         self._reset()
 
     def _reset(self) -> None:
@@ -142,18 +142,8 @@ class MemoryIndex:
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
-        hidden = row_filter.hidden
-        key = (
-            row_filter.as_of,
-            row_filter.scopes,
-            row_filter.kinds,
-            row_filter.since,
-            row_filter.until,
-            row_filter.valid_at,
-            listing,
-            len(expired),
-            -1 if hidden is None else len(hidden),
-        )
+        hidden = -1 if row_filter.hidden is None else len(row_filter.hidden)
+        key = (*structs.astuple(row_filter)[1:-2], listing, len(expired), hidden)
         return self.kept("selection", key, lambda: self._select(row_filter, expired))
 
     def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
@@ -328,14 +318,7 @@ class MemoryIndex:
         embedder = reader.vectors.active_embedder()
         if (None if embedder is None else embedder.id) != self.embedder_id:
             return False
-        touched: dict[str, set[int]] = {
-            "insert": set(),
-            "text": set(),
-            "update": set(),
-            "delete": set(),
-            "link": set(),
-            "frames": set(),
-        }
+        touched: dict[str, set[int]] = defaultdict(set)
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
         moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import json
 from numpy.typing import NDArray
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_within
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_within, filled
 from recallite.index.narrow import NarrowColumn
 from recallite.index.row_filter import RowFilter
 from recallite.index.sparse import SparseColumn
@@ -29,6 +29,35 @@ _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
 
 class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
+
+    # Row ids of the records, by row.
+    ids: NDArray[np.int64] = filled("_ids")
+    # Scope ids by row.
+    scopes: NDArray[np.int32] = filled("_scopes")
+    # Source ids by row; -1 for none.
+    sources: NDArray[np.int32] = filled("_sources")
+    # 1 for the rows that have a position in their source, as turns of a transcript do.
+    positioned: NDArray[np.uint8] = filled("_positioned")
+    # The statements of each row: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none.
+    frames: NDArray[np.uint32] = filled("_frames")
+    # `INSTRUCTION` or `PREFERENCE` for the rows of standing ones, else 0.
+    standing: NDArray[np.uint8] = filled("_standing")
+    # Creation times by row, in microseconds.
+    created_at: NDArray[np.int64] = filled("_created_at")
+    # The times at which the content of each row happened, in microseconds: its valid time, else its creation.
+    moments: NDArray[np.int64] = filled("_moments")
+    # The times at which the content of each row ended, the end excluded; NEVER for a moment, or an open end.
+    moments_until: NDArray[np.int64] = filled("_moments_until")
+    # 1 for the rows whose valid time was found in the text, uint8.
+    resolved: NDArray[np.uint8] = filled("_resolved")
+    # The ranks of who said each row, without their sign, uint8.
+    authorities: NDArray[np.uint8] = filled("_authorities")
+    # Importance by row.
+    importance: NDArray[np.float32] = filled("_importance")
+    # 1 where the row is the current version of a record.
+    open: NDArray[np.uint8] = filled("_open")
+    # 1 where the row was not deleted.
+    present: NDArray[np.uint8] = filled("_present")
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
@@ -68,79 +97,9 @@ class RecordTable(IndexPart):
         return len(self._ids)
 
     @property
-    def ids(self) -> NDArray[np.int64]:
-        """Row ids of the records, by row."""
-        return self._ids.array
-
-    @property
-    def scopes(self) -> NDArray[np.int32]:
-        """Scope ids by row."""
-        return self._scopes.array
-
-    @property
-    def sources(self) -> NDArray[np.int32]:
-        """Source ids by row; -1 for none."""
-        return self._sources.array
-
-    @property
     def positions(self) -> NarrowColumn:
         """Positions by row; NEVER for none."""
         return self._positions
-
-    @property
-    def positioned(self) -> NDArray[np.uint8]:
-        """1 for the rows that have a position in their source, as turns of a transcript do."""
-        return self._positioned.array
-
-    @property
-    def frames(self) -> NDArray[np.uint32]:
-        """The statements of each row: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none."""
-        return self._frames.array
-
-    @property
-    def standing(self) -> NDArray[np.uint8]:
-        """`INSTRUCTION` or `PREFERENCE` for the rows of standing ones, else 0."""
-        return self._standing.array
-
-    @property
-    def created_at(self) -> NDArray[np.int64]:
-        """Creation times by row, in microseconds."""
-        return self._created_at.array
-
-    @property
-    def moments(self) -> NDArray[np.int64]:
-        """The times at which the content of each row happened, in microseconds: its valid time, else its creation."""
-        return self._moments.array
-
-    @property
-    def moments_until(self) -> NDArray[np.int64]:
-        """The times at which the content of each row ended, the end excluded; NEVER for a moment, or an open end."""
-        return self._moments_until.array
-
-    @property
-    def resolved(self) -> NDArray[np.uint8]:
-        """1 for the rows whose valid time was found in the text, uint8."""
-        return self._resolved.array
-
-    @property
-    def authorities(self) -> NDArray[np.uint8]:
-        """The ranks of who said each row, without their sign, uint8."""
-        return self._authorities.array
-
-    @property
-    def importance(self) -> NDArray[np.float32]:
-        """Importance by row."""
-        return self._importance.array
-
-    @property
-    def open(self) -> NDArray[np.uint8]:
-        """1 where the row is the current version of a record."""
-        return self._open.array
-
-    @property
-    def present(self) -> NDArray[np.uint8]:
-        """1 where the row was not deleted."""
-        return self._present.array
 
     @property
     def all_open(self) -> bool:
@@ -310,17 +269,6 @@ class RecordTable(IndexPart):
         if row_filter.hidden is not None:
             mask[row_filter.hidden] = 0
         return mask
-
-    def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
-        """Whether rows are current records of exactly this scope and kind, neither expired nor superseded."""
-        admitted: NDArray[np.bool_] = (
-            (self._open.array[rows] == 1)
-            & (self._scopes.array[rows] == scope_id)
-            & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
-            & (self._expires_at.at(rows) > now)
-            & (self._superseded_at.at(rows) == NEVER)
-        )
-        return admitted
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""

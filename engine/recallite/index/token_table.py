@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recallite.index.growable import Growable, IndexPart, check_offsets
+from recallite.index.growable import Growable, IndexPart, check_offsets, filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 class TokenIndex(IndexPart):
     """Codes by the place of their vector. Vectors are appended to both indexes in the same order."""
 
+    # The begin of the codes of each vector, and the end of the last ones, int64 (vectors + 1,), or empty.
+    starts: NDArray[np.int64] = filled("_starts")
+    # The words of all codes.
+    codes: NDArray[np.uint64] = filled("_codes")
+
     def __init__(self) -> None:
         # Empty until a vector has codes; until then the number of vectors, which have none.
         self._starts = Growable(np.int64)
@@ -30,16 +35,6 @@ class TokenIndex(IndexPart):
 
     def __len__(self) -> int:
         return len(self._starts) - 1 if len(self._starts) else self._bare
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """The begin of the codes of each vector, and the end of the last ones, int64 (vectors + 1,), or empty."""
-        return self._starts.array
-
-    @property
-    def codes(self) -> NDArray[np.uint64]:
-        """The words of all codes."""
-        return self._codes.array
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays that `restore` needs."""

@@ -6,14 +6,13 @@ originals stay in the store.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
 from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
 
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
     from recallite.store.packing import PackedVectors
 
 
-# On 100,000 real vectors the distance of sketches exceeded the one their cosine predicts by at most 3.4 standard
-# deviations.
-_DEVIATIONS = 5.0
-# Components so close to 0 that two nearly equal vectors may differ in their sign.
-_SIGNS_OF_NOTHING = 4
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
 
@@ -44,12 +38,6 @@ def shortlist_size(vectors: int, wanted: int) -> int:
     return max(4 * wanted, 800, int(800 * (vectors / ALIKE) ** 0.5))
 
 
-def farthest_sketch(dimension: int, cosine: float) -> float:
-    """The largest Hamming distance expected between the sketches of two vectors with at least this cosine."""
-    share = math.acos(cosine) / math.pi
-    return dimension * share + _DEVIATIONS * math.sqrt(dimension * share * (1 - share)) + _SIGNS_OF_NOTHING
-
-
 class Shortlist(NamedTuple):
     """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
 
@@ -63,6 +51,17 @@ class Shortlist(NamedTuple):
 
 class VectorIndex(IndexPart):
     """Vectors by place; `owners` gives the record row of each."""
+
+    # The sketches in blocks: see `kernels.sketch_blocks`.
+    sketches: NDArray[np.uint64] = filled("_sketches")
+    # The int8 codes by place, (n, dimension).
+    codes: NDArray[np.int8] = filled("_codes")
+    # The value of a step of each vector's codes.
+    scales: NDArray[np.float32] = filled("_scales")
+    # The rest that the codes leave of each component: see `store.packing.PackedVectors`.
+    residuals: NDArray[np.int8] = filled("_residuals")
+    # The record row of each vector; empty while vector i belongs to row i.
+    owners_by_place: NDArray[np.int64] = filled("_owners")
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -94,9 +93,6 @@ class VectorIndex(IndexPart):
     def parts(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """The number of vectors of each record row."""
         return (rows < len(self)).astype(np.int32) if self._aligned else self._parts.array[rows]
-
-    def _first_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return rows if self._aligned else self._first_place.array[rows]
 
     def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row ids of the vectors at these places, int64."""
@@ -263,31 +259,6 @@ class VectorIndex(IndexPart):
         return kernels.rescore_shortlist(
             queries, self._codes.array, self._scales.array, places, distances, shortlists[0].size, wanted, checked=True
         )
-
-    @property
-    def sketches(self) -> NDArray[np.uint64]:
-        """The sketches in blocks: see `kernels.sketch_blocks`."""
-        return self._sketches.array
-
-    @property
-    def codes(self) -> NDArray[np.int8]:
-        """The int8 codes by place, (n, dimension)."""
-        return self._codes.array
-
-    @property
-    def scales(self) -> NDArray[np.float32]:
-        """The value of a step of each vector's codes."""
-        return self._scales.array
-
-    @property
-    def residuals(self) -> NDArray[np.int8]:
-        """The rest that the codes leave of each component: see `store.packing.PackedVectors`."""
-        return self._residuals.array
-
-    @property
-    def owners_by_place(self) -> NDArray[np.int64]:
-        """The record row of each vector; empty while vector i belongs to row i."""
-        return self._owners.array
 
     @property
     def places_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -12,7 +12,7 @@ import numpy as np
 from recallite.engine import Engine
 from recallite.index.late_records import nearly_current
 from recallite.index.memory_index import MemoryIndex
-from recallite.index.threshold_search import Likely, ThresholdQuery, VectorBlock, likely_in_index
+from recallite.index.threshold_search import Likely, ThresholdQuery, likely_among, likely_in_index
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter
 from recallite.store.transaction import Reader
@@ -71,7 +71,6 @@ def threshold_search(
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     with kernel_errors(), ExitStack() as stack:
-        late = None
         indexed = indexed and not engine.server_finds(reader)
         if indexed:
             index = index_of(engine, rows)
@@ -89,7 +88,7 @@ def threshold_search(
             wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
             queries = _first_parts([rows[place] for place in places], embedder.dimension)
             if indexed:
-                likely = _in_index(index, queries, wanted, late)
+                likely = _in_index(index, read, queries, wanted, late)
             else:
                 likely = _in_store(engine, read, queries, scope, wanted)
             for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
@@ -111,13 +110,16 @@ def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
 
 
 def _in_index(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery, late: VectorBlock | None
+    index: MemoryIndex, read: _Read, queries: NDArray[np.float32], wanted: ThresholdQuery, late: list[int]
 ) -> list[Likely]:
-    """The records that may match each query, by the index and by what it lacks."""
+    """The records that may match each query, by the index and, of those that it lacks, by the store."""
     likely: list[Likely] = [{} for _ in queries]
     if index.vectors is not None:
-        likely = likely_in_index(index, queries, wanted, settled=late is not None)
-    return likely if late is None else [a | b for a, b in zip(likely, late.likely(queries, wanted), strict=True)]
+        likely = likely_in_index(index, queries, wanted)
+    if not late:
+        return likely
+    lacking = likely_among(read.reader.vectors.of_current(late, read.embedder), queries, wanted)
+    return [a | b for a, b in zip(likely, lacking, strict=True)]
 
 
 def _in_store(
@@ -126,13 +128,11 @@ def _in_store(
     """The records that may match each query, by the vectors that the store has of the scope and kind."""
     reader, embedder = read
     same = Filter(where={"scope": scope}, kinds=wanted.kind)
-    block = VectorBlock(embedder.dimension)
     if engine.server_finds(reader):
         ids = _nearest_in_store(read, queries, same, wanted)
     else:
         ids = reader.records.matching_ids(same, wanted.now)
-    block.extend(reader.vectors.of_current(ids, embedder))
-    return block.likely(queries, wanted)
+    return likely_among(reader.vectors.of_current(ids, embedder), queries, wanted)
 
 
 def _measured(

@@ -78,7 +78,7 @@ SELECTS = (
 
 
 def test_many_rows_are_as_single_ones_are(stores, monkeypatch):
-    monkeypatch.setattr(inserting, "_ROWS_A_STATEMENT", 7)
+    monkeypatch.setattr(inserting, "_ROWS_OF_ARRAYS", 7)
     found = {}
     for who, prefix, batch in (("owner", "many", COUNT), ("tenant", "of a tenant", COUNT), ("owner", "single", 1)):
         with stores[who].atomic() as writer:

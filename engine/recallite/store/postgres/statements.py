@@ -78,7 +78,9 @@ class PostgresConnection:
         """The number of rows that the last statement inserted, updated or deleted."""
         return self._changes
 
-    def copy(self, statement: str, rows: bytes) -> None:
-        """Run COPY ... FROM STDIN with these rows."""
+    def copy(self, statement: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Run COPY ... FROM STDIN (FORMAT BINARY) with rows whose columns have these types."""
         with self.raw.cursor().copy(statement.encode()) as copy:
-            copy.write(rows)
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
