@@ -12,7 +12,7 @@ from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.loading import aligned
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.vectors import VectorIndex
-from recallite.store.sql.candidates import CandidateSearch, Chains
+from recallite.store.candidates import CandidateSearch, Chains
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, LinkBlock
 from recallite.system.numerics import kernels

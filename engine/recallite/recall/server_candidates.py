@@ -23,7 +23,7 @@ from recallite.recall.asking import read_question
 from recallite.recall.plan import EXPANDED
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
-from recallite.store.sql.candidates import CandidateSearch, Chains
+from recallite.store.candidates import CandidateSearch, Chains
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, LinkBlock
 from recallite.system.numerics import kernels

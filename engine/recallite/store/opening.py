@@ -65,15 +65,7 @@ def open_store(
     """
     if not is_address(path):
         _refuse_other_schemes(path)
-        return SqliteStore(
-            path,
-            busy_timeout_ms=options.get("busy_timeout_ms", 10_000),
-            durability=options.get("durability", "full"),
-            vector_type=options.get("vector_type", "float32"),
-            key=key,
-            unfinished=options.get("unfinished", False),
-            fts=fts,
-        )
+        return SqliteStore(path, key=key, fts=fts, **options)
     scheme, address = _scheme(path)
     if key is not None:
         raise InvalidInput(f"key encrypts a file, and {scheme.shown(address)} is none: leave key out")

@@ -9,19 +9,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
+from recallite.store.candidates import CandidateSearch
 from recallite.store.sql.access_tokens import AccessTokens
+from recallite.store.sql.blocks import Blocks
+from recallite.store.sql.changes import Changes
 from recallite.store.sql.comparisons import Judgements, Occurrences, UncomparedRecords
 from recallite.store.sql.conditions import Conditions
+from recallite.store.sql.copying import Copying
 from recallite.store.sql.documents import Documents
 from recallite.store.sql.embedding_cache import EmbeddingCache
+from recallite.store.sql.erasing import Erasure
 from recallite.store.sql.lexicon import Lexicon, WordNumbers
 from recallite.store.sql.links import Links
 from recallite.store.sql.meta import Meta
 from recallite.store.sql.overview import Overview
-from recallite.store.sql.repository import SqlConnection
+from recallite.store.sql.records import Records
+from recallite.store.sql.repository import Repository, SqlConnection
 from recallite.store.sql.scopes import Scopes
+from recallite.store.sql.sessions import Sessions
+from recallite.store.sql.snapshot import IndexSnapshot
 from recallite.store.sql.standing import StandingRecords
 from recallite.store.sql.statements import Statements
 from recallite.store.sql.supersessions import Supersessions
@@ -33,14 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recallite.store.sql.blocks import Blocks
-    from recallite.store.sql.candidates import CandidateSearch
-    from recallite.store.sql.changes import Changes
-    from recallite.store.sql.copying import Copying
-    from recallite.store.sql.erasing import Erasure
-    from recallite.store.sql.records import Records
-    from recallite.store.sql.sessions import Sessions
-    from recallite.store.sql.snapshot import IndexSnapshot
     from recallite.store.values import Commit
 
 
@@ -81,6 +82,7 @@ class Reader(ABC):
     scopes: Scopes
     sessions: Sessions
     snapshot: IndexSnapshot
+    standing: StandingRecords
     statements: Statements
     supersessions: Supersessions
     synced: Synced
@@ -107,7 +109,7 @@ class Writer(Reader):
     """A write transaction: it sees its own writes, and commits all of them or none.
 
     It is made once for a connection and used for one transaction after the other; `path` is the store's, for messages.
-    A database adds the repositories that it keeps in its own way.
+    It has the repositories that its annotations name; a database names those that it keeps in its own way.
     """
 
     erasure: Erasure
@@ -121,26 +123,8 @@ class Writer(Reader):
         self.conditions = conditions
         # The commit at which the transaction of a caller began, inside it.
         self.began: Commit | None = None
-        self.scopes = Scopes(self)
-        self.links = Links(self)
-        self.supersessions = Supersessions(self)
-        self.statements = Statements(self)
-        self.uncompared = UncomparedRecords(self)
-        self.occurrences = Occurrences(self)
-        self.judgements = Judgements(self)
-        self.vectors = Vectors(self)
-        self.lexicon = Lexicon(self)
-        self.overview = Overview(self)
-        self.standing = StandingRecords(self)
-        self.meta = Meta(self)
-        self.documents = Documents(self)
-        self.consolidations = Consolidations(self)
-        self.experience = Experience(self)
-        self.procedures = Procedures(self)
-        self.working = Working(self)
-        self.embedding_cache = EmbeddingCache(self)
-        self.access_tokens = AccessTokens(self)
-        self.synced = Synced(self)
+        for name, repository in _repositories(type(self)).items():
+            setattr(self, name, repository(self))
 
     @property
     def uncommitted(self) -> bool:
@@ -185,3 +169,10 @@ class Writer(Reader):
     @abstractmethod
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         """Add those of these names that a table lacks."""
+
+
+@cache
+def _repositories(transaction: type[Writer]) -> dict[str, type[Repository]]:
+    """The repositories that the annotations of a class of transactions name."""
+    hints = get_type_hints(transaction).items()
+    return {name: hint for name, hint in hints if isinstance(hint, type) and issubclass(hint, Repository)}

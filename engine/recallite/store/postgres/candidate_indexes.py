@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from recallite.errors import RecalliteError
-from recallite.store.postgres.candidates import WORD_INDEX, halves_of, vector_index
+from recallite.store.candidates import WORD_INDEX, halves_of, vector_index
 from recallite.store.postgres.connection import Connections, StoreConnection
 from recallite.store.postgres.faults import translated
 from recallite.store.store import Progress

@@ -7,21 +7,15 @@ from typing import Any
 
 from recallite.store.sql.conditions import ORDERS, Condition, Conditions
 from recallite.store.sql.repository import IN_ARRAY
+from recallite.store.sql.schema import TABLES
 
 _NEVER = Condition("false")
-_FLAGS = ("pinned",)
-_REALS = ("importance",)
-_WHOLE = (
-    "authority",
-    "position",
-    "created_at",
-    "valid_from",
-    "valid_until",
-    "updated_at",
-    "expires_at",
-    "superseded_at",
-    "held_until",
-)
+# The types of the columns that hold no text.
+_TYPES = {
+    name: kind
+    for table in TABLES if table.name == "record"
+    for name, (kind, _) in table.columns.items() if kind in ("FLAG", "INTEGER", "REAL")
+}  # fmt: skip
 
 
 class PostgresConditions(Conditions):
@@ -33,14 +27,14 @@ class PostgresConditions(Conditions):
             values = [item for item in typed if item is not None]
             if not values:
                 return _NEVER
-            if field in _FLAGS or field in _REALS or field in _WHOLE:
+            if field in _TYPES:
                 either = " OR ".join(f"{expression} = ?" for _ in values)
                 return Condition(f"({either})", tuple(part for item in values for part in (*bound, item)))
             return Condition(f"{expression} {IN_ARRAY}", (*bound, self._array(values)))
         if value is None:
             return Condition(f"{expression} IS NULL", bound)
         if operator == "contains":
-            if not isinstance(value, str) or field in _FLAGS or field in _REALS or field in _WHOLE:
+            if not isinstance(value, str) or field in _TYPES:
                 return _NEVER
             return Condition(f"strpos({expression}, ?) > 0", (*bound, value))
         typed = _as_column(field, value)
@@ -84,9 +78,9 @@ def _as_column(field: str, value: Any) -> Any:
     """A value in the type of its column, as SQLite converts it; None where it has none."""
     if value is None:
         return None
-    if field in _FLAGS:
+    if _TYPES.get(field) == "FLAG":
         return bool(value) if value in (0, 1) else None
-    if field in _REALS or field in _WHOLE:
+    if field in _TYPES:
         if isinstance(value, str):
             try:
                 value = float(value)

@@ -1,4 +1,4 @@
-"""Repositories of a tenant: names by functions of the schema, and nothing that belongs to no scope."""
+"""Repositories of the owner, and of a tenant: names by functions, and nothing that belongs to no scope."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ class ConfinedLexicon(Lexicon):
         return dict(self._execute("SELECT text, id FROM numbered_words(?)", (self._array(words),))) if words else {}
 
 
-class ConfinedVectors(Vectors):
+class PostgresVectors(Vectors):
+    """The tables of vectors; of two writers that bring the first embedder, the second waits and is told."""
+
+    def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+        if self.active_embedder() is None:
+            self._tx.lock(["the first embedder"], wait=True)  # type: ignore[attr-defined]
+        return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
+
+
+class ConfinedVectors(PostgresVectors):
     """Vectors of the embedder that the memory has, or, as the first, of another."""
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:

@@ -6,12 +6,11 @@ receipt says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
-from recallite.store.postgres.values import BytesArray
 from recallite.store.sql.erasing import Erasure
 from recallite.store.sql.rebuilding import drop_unused
 from recallite.store.values import Erased
@@ -43,30 +42,16 @@ class PostgresErasure(Erasure):
     def _in_a_message(self, word: str) -> bool:
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM session_words WHERE words @> ?)", ([word],)).get)
 
-    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+    def _searched(self) -> Iterator[tuple[str, str, str]]:
         columns = self._rows(
             "SELECT c.table_name::text, c.column_name::text, c.data_type::text FROM information_schema.columns c "
             "JOIN pg_tables t ON t.schemaname = c.table_schema AND t.tablename = c.table_name "
             "WHERE c.table_schema = current_schema() AND c.data_type IN ('text', 'bytea', 'ARRAY')"
         )
-        rows: dict[str, int] = {}
-        present: set[bytes] = set()
-        sought = [*pieces]
-        for table, column, type in columns if sought else ():
+        for table, column, type in columns:
             text = f"array_to_string(t.{column}, ' ')" if type == "ARRAY" else f"t.{column}"
             data = text if type == "bytea" else f"convert_to({text}, 'UTF8')"
-            holds = f"position(s.value IN {data}) > 0"
-            here = self._column(
-                f"SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM {table} t WHERE {holds})",
-                (BytesArray(sought),),
-            )
-            if here:
-                present.update(here)
-                rows[f"{table}.{column}"] = self._number(
-                    f"SELECT count(*) FROM {table} t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})",
-                    (BytesArray(here),),
-                )
-        return rows, present
+            yield table, column, f"position(s.value IN {data}) > 0"
 
 
 def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:

@@ -22,7 +22,7 @@ from recallite.store.postgres.faults import is_lost, translated
 from recallite.store.postgres.migrating import SCHEMA_VERSION, prepare
 from recallite.store.postgres.standby import Standby
 from recallite.store.postgres.statements import statement
-from recallite.store.postgres.transaction import PostgresTransaction, add_names_sql
+from recallite.store.postgres.transaction import ConfinedTransaction, PostgresTransaction, add_names_sql
 from recallite.store.postgres.values import TextArray, adapt
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.rebuilding import drop_unused
@@ -290,8 +290,8 @@ class PostgresStore(Store):
     def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
         transaction: PostgresTransaction | None = raw.transaction_on_it
         if transaction is None:
-            confined = self.confined_to is not None
-            transaction = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
+            made = PostgresTransaction if self.confined_to is None else ConfinedTransaction
+            transaction = made(raw, self.path, self._address.schema, self._add_names)
             transaction.vector_type = self._vector_type
             raw.transaction_on_it = transaction
         return transaction

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import Any
 
 from recallite.errors import StoreUnavailable
+from recallite.store.candidates import CandidateSearch
 from recallite.store.postgres.blocks import PostgresBlocks
-from recallite.store.postgres.candidates import PostgresCandidates
 from recallite.store.postgres.changes import SEEN_BY_READERS, PostgresChanges
 from recallite.store.postgres.conditions import PostgresConditions
 from recallite.store.postgres.confined import (
@@ -17,6 +17,7 @@ from recallite.store.postgres.confined import (
     ConfinedLexicon,
     ConfinedSnapshot,
     ConfinedVectors,
+    PostgresVectors,
 )
 from recallite.store.postgres.connection import StoreConnection
 from recallite.store.postgres.copying import PostgresCopying
@@ -26,10 +27,8 @@ from recallite.store.postgres.records import PostgresRecords
 from recallite.store.postgres.sessions import PostgresSessions
 from recallite.store.postgres.statements import PostgresConnection
 from recallite.store.postgres.values import BytesArray, IdArray, TextArray, adapt
-from recallite.store.postgres.vectors import PostgresVectors
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sql.repository import insert_sql
-from recallite.store.sql.snapshot import IndexSnapshot
 from recallite.store.transaction import Writer
 
 # A server keeps all locks of all its connections in one table of a fixed size.
@@ -44,9 +43,15 @@ class PostgresTransaction(Writer):
     """
 
     connection: PostgresConnection
-    sessions: PostgresSessions
+    blocks: PostgresBlocks
     changes: PostgresChanges
-    candidates: PostgresCandidates | None
+    copying: PostgresCopying
+    erasure: PostgresErasure
+    records: PostgresRecords
+    sessions: PostgresSessions
+    vectors: PostgresVectors
+    confined = False
+    """Whether the server confines the user to a scope."""
     id_array = IdArray
     array = TextArray
     byte_array = BytesArray
@@ -57,8 +62,6 @@ class PostgresTransaction(Writer):
         path: str,
         schema: str,
         add_names: Callable[[str, str, Sequence[str]], None],
-        *,
-        confined: bool = False,
     ) -> None:
         adapt(raw)
         connection = PostgresConnection(raw)
@@ -67,26 +70,10 @@ class PostgresTransaction(Writer):
         self.reading = False
         self._schema = schema
         self._add_names = add_names
-        self._confined = confined
         # The names of what is locked; None in it is the whole memory.
         self._locked: set[str | None] = set()
-        self.records = PostgresRecords(self)
-        self.vectors = PostgresVectors(self)
-        self.sessions = PostgresSessions(self)
-        self.blocks = PostgresBlocks(self)
-        self.candidates = PostgresCandidates(self)
-        self.changes = PostgresChanges(self)
-        self.snapshot = IndexSnapshot(self)
-        self.copying = PostgresCopying(self)
-        self.erasure = PostgresErasure(self)
-        if confined:
-            # Policies keep conditions on words from an index on them, and the records of a tenant are few.
-            self.candidates = None
-            self.changes = ConfinedChanges(self)
-            self.snapshot = ConfinedSnapshot(self)
-            self.lexicon = ConfinedLexicon(self)
-            self.vectors = ConfinedVectors(self)
-            self.embedding_cache = ConfinedCache(self)
+        # Policies keep conditions on words from an index on them, and the records of a tenant are few.
+        self.candidates = None if self.confined else CandidateSearch(self)
 
     @property
     def sees_one_commit(self) -> bool:
@@ -164,9 +151,9 @@ class PostgresTransaction(Writer):
             self.connection.executemany(insert_sql(table, columns), listed)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        missing = names if self._confined and table == "term" else self._missing(table, column, names)
+        missing = names if self.confined and table == "term" else self._missing(table, column, names)
         if missing and None in self._locked:
-            self.connection.execute(add_names_sql(table, column, self._confined), (TextArray(missing),))
+            self.connection.execute(add_names_sql(table, column, self.confined), (TextArray(missing),))
         elif missing:
             self._add_names(table, column, missing)
 
@@ -176,6 +163,17 @@ class PostgresTransaction(Writer):
             (TextArray(names),),
         )
         return [name for (name,) in rows]
+
+
+class ConfinedTransaction(PostgresTransaction):
+    """A transaction of a tenant."""
+
+    changes: ConfinedChanges
+    embedding_cache: ConfinedCache
+    lexicon: ConfinedLexicon
+    snapshot: ConfinedSnapshot
+    vectors: ConfinedVectors
+    confined = True
 
 
 def add_names_sql(table: str, column: str, confined: bool) -> str:

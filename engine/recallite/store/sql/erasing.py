@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from recallite.errors import InvalidInput
@@ -75,9 +75,27 @@ class Erasure(Repository):
         now = self._rows_by_table()
         erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
 
-    @abstractmethod
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
         """The rows that hold any of these bytes, as {"table.column": rows}, and the byte sequences that they hold."""
+        rows: dict[str, int] = {}
+        present: set[bytes] = set()
+        sought = [*pieces]
+        for table, column, holds in self._searched() if sought else ():
+            here = self._column(
+                f'SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM "{table}" t WHERE {holds})',
+                (self._byte_array(sought),),
+            )
+            if here:
+                present.update(here)
+                rows[f"{table}.{column}"] = self._number(
+                    f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
+                    (self._byte_array(here),),
+                )
+        return rows, present
+
+    @abstractmethod
+    def _searched(self) -> Iterator[tuple[str, str, str]]:
+        """The tables and columns that may hold content, and for each the condition that a row `t` holds `s.value`."""
 
     def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """The stored traces of these open records with their closed versions, and of the services in `scopes`."""

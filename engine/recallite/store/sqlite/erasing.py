@@ -5,12 +5,10 @@ Files are searched as bytes, not by queries: free pages, the slack of a page, a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING
-
-import apsw
 
 from recallite.errors import StoreError
 from recallite.model.checks import now_us, to_datetime
@@ -52,30 +50,14 @@ class SqliteErasure(Erasure):
         rows = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
         return rows.fetchone() is not None
 
-    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+    def _searched(self) -> Iterator[tuple[str, str, str]]:
         columns = self._rows(
             "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
             "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"
         )
-        rows: dict[str, int] = {}
-        present: set[bytes] = set()
-        sought = tuple(pieces)
         for table, column in columns:
-            if not sought or table.startswith(_SHADOWS):
-                continue
-            holds = f'instr(CAST(t."{column}" AS BLOB), s.value)'
-            here = self._rows(
-                f'SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM "{table}" t WHERE {holds})',
-                (apsw.carray(sought),),
-            )
-            if here:
-                values = tuple(value for (value,) in here)
-                present.update(values)
-                rows[f"{table}.{column}"] = self._execute(
-                    f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
-                    (apsw.carray(values),),
-                ).get
-        return rows, present
+            if not table.startswith(_SHADOWS):
+                yield table, column, f'instr(CAST(t."{column}" AS BLOB), s.value)'
 
 
 def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:

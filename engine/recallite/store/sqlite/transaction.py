@@ -32,9 +32,14 @@ class SqliteTransaction(Writer):
     """The repositories that all databases share, and those of SQLite."""
 
     connection: apsw.Connection
+    blocks: SqliteBlocks
     changes: SqliteChanges
+    copying: SqliteCopying
+    erasure: SqliteErasure
     records: SqliteRecords
     sessions: SqliteSessions
+    snapshot: SqliteIndexSnapshot
+    statements: SqliteStatements
 
     def __init__(
         self,
@@ -45,20 +50,12 @@ class SqliteTransaction(Writer):
         beside: SqliteTransaction | None = None,
     ) -> None:
         """`beside` is the writer that is open when a reader is opened."""
+        self.beside = beside
+        self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
         self.vector_type = vector_type
         if sqlite_vec_version(connection) is not None:
             self.vectors = SqliteVectors(self)
-        self.beside = beside
-        self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
-        self.records = SqliteRecords(self)
-        self.statements = SqliteStatements(self)
-        self.sessions = SqliteSessions(self)
-        self.blocks = SqliteBlocks(self)
-        self.changes = SqliteChanges(self)
-        self.snapshot = SqliteIndexSnapshot(self)
-        self.copying = SqliteCopying(self)
-        self.erasure = SqliteErasure(self)
         # What was read in this transaction, or in an earlier one if nobody else has written since; None outside one.
         self._known: dict[Hashable, Any] | None = None
         self._known_before: dict[Hashable, Any] = {}

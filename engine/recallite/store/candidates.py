@@ -1,20 +1,21 @@
-"""Candidates by PostgreSQL's own indexes: HNSW of pgvector for vectors, GIN for words.
+"""Candidates that a server finds, for stores that are larger than the memory of a process.
+
+PostgreSQL has HNSW of pgvector for vectors, and GIN for words.
 
 Both are indexes on expressions: what they hold is derived by PostgreSQL itself as records are written, from the
-vectors and the term lists that the in-memory index reads too. `candidate_indexes.py` makes them.
+vectors and the term lists that the in-memory index reads too. `postgres/candidate_indexes.py` makes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recallite.model.filters import Filter
-from recallite.store.sql.candidates import CandidateSearch, Chains, CorpusCounts
 from recallite.store.sql.conditions import Condition
-from recallite.store.sql.repository import IN_ARRAY
+from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import EmbedderRow
 from recallite.text.record_words import MOST
 
@@ -44,15 +45,35 @@ def halves_of(embedder: EmbedderRow, column: str) -> str:
     return f"halves({column}, {embedder.dimension:d})::halfvec({embedder.dimension:d})"
 
 
-class PostgresCandidates(CandidateSearch):
-    """Searches in a read transaction."""
+class Chains(NamedTuple):
+    """Neighbours in sources, row ids int64 (n,): `after` comes right after `before`."""
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+
+class CorpusCounts(NamedTuple):
+    """The number of current records in some scopes, their mean number of words, and the state of the store.
+
+    `changes` grows with the writes to the store.
+    """
+
+    records: int
+    average_length: float
+    changes: int
+
+
+class CandidateSearch(Repository):
+    """Searches by indexes of a server, in a read transaction."""
 
     _ef_search = 0  # of the transaction
 
     def ready(self, embedder: EmbedderRow | None) -> bool:
+        """Whether the indexes are there: for words, and for the vectors of this embedder."""
         return len(self.sizes(embedder)) == (1 if embedder is None else 2)
 
     def sizes(self, embedder: EmbedderRow | None) -> dict[str, int]:
+        """The bytes of those of these indexes that are there, by name."""
         names = [WORD_INDEX] if embedder is None else [WORD_INDEX, vector_index(embedder)]
         return dict(
             self._rows(
@@ -64,11 +85,13 @@ class PostgresCandidates(CandidateSearch):
         )
 
     def listed(self, filter: Filter, now: int, most: int) -> NDArray[np.int64] | None:
+        """The row ids of all records that the filter admits; None where they are more than `most`."""
         admitted = self._admitting(filter, now)
         ids = self._ids(f"SELECT r.id FROM record r WHERE {admitted.sql} LIMIT {most + 1:d}", admitted.values)
         return None if len(ids) > most else np.sort(ids)
 
     def admitted(self, filter: Filter, now: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row ids among these that the filter admits."""
         admitted = self._admitting(filter, now)
         return self._ids(
             f"SELECT r.id FROM carray(?) c JOIN record r ON r.id = c.value WHERE {admitted.sql}",
@@ -78,6 +101,7 @@ class PostgresCandidates(CandidateSearch):
     def nearest(
         self, filter: Filter, now: int, embedder: EmbedderRow, vector: NDArray[np.float32], most: int
     ) -> NDArray[np.int64]:
+        """The row ids of about the `most` records nearest to a vector, nearest first."""
         admitted = self._admitting(filter, now)
         query = f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
         self._allow(min(most, _MOST_EF))
@@ -96,6 +120,7 @@ class PostgresCandidates(CandidateSearch):
         return record_ids[first]
 
     def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The row ids of the records that have each word, and their numbers of words; no filter is applied."""
         rows = self._rows(
             "SELECT c.value, (SELECT string_agg(int8send(t.record_id) || int4send(length(t.counts)), ''::bytea) "
             "FROM record_terms t WHERE term_numbers(t.terms) @> ARRAY[c.value::int]) FROM carray(?) c",
@@ -104,6 +129,7 @@ class PostgresCandidates(CandidateSearch):
         return {term: _ids_and_sizes(packed) for term, packed in rows}
 
     def with_all(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same of at most `most` records that have all of these words."""
         return _ids_and_sizes(
             self._execute(
                 "SELECT string_agg(int8send(record_id) || int4send(size), ''::bytea) FROM (SELECT t.record_id, "
@@ -126,16 +152,19 @@ class PostgresCandidates(CandidateSearch):
             self._ef_search = ef_search
 
     def chains(self, ids: NDArray[np.int64]) -> Chains:
+        """The two records before and the two after each of these in its source."""
         rows = self._rows(_CHAINS, (self._id_array(ids),))
         before, after = zip(*rows, strict=True) if rows else ((), ())
         return Chains(np.array(before, dtype=np.int64), np.array(after, dtype=np.int64))
 
     def changes(self) -> int:
+        """A number that grows with the writes to the store."""
         return self._number(
             "SELECT (SELECT coalesce(max(sequence), 0) FROM feed) + (SELECT coalesce(max(id), 0) FROM record)"
         )
 
     def corpus(self, scopes: Sequence[int] | None) -> CorpusCounts:
+        """Figures of the current records in these scopes, None for all of them."""
         within = self._within(scopes)
         records = self._number(f"SELECT count(*) FROM record r WHERE {_OPEN} AND {within.sql}", within.values)
         # Without a scope the sample is of pages from everywhere.
@@ -154,6 +183,7 @@ class PostgresCandidates(CandidateSearch):
         return CorpusCounts(records, words / ended if ended and words else 1.0, self.changes())
 
     def frequencies(self, scopes: Sequence[int] | None, terms: Sequence[int]) -> dict[int, int]:
+        """The number of current records in these scopes that have each word; -1 if no closed version has it either."""
         has = "term_numbers(t.terms) @> ARRAY[c.value::int]"
         bound: tuple[object, ...] = ()
         joined = f"(SELECT count(*) FROM record r JOIN record_terms t ON t.record_id = r.id WHERE {has} AND"
