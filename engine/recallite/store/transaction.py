@@ -24,13 +24,12 @@ from recallite.store.sql.embedding_cache import EmbeddingCache
 from recallite.store.sql.erasing import Erasure
 from recallite.store.sql.lexicon import Lexicon, WordNumbers
 from recallite.store.sql.links import Links
-from recallite.store.sql.meta import Meta
+from recallite.store.sql.meta import IndexSnapshot, Meta
 from recallite.store.sql.overview import Overview
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import Repository, SqlConnection
 from recallite.store.sql.scopes import Scopes
 from recallite.store.sql.sessions import Sessions
-from recallite.store.sql.snapshot import IndexSnapshot
 from recallite.store.sql.standing import StandingRecords
 from recallite.store.sql.statements import Statements
 from recallite.store.sql.supersessions import Supersessions

@@ -6,7 +6,7 @@ import pytest
 
 from recallite.errors import Conflict, StoreError, StoreUnavailable
 from recallite.store.opening import open_store
-from recallite.store.postgres.records import BY_TEXT
+from recallite.store.postgres.repositories import BY_TEXT
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.system.postgres.proxy import Proxy

@@ -11,20 +11,20 @@ from recallite.store.candidates import CandidateSearch
 from recallite.store.postgres.blocks import PostgresBlocks
 from recallite.store.postgres.changes import SEEN_BY_READERS, PostgresChanges
 from recallite.store.postgres.conditions import PostgresConditions
-from recallite.store.postgres.confined import (
+from recallite.store.postgres.connection import StoreConnection
+from recallite.store.postgres.copying import PostgresCopying
+from recallite.store.postgres.erasing import PostgresErasure
+from recallite.store.postgres.inserting import Inserter
+from recallite.store.postgres.repositories import (
     ConfinedCache,
     ConfinedChanges,
     ConfinedLexicon,
     ConfinedSnapshot,
     ConfinedVectors,
+    PostgresRecords,
+    PostgresSessions,
     PostgresVectors,
 )
-from recallite.store.postgres.connection import StoreConnection
-from recallite.store.postgres.copying import PostgresCopying
-from recallite.store.postgres.erasing import PostgresErasure
-from recallite.store.postgres.inserting import Inserter
-from recallite.store.postgres.records import PostgresRecords
-from recallite.store.postgres.sessions import PostgresSessions
 from recallite.store.postgres.statements import PostgresConnection
 from recallite.store.postgres.values import BytesArray, IdArray, TextArray, adapt
 from recallite.store.sql.lexicon import WordNumbers

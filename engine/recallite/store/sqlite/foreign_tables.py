@@ -11,6 +11,7 @@ from typing import TypeAlias
 import apsw
 
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
+from recallite.model.checks import check_path
 from recallite.store.sqlite.connection import resolve
 
 Value: TypeAlias = str | int | float | bytes | None
@@ -20,9 +21,9 @@ _MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = 2  # of bytes 18 and 19 of the header
 
 
-def tables(path: Path) -> dict[str, tuple[str, ...]]:
-    """The tables of a file, with their columns."""
-    with _opened(path) as connection:
+def tables(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """The tables of a file, with their columns. Raises StoreError, as NotADatabase."""
+    with _opened(check_path(path)) as connection:
         names = [name for (name,) in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")]
         return {
             name: tuple(column for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,)))
@@ -32,15 +33,19 @@ def tables(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def rows(
-    path: Path, table: str, columns: Sequence[str], *, order_by: Sequence[str] = ()
+    path: str | os.PathLike[str], table: str, columns: Sequence[str], *, order_by: Sequence[str] = ()
 ) -> Iterator[tuple[Value, ...]]:
-    """The rows of a table, in the order of their row ids or of `order_by`. InvalidInput without table or column."""
+    """The rows of a table, one at a time, in the order of their row ids or of `order_by`.
+
+    Text that is not in the encoding of the file has U+FFFD for what is wrong. InvalidInput without table or column;
+    StoreError where the file is damaged, is locked, or changed while it was read.
+    """
     known = tables(path)
     if table not in known:
         raise InvalidInput(f"{path} has no table {table}")
     if missing := [name for name in (*columns, *order_by) if name not in known[table]]:
         raise InvalidInput(f"{path}: the table {table} has no column {missing[0]}")
-    return _rows(path, table, columns, order_by)
+    return _rows(check_path(path), table, columns, order_by)
 
 
 def _rows(path: Path, table: str, columns: Sequence[str], order_by: Sequence[str]) -> Iterator[tuple[Value, ...]]:

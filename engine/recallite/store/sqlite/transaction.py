@@ -18,10 +18,7 @@ from recallite.store.sqlite.copying import SqliteCopying
 from recallite.store.sqlite.erasing import SqliteErasure
 from recallite.store.sqlite.key_runs import KeptRuns
 from recallite.store.sqlite.records import SqliteRecords
-from recallite.store.sqlite.sessions import SqliteSessions
-from recallite.store.sqlite.snapshot import SqliteIndexSnapshot
-from recallite.store.sqlite.statements import SqliteStatements
-from recallite.store.sqlite.vectors import SqliteVectors
+from recallite.store.sqlite.repositories import SqliteIndexSnapshot, SqliteSessions, SqliteStatements, SqliteVectors
 from recallite.store.transaction import Known, Writer
 
 # Scopes are among them, and a store may have very many.
