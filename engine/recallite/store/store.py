@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import InvalidInput, StoreClosed
@@ -68,14 +68,30 @@ class Store(ABC):
         another process is writing.
         """
 
-    @abstractmethod
-    def transaction(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """A write transaction in which `read` of the same thread sees what was written."""
+        with self.atomic() as writer:
+            if self.in_transaction:
+                yield
+                return
+            self._share(True)
+            try:
+                writer.began = writer.changes.commit()
+                yield
+                self.check_usable()
+            finally:
+                self._share(False)
+                writer.began = None
 
     @property
     @abstractmethod
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction`."""
+
+    @abstractmethod
+    def _share(self, inside: bool) -> None:
+        """Note that this thread enters or leaves `transaction`."""
 
     def check_usable(self) -> None:
         """Raise StoreClosed unless the store may be used."""

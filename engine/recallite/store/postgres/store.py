@@ -89,6 +89,9 @@ class PostgresStore(Store):
     def in_transaction(self) -> bool:
         return self._inside.shared
 
+    def _share(self, inside: bool) -> None:
+        self._inside.shared = inside
+
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[PostgresTransaction]:
         self.check_usable()
@@ -135,20 +138,6 @@ class PostgresStore(Store):
                 writer.connection.execute(f"RELEASE SAVEPOINT {name}")
         finally:
             inside.depth -= 1
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self.atomic() as writer:
-            inside = self._inside
-            if inside.shared:
-                yield
-                return
-            inside.shared, writer.began = True, writer.changes.commit()
-            try:
-                yield
-                self.check_usable()
-            finally:
-                inside.shared, writer.began = False, None
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:

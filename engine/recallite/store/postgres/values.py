@@ -28,18 +28,18 @@ class IdArray:
         self.ids = np.ascontiguousarray(ids, dtype=np.int64)
 
 
-class TextArray:
-    """Texts, as text[]."""
-
-    def __init__(self, values: Sequence[str]) -> None:
-        self.values = values
-
-
 class BytesArray:
     """Byte sequences, as bytea[]."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self.values = values
+
+
+class TextArray(BytesArray):
+    """Texts, as text[]."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        super().__init__([value.encode() for value in values])
 
 
 class _IdArrayDumper(Dumper):
@@ -52,24 +52,17 @@ class _IdArrayDumper(Dumper):
         return _head(_INT8, len(elements)) + elements.tobytes()
 
 
-class _TextArrayDumper(Dumper):
-    format = Format.BINARY
-    oid = _TEXT_ARRAY
-
-    def dump(self, obj: TextArray) -> bytes:
-        return _of_bytes(_TEXT, [value.encode() for value in obj.values])
-
-
 class _BytesArrayDumper(Dumper):
     format = Format.BINARY
     oid = _BYTEA_ARRAY
+    element = _BYTEA
 
     def dump(self, obj: BytesArray) -> bytes:
-        return _of_bytes(_BYTEA, obj.values)
+        return _head(self.element, len(obj.values)) + b"".join([_size(len(value)) + value for value in obj.values])
 
 
-def _of_bytes(type: int, values: Sequence[bytes]) -> bytes:
-    return _head(type, len(values)) + b"".join([_size(len(value)) + value for value in values])
+class _TextArrayDumper(_BytesArrayDumper):
+    oid, element = _TEXT_ARRAY, _TEXT
 
 
 def _head(type: int, count: int) -> bytes:

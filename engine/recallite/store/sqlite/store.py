@@ -23,11 +23,10 @@ from recallite.store.sqlite.checkpoints import Checkpoints
 from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
 from recallite.store.sqlite.faults import translated
 from recallite.store.sqlite.keys import Key, salt_of
-from recallite.store.sqlite.reading import Reading
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.sealing import seal, unseal
-from recallite.store.sqlite.transaction import SqliteTransaction
+from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
@@ -117,19 +116,6 @@ class SqliteStore(Store):
                 self._check_stored()
             self._checkpoints.after_commit(connection)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self.atomic() as writer:
-            if self._inside is not None:
-                yield
-                return
-            self._inside, writer.began = threading.get_ident(), writer.changes.commit()
-            try:
-                yield
-                self.check_usable()
-            finally:
-                self._inside = writer.began = None
-
     @property
     def nested(self) -> bool:
         return self._depth > 1
@@ -137,6 +123,9 @@ class SqliteStore(Store):
     @property
     def in_transaction(self) -> bool:
         return self._inside == threading.get_ident()
+
+    def _share(self, inside: bool) -> None:
+        self._inside = threading.get_ident() if inside else None
 
     @contextmanager
     def _undone(self) -> Iterator[None]:
