@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, RecalliteError
@@ -21,10 +23,6 @@ from recallite.remember.embedded import EmbeddedText
 from recallite.remember.fields import check_life
 from recallite.system.extras import install_command
 from recallite.system.messages import shown
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "hit_schema",
@@ -131,8 +129,6 @@ def new_records_table(records: Iterable[NewRecord]) -> Table:
     These are `vectors`, `token_codes`, `refused` and `embedder` (the fingerprint, name and dimension as JSON). A record
     with another vector has it in `vectors`. All vectors of a table have one dimension.
     """
-    import numpy as np
-
     pa = _pyarrow()
     listed = list(records)
     columns = {name: [_checked(name, record) for record in listed] for name in _NEW_FIELDS}
@@ -245,8 +241,6 @@ def _new_record(fields: dict[str, Any]) -> NewRecord:
 
 def _given_vectors(batch: Any) -> list[Any] | None:
     """Return for each row its vector, the parts of one, an EmbeddedText, or None."""
-    import numpy as np
-
     names = batch.schema.names
     column = next((name for name in ("vectors", "vector") if name in names), None)
     nothing = [None] * batch.num_rows
@@ -275,8 +269,6 @@ def _given_vectors(batch: Any) -> list[Any] | None:
 
 def _floats(value: Any) -> NDArray[np.float32] | None:
     """A list of numbers as float32 (dimension,), a list of lists as (parts, dimension)."""
-    import numpy as np
-
     if not value.is_valid:
         return None
     types, array = _pyarrow().types, value.values

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
+from recallite.bulk.arrow import Table, new_records, new_records_table
 from recallite.bulk.identity import content_id
 from recallite.embedding.handle import EmbedderHandle, Identity
+from recallite.embedding.protocol import Embedder
 from recallite.errors import EmbedderError, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.checks import join_scopes
 from recallite.model.environment import named_embedder
@@ -21,10 +22,6 @@ from recallite.remember.embedded import EmbeddedText
 from recallite.remember.prepare import as_new_record, prepare
 from recallite.remember.write import is_skipped
 from recallite.store.values import Row
-
-if TYPE_CHECKING:
-    from recallite.bulk.arrow import Table
-    from recallite.embedding.protocol import Embedder
 
 __all__ = ["Embed"]
 
@@ -63,8 +60,6 @@ class Embed:
 
         `batch` is what `recallite.bulk.arrow.new_records` takes. Raises InvalidInput, with the number of the row.
         """
-        from recallite.bulk.arrow import new_records, new_records_table
-
         try:
             return new_records_table(self.records(new_records(batch)))
         except InvalidItem as refused:

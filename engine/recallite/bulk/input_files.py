@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.bulk.arrow import new_records, new_records_table
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model.checks import check_path
 from recallite.system.messages import shown
@@ -42,8 +43,6 @@ def read_files(
     for path in paths:
         prefix = f"{Path(path).name}, " if len(paths) > 1 else ""
         if file_format(path, format) == PARQUET:
-            from recallite.bulk.arrow import new_records
-
             for number, record in enumerate(new_records(path), 1):
                 yield Placed(f"{prefix}row {number}", record)
             continue
@@ -71,8 +70,6 @@ def read_lines(lines: Lines, format: str, prefix: str, max_text_chars: int) -> I
 
 def records_of_lines(lines: Sequence[str], format: str) -> Any:
     """The new records of lines of JSON or text as an Arrow table. Raises InvalidInput, which quotes the line."""
-    from recallite.bulk.arrow import new_records_table
-
     longest = max(map(len, lines), default=0) + 2
     stream = Lines(io.StringIO("".join(f"{line}\n" for line in lines)), max_chars=longest)
     try:

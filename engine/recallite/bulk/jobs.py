@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from recallite.bulk.embedding import Embed
 from recallite.bulk.identity import content_id
@@ -17,7 +17,9 @@ from recallite.bulk.input_files import Placed, read_files
 from recallite.bulk.recalling import Recall
 from recallite.bulk.workers import Workers
 from recallite.bulk.writing import known_ids, write
+from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
+from recallite.memory import Memory
 from recallite.model.checks import check_count, check_stream, now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, NewRecord
@@ -28,10 +30,6 @@ from recallite.recall.request import RecallOptions
 from recallite.remember.pending import Progress
 from recallite.remember.prepare import as_new_record
 from recallite.remember.write import check_policy
-
-if TYPE_CHECKING:
-    from recallite.embedding.protocol import Embedder
-    from recallite.memory import Memory
 
 __all__ = ["recall_many", "remember_files", "remember_many"]
 

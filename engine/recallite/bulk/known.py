@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recallite.memory import Memory
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter
 from recallite.plugin import engine_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.memory import Memory
 
 __all__ = ["KnownIds"]
 

@@ -12,16 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from msgspec import json
 
+from recallite.bulk.arrow import Table, new_records
 from recallite.bulk.embedding import Embed
 from recallite.bulk.input_files import PARQUET, file_format, records_of_lines
 from recallite.bulk.jobs import BATCH, QUESTIONS
 from recallite.bulk.known import KnownIds
 from recallite.bulk.recalling import Recall
 from recallite.bulk.writing import OpenedStore, known_ids, write
+from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost, plain
 from recallite.model.checks import check_count, is_address, now_us, to_datetime
 from recallite.model.policies import WritePolicy
@@ -32,10 +34,6 @@ from recallite.remember.pending import Progress
 from recallite.system.cpus import limit_cpus
 from recallite.system.extras import install_command
 from recallite.system.messages import fault_text
-
-if TYPE_CHECKING:
-    from recallite.bulk.arrow import Table
-    from recallite.embedding.protocol import Embedder
 
 __all__ = ["embed", "recall", "remember"]
 
@@ -89,8 +87,6 @@ def remember(
     finished by the same run again. `on_progress(done, None)` counts the records that were not known. The arguments are
     those of `embed`. Raises what a worker raised, and WorkerLost if Ray gave up.
     """
-    from recallite.bulk.arrow import new_records
-
     total = Remembered()
     make: Any = partial(_Remember, os.fspath(path), settings, embedder, policy, base)
     with ExitStack() as stack:
@@ -180,8 +176,6 @@ class _Remember(OpenedStore):
         self._embed = Embed(settings=self.memory.settings, embedder=embedder, policy=policy, base=base, known=known)
 
     def __call__(self, batch: Any) -> Table:
-        from recallite.bulk.arrow import new_records
-
         try:
             records = self._embed.records(new_records(batch))
             done = write(records, self.memory, policy=self._policy)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from msgspec import structs
 
+from recallite.bulk.arrow import Table, hits_table, questions
 from recallite.bulk.writing import OpenedStore
+from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import check_time
@@ -20,10 +22,6 @@ from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request, recall_arguments
 from recallite.store.opening import shown_path, store_exists
 from recallite.system.numerics import kernel_errors
-
-if TYPE_CHECKING:
-    from recallite.bulk.arrow import Table
-    from recallite.embedding.protocol import Embedder
 
 __all__ = ["Recall", "recall", "recall_texts"]
 
@@ -66,8 +64,6 @@ def recall(
     columns are passed over. Options are those of `Memory.recall`; the hits do not count as accessed. Two calls with the
     same `now` give the same hits, wherever they run.
     """
-    from recallite.bulk.arrow import hits_table, questions
-
     names, queries, vectors = questions(batch)
     if not queries:
         return hits_table([], questions=names)

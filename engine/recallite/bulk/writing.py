@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from recallite.bulk.arrow import Table, new_records
+from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidItem
 from recallite.memory import Memory
 from recallite.model.policies import WritePolicy
@@ -14,10 +16,6 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import Remembered
 from recallite.model.settings import Settings
 from recallite.plugin import engine_of
-
-if TYPE_CHECKING:
-    from recallite.bulk.arrow import Table
-    from recallite.embedding.protocol import Embedder
 
 __all__ = ["OpenedStore", "Write", "known_ids", "write"]
 
@@ -106,8 +104,6 @@ class Write(OpenedStore):
     def __call__(self, batch: object) -> Table:
         """Store Arrow data as `Embed` gives it; return a row that counts what was done."""
         import pyarrow as pa
-
-        from recallite.bulk.arrow import new_records
 
         done = write([*new_records(batch)], self.memory, policy=self._policy)
         return pa.table({name: [value] for name, value in done.to_dict().items()})

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.system.numerics import kernels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
 
 _NOTHING = np.empty(0, dtype=np.int64)
 _EVERY_ROW = np.empty(0, dtype=np.uint8)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.loading import aligned
@@ -16,9 +17,6 @@ from recallite.store.candidates import CandidateSearch, Chains
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, LinkBlock
 from recallite.system.numerics import kernels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SERVER_FROM = 3_000_000
 """The number of records from which on a server finds the candidates, if the settings leave it open."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_within, filled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from recallite.index.table import RecordTable
+from recallite.index.table import RecordTable
 
 
 class RecordGraph(IndexPart):

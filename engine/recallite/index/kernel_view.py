@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from recallite.index.corpus_statistics import CorpusStatistics
+from recallite.index.memory_index import MemoryIndex, Selection
 from recallite.system.numerics import kernels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.index.corpus_statistics import CorpusStatistics
-    from recallite.index.memory_index import MemoryIndex, Selection
 
 # If fewer vectors than one in this number are visible, each sketch is looked at alone.
 _SPARSE = 6

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from recallite.index.memory_index import MemoryIndex
-    from recallite.store.transaction import Reader
-    from recallite.store.values import EmbedderRow
+from recallite.index.memory_index import MemoryIndex
+from recallite.store.transaction import Reader
+from recallite.store.values import EmbedderRow
 
 
 @contextmanager

@@ -8,20 +8,16 @@ Scores are computed per query, so an appended index and a rebuilt one give the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
 from recallite.store.values import TermBlock
 from recallite.system.numerics import kernels
 from recallite.text.record_words import MOST, NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
 
 # Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9

@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recallite.index.graph import RecordGraph
+from recallite.index.lexical import LexicalIndex
 from recallite.index.range_queue import Range, RangeQueue, drain
+from recallite.index.table import RecordTable
+from recallite.index.token_table import TokenIndex
+from recallite.index.vectors import VectorIndex
 from recallite.store.packing import PackedVectors
 from recallite.store.transaction import Reader
 from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.cpus import usable_cpus
 from recallite.system.logs import logger
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.index.graph import RecordGraph
-    from recallite.index.lexical import LexicalIndex
-    from recallite.index.table import RecordTable
-    from recallite.index.token_table import TokenIndex
-    from recallite.index.vectors import VectorIndex
-
 
 _log = logger(__name__)
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
 from recallite.index import loading as bulk
@@ -22,19 +23,13 @@ from recallite.index.lexical import LexicalIndex
 from recallite.index.loading import aligned
 from recallite.index.locks import ReadWriteLock
 from recallite.index.row_filter import RowFilter
-from recallite.index.snapshot_manager import UNFIT
+from recallite.index.snapshot import Snapshot
+from recallite.index.snapshot_manager import UNFIT, SnapshotManager
 from recallite.index.table import RecordTable
 from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
 from recallite.store.transaction import Reader
 from recallite.store.values import Change, Commit, LinkBlock
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.index.snapshot import Snapshot
-    from recallite.index.snapshot_manager import SnapshotManager
-
 
 _GENERATIONS = itertools.count(1)
 _FRAMES_AT_ONCE = 8192

@@ -22,21 +22,18 @@ import time
 import zlib
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from recallite.index.growable import Growable
 from recallite.store.values import Commit
 from recallite.system.descriptors import copy_at, create_private, read_at, read_into
 from recallite.system.memory_maps import private_copy, zeros
 from recallite.system.parallel import run_tasks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _MAGIC = b"RcIndex\x08"
 _PREFIX = struct.Struct("<8sII")

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recallite.index.memory_index import MemoryIndex
 from recallite.index.row_filter import RowFilter
 from recallite.system.parallel import run_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from recallite.index.memory_index import MemoryIndex
-
 
 # Queries per kernel call, as in recall.
 _GROUP = 32
@@ -47,7 +42,7 @@ def likely_among(
     queries: NDArray[np.float32],
     wanted: ThresholdQuery,
 ) -> list[Likely]:
-    """Those of some records, as `Vectors.of_current` gives them, that may match each query; every one is compared."""
+    """The records among some, as `Vectors.of_current` gives them, that may match each query; all are compared."""
     likely: list[Likely] = [{} for _ in queries]
     of_scope = [
         (record_id, parts)

@@ -5,18 +5,14 @@ A record of 25 words takes about 0.3 KB; one without codes 8 bytes where another
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_offsets, filled
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from recallite.store.values import TokenBlock
+from recallite.store.values import TokenBlock
 
 
 class TokenIndex(IndexPart):

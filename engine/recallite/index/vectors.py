@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
+from recallite.store.packing import PackedVectors
 from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.store.packing import PackedVectors
-
 
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000

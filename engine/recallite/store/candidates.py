@@ -9,18 +9,16 @@ vectors and the term lists that the in-memory index reads too. `postgres/candida
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.model.filters import Filter
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import EmbedderRow
 from recallite.text.record_words import MOST
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WORD_INDEX = "record_words"
 """The name of the index of words."""

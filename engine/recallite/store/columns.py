@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Self, overload
+from typing import Self, overload
 
 from recallite.model.records import EmbeddingState
 from recallite.store.values import Row
+from recallite.text.reading import Reading
 from recallite.text.standing import Standing
-
-if TYPE_CHECKING:
-    from recallite.text.reading import Reading
 
 _FIELDS = Row.__struct_fields__
 _values = attrgetter(*_FIELDS)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
+from typing import Protocol, TypedDict, Unpack
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, is_address
 from recallite.store.sqlite.damage import proven_damage
 from recallite.store.sqlite.files import copy_database, files_beside, is_file_of, remove_database, rename_database
 from recallite.store.sqlite.store import SqliteStore
+from recallite.store.store import Store
 from recallite.system import plugins
-
-if TYPE_CHECKING:
-    from recallite.store.store import Store
 
 __all__ = [
     "copy_database",

@@ -6,14 +6,12 @@ They are derived from the stored vectors whenever an index reads these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.system.numerics import kernels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class PackedVectors(NamedTuple):

@@ -10,7 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.store.candidates import CandidateSearch
 from recallite.store.sql.access_tokens import AccessTokens
@@ -36,13 +39,7 @@ from recallite.store.sql.supersessions import Supersessions
 from recallite.store.sql.synced import Synced
 from recallite.store.sql.tiers import Consolidations, Experience, Procedures, Working
 from recallite.store.sql.vectors import Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recallite.store.values import Commit
-
+from recallite.store.values import Commit
 
 Known = TypeVar("Known")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,7 @@ try:
     import recallite_kernels as kernels
 except ValueError as refused:  # RECALLITE_KERNELS names no backend, or one that is not installed
     raise KernelError(str(refused)) from None
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 __all__ = ["distinct", "kernel_errors", "kernels"]
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.store.packing import PackedVectors, pack
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Table, term_block
 from recallite.store.values import Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # The columns of a block, as SQL and in PostgreSQL's binary format.
 _TYPES = {"importance": ">f8", "scopes": ">i4", "kinds": ">i4", "resolved": "u1"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from recallite.errors import Conflict
 from recallite.store.columns import RowColumns
@@ -22,10 +23,6 @@ from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow, Parts
 from recallite.system.messages import shown
 from recallite.text.index_terms import tokenize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # As a join with the array, a table without statistics was read whole.
 BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND recorded_until IS NULL"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import psycopg
+from numpy.typing import NDArray
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types.numeric import FloatBinaryDumper, Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
-
-if TYPE_CHECKING:
-    import psycopg
-    from numpy.typing import NDArray
 
 _INT8, _INT8_ARRAY, _TEXT, _TEXT_ARRAY, _BYTEA, _BYTEA_ARRAY = 20, 1016, 25, 1009, 17, 1001
 _size = struct.Struct(">i").pack

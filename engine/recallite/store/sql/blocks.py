@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.store.packing import PackedVectors, as_float32, pack
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.sql.term_lists import CHANGED, unpacked
 from recallite.store.values import NEVER, Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COLUMNS = {
     "ids": "r.id",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recallite.store.rows import read_row, runs_of
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.supersession_values import Judgement, Occurrence, Uncompared
-
-if TYPE_CHECKING:
-    pass
 
 
 class UncomparedRecords(Repository):

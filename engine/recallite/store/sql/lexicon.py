@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.sql.term_lists import packed_lists
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.text.reading import Reading
+from recallite.text.reading import Reading
 
 _CACHE_WORDS = 250_000
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.model.filters import Filter
 from recallite.store.sql.repository import Repository
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _DAY_US = 86_400_000_000
 

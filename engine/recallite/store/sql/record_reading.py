@@ -6,9 +6,11 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
@@ -28,11 +30,6 @@ from recallite.store.sql.record_rows import (
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
 from recallite.text.standing import Standing
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _TAGS_OF = (
     "SELECT rt.record_id, t.name FROM (SELECT DISTINCT value FROM carray(?)) c "

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.store.rows import read_row, read_rows
 from recallite.store.service_rows import FoundMessage, SessionRow, SnapshotRow
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository, within
 from recallite.text.index_terms import tokenize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # FTS5's parameters of BM25.
 _K1, _B = 1.2, 0.75

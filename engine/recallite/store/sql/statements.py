@@ -10,10 +10,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.model.authority import LOWEST_RANK
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository
@@ -25,10 +26,6 @@ from recallite.store.supersession_values import (
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
 from recallite.text.statements.record_keys import record_keys
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # What happened, what a file says and how to do something is not superseded by a later text.
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")

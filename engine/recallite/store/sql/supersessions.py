@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.model.filters import Filter
 from recallite.store.rows import read_row
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
 from recallite.store.supersession_values import FormerRow, NamedSupersession, Standpoint, Supersession
 from recallite.store.values import NEVER, LinkRow
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength"

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import recallite_kernels as kernels
 from recallite.errors import StoreCorrupt
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CHANGED = (
     "the words of a record are not what was stored: another program, or the disk, changed them. Run: recallite rebuild"

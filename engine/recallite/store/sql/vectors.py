@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.errors import EmbedderMismatch
 from recallite.store.packing import as_float32
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.values import NEVER, EmbedderRow, Parts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "

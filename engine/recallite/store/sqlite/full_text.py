@@ -7,18 +7,16 @@ scores are those of `bm25()` to the last bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.store.sql import sessions
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.sqlite.arrays import id_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Table(NamedTuple):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_APART = 2**32
 """The row ids of a run are less than this apart."""
