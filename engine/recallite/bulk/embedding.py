@@ -23,8 +23,6 @@ from recallite.remember.prepare import as_new_record, prepare
 from recallite.remember.write import is_skipped
 from recallite.store.values import Row
 
-__all__ = ["Embed"]
-
 _FIELDS = NewRecord.__struct_fields__
 
 

@@ -15,8 +15,6 @@ from recallite.system.messages import shown
 from recallite.transfer.formats import Lines, format_of, reading
 from recallite.transfer.line_types import Header, Incoming, parse
 
-__all__ = ["Placed", "file_format", "read_files", "read_lines", "records_of_lines"]
-
 PARQUET = "parquet"
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER, _OTHER_CHARS = 12, 16_000_000

@@ -31,8 +31,6 @@ from recallite.remember.pending import Progress
 from recallite.remember.prepare import as_new_record
 from recallite.remember.write import check_policy
 
-__all__ = ["recall_many", "remember_files", "remember_many"]
-
 BATCH = 512
 QUESTIONS = 256
 MAX_WORKERS = 256

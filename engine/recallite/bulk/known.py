@@ -12,8 +12,6 @@ from recallite.model.checks import now_us
 from recallite.model.filters import Filter
 from recallite.plugin import engine_of
 
-__all__ = ["KnownIds"]
-
 _BYTES = 16
 _ROWS = 10_000
 

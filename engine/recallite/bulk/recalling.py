@@ -23,8 +23,6 @@ from recallite.recall.request import RecallOptions, build_request, recall_argume
 from recallite.store.opening import shown_path, store_exists
 from recallite.system.numerics import kernel_errors
 
-__all__ = ["Recall", "recall", "recall_texts"]
-
 
 def recall_texts(
     memory: Memory,

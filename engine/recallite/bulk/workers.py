@@ -20,8 +20,6 @@ from recallite.system.cpus import limit_cpus, usable_cpus
 from recallite.system.messages import shown
 from recallite.system.processes import ignore_interrupts, interrupts_held
 
-__all__ = ["Workers"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 # Batches under way for each process: one in work and one that waits for it.

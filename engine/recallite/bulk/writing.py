@@ -17,8 +17,6 @@ from recallite.model.reports import Remembered
 from recallite.model.settings import Settings
 from recallite.plugin import engine_of
 
-__all__ = ["OpenedStore", "Write", "known_ids", "write"]
-
 
 def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
     """Return those of these ids that are memories which this handle sees."""

@@ -148,7 +148,7 @@ class ConfinedChanges(PostgresChanges):
         self._execute("SELECT trim_feed()")
 
 
-class ConfinedSnapshot(IndexSnapshot):
+class PostgresSnapshot(IndexSnapshot):
     """The state of the memory, of whose index a server keeps no snapshot."""
 
     def discard(self) -> None:

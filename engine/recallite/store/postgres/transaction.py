@@ -19,10 +19,10 @@ from recallite.store.postgres.repositories import (
     ConfinedCache,
     ConfinedChanges,
     ConfinedLexicon,
-    ConfinedSnapshot,
     ConfinedVectors,
     PostgresRecords,
     PostgresSessions,
+    PostgresSnapshot,
     PostgresVectors,
 )
 from recallite.store.postgres.statements import PostgresConnection
@@ -49,6 +49,7 @@ class PostgresTransaction(Writer):
     erasure: PostgresErasure
     records: PostgresRecords
     sessions: PostgresSessions
+    snapshot: PostgresSnapshot
     vectors: PostgresVectors
     confined = False
     """Whether the server confines the user to a scope."""
@@ -171,7 +172,6 @@ class ConfinedTransaction(PostgresTransaction):
     changes: ConfinedChanges
     embedding_cache: ConfinedCache
     lexicon: ConfinedLexicon
-    snapshot: ConfinedSnapshot
     vectors: ConfinedVectors
     confined = True
 

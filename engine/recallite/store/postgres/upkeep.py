@@ -10,25 +10,21 @@ import psycopg
 from recallite.model.reports import Problem, Verification
 from recallite.store.postgres.schema import TABLES
 from recallite.store.sql import rebuilding, verifying
-from recallite.store.sql.verifying import REBUILD, Check, found
+from recallite.store.sql.verifying import REBUILD, found
 from recallite.store.store import Progress
 
 if TYPE_CHECKING:
     from recallite.store.postgres.transaction import PostgresTransaction
 
-_CHECKS = (
-    Check(
-        "tag of a record that its scope does not name",
+_CHECKS = {
+    "tag of a record that its scope does not name": (
         "SELECT r.public_id FROM record r JOIN record_tag p ON p.record_id = r.id WHERE NOT EXISTS "
-        "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)",
-        REBUILD,
+        "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)"
     ),
-    Check(
-        "message without words, or words without message",
-        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT message_id FROM session_words)",
-        REBUILD,
+    "message without words, or words without message": (
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT message_id FROM session_words)"
     ),
-)
+}
 # `term` keeps its rows: `drop_unused` removes those that no record has.
 _DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -29,79 +29,56 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _BLOCK = 1000
 REBUILD = "recallite rebuild"
+_OTHER_REMEDIES = {"more than one active embedder": "recallite reembed"}
 RESTORE = "restore a backup, or export what can be read and import it into a new file"
 
 
-class Check(NamedTuple):
-    """A problem of this name, which the statement finds examples of, and its remedy."""
-
-    name: str
-    statement: str
-    remedy: str
-
-
-_CHECKS = (
-    Check(
-        "record without vector",
+# Names of problems, and statements that find examples of them.
+_CHECKS = {
+    "record without vector": (
         "SELECT r.public_id FROM record r WHERE r.embedding_state = 'embedded' AND NOT EXISTS (SELECT 1 FROM vector v "
-        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)",
-        REBUILD,
+        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)"
     ),
-    Check(
-        "more than one active embedder",
-        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
-        "recallite reembed",
+    "more than one active embedder": (
+        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1"
     ),
-    Check(
-        "gap in a record's parts",
-        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)",
-        REBUILD,
+    "gap in a record's parts": (
+        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)"
     ),
-    Check(
-        "vector of the wrong size",
+    "vector of the wrong size": (
         "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
-        f"WHERE length(v.value) != {VECTOR_BYTES}",
-        REBUILD,
+        f"WHERE length(v.value) != {VECTOR_BYTES}"
     ),
-    Check(
-        "token codes of the wrong size",
+    "token codes of the wrong size": (
         "SELECT 'vector ' || c.vector_id FROM token_code c JOIN vector v ON v.id = c.vector_id "
-        "WHERE length(c.codes) % 8 != 0",
-        REBUILD,
+        "WHERE length(c.codes) % 8 != 0"
     ),
-    Check(
-        "record whose succession is not that of its supersessions",
+    "record whose succession is not that of its supersessions": (
         "SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.recorded_until IS NULL "
         f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id WHERE (v.superseded_at, "
-        "v.superseded_until, v.held_until) IS DISTINCT FROM (d.superseded_at, d.superseded_until, d.held_until)",
-        REBUILD,
+        "v.superseded_until, v.held_until) IS DISTINCT FROM (d.superseded_at, d.superseded_until, d.held_until)"
     ),
-    Check(
-        "supersession without link, or link without supersession",
+    "supersession without link, or link without supersession": (
         "SELECT 'record ' || x.new_id FROM supersession x WHERE x.known_until IS NULL AND NOT EXISTS (SELECT 1 "
         "FROM link l WHERE l.source_id = x.new_id AND l.target_id = x.old_id AND l.type = 'supersedes') "
         "UNION ALL SELECT 'record ' || l.source_id FROM link l WHERE l.type = 'supersedes' AND NOT EXISTS (SELECT 1 "
-        "FROM supersession x WHERE x.new_id = l.source_id AND x.old_id = l.target_id AND x.known_until IS NULL)",
-        REBUILD,
+        "FROM supersession x WHERE x.new_id = l.source_id AND x.old_id = l.target_id AND x.known_until IS NULL)"
     ),
-    Check(
-        "record whose kind has no number",
-        "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
-        REBUILD,
-    ),
-)
+    "record whose kind has no number": "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
+}
 
 
 def verify(
     tx: Writer,
-    checks: Sequence[Check],
+    checks: Mapping[str, str],
     others: Sequence[Callable[[], Iterator[Problem]]],
     fault_of: Callable[[Exception], Problem | None],
     on_progress: Progress | None = None,
 ) -> Verification:
     """Compare everything derived with the records. Nothing is changed.
 
-    A database adds `checks` and `others` of its own; `fault_of` says which problem an exception of it is.
+    A database adds `checks`, which are statements by the names of problems, and `others` of its own; `fault_of` says
+    which problem an exception of it is.
     """
     problems: list[Problem] = []
     counts = {"record": 0, "vector": 0}
@@ -126,10 +103,10 @@ def verify(
     for other in others:
         with reported():
             problems.extend(other())
-    for check in (*_CHECKS, *checks):
+    for name, statement in {**_CHECKS, **checks}.items():
         with reported():
-            rows = tx.connection.execute(check.statement)
-            problems.extend(found(check.name, [row[0] for row in rows], check.remedy))
+            rows = tx.connection.execute(statement)
+            problems.extend(found(name, [row[0] for row in rows], _OTHER_REMEDIES.get(name, REBUILD)))
     with reported():
         problems.extend(_vector_values(tx))
     with reported():

@@ -11,7 +11,7 @@ import numpy as np
 
 from recallite.model.reports import Problem, Verification
 from recallite.store.sql import verifying
-from recallite.store.sql.verifying import REBUILD, RESTORE, Check, found
+from recallite.store.sql.verifying import REBUILD, RESTORE, found
 from recallite.store.sqlite import fts5
 from recallite.store.sqlite.records import TEXT_KEYS
 from recallite.store.store import Progress
@@ -19,19 +19,15 @@ from recallite.store.store import Progress
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction
 
-_CHECKS = (
-    Check(
-        "message without words, or words without message",
+_CHECKS = {
+    "message without words, or words without message": (
         "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
-        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)",
-        REBUILD,
+        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)"
     ),
-    Check(
-        "token codes that are no bytes",
-        "SELECT 'vector ' || vector_id FROM token_code WHERE typeof(codes) != 'blob' AND length(codes) % 8 = 0",
-        REBUILD,
+    "token codes that are no bytes": (
+        "SELECT 'vector ' || vector_id FROM token_code WHERE typeof(codes) != 'blob' AND length(codes) % 8 = 0"
     ),
-)
+}
 
 
 def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
