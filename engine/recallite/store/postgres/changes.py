@@ -9,10 +9,13 @@ recovered from a crash, or of another one after a failover, says nothing: who ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.store.sql.changes import Changes
 from recallite.store.values import Change, Commit, Operation
+
+if TYPE_CHECKING:
+    from recallite.store.postgres.transaction import PostgresTransaction
 
 KEPT_ROWS = 100_000
 _TRIMMED_EVERY = 1024
@@ -79,6 +82,7 @@ def _parsed(snapshot: str) -> tuple[int, int, frozenset[int]]:
 class PostgresChanges(Changes):
     """The table `feed`."""
 
+    _tx: PostgresTransaction
     # What this read transaction sees, which does not change in it; None in a write transaction.
     _fixed: _Seen | None = None
     # The last row that this transaction wrote; 0 for none.
@@ -91,6 +95,9 @@ class PostgresChanges(Changes):
             self._trim(self.last_written - KEPT_ROWS)
 
     def _trim(self, up_to: int) -> None:
+        if self._tx.confined:  # old rows of others, which a function of the schema may remove
+            self._execute("SELECT trim_feed()")
+            return
         # One transaction at a time: two would wait for each other's rows.
         if not self._execute("SELECT pg_try_advisory_xact_lock('feed'::regclass::oid::int, ?::int)", (_TRIMMING,)).get:
             return
@@ -158,7 +165,7 @@ class PostgresChanges(Changes):
         return bool(self._execute(f"SELECT EXISTS (SELECT 1 {_UNSEEN})", _bound(named)).get)
 
     def refresh(self) -> None:
-        self._tx.restart()  # type: ignore[attr-defined]
+        self._tx.restart()
 
     def last(self) -> int:
         return self._number("SELECT coalesce(max(sequence), 0) FROM feed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from recallite.errors import Conflict
 from recallite.store.columns import RowColumns
-from recallite.store.postgres.changes import PostgresChanges
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.embedding_cache import EmbeddingCache
 from recallite.store.sql.lexicon import Lexicon
@@ -23,6 +22,9 @@ from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow, Parts
 from recallite.system.messages import shown
 from recallite.text.index_terms import tokenize
+
+if TYPE_CHECKING:
+    from recallite.store.postgres.transaction import PostgresTransaction
 
 # As a join with the array, a table without statistics was read whole.
 BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND recorded_until IS NULL"
@@ -107,21 +109,15 @@ class ConfinedLexicon(Lexicon):
 class PostgresVectors(Vectors):
     """The tables of vectors; of two writers that bring the first embedder, the second waits and is told."""
 
-    def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        if self.active_embedder() is None:
-            self._tx.lock(["the first embedder"], wait=True)  # type: ignore[attr-defined]
-        return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
-
-
-class ConfinedVectors(PostgresVectors):
-    """Vectors of the embedder that the memory has, or, as the first, of another."""
+    _tx: PostgresTransaction
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         if self.active_embedder() is None:
-            self._tx.lock(["the first embedder"], wait=True)  # type: ignore[attr-defined]
-            self._execute(
-                "SELECT name_first_embedder(?, ?, ?, ?)", (fingerprint, name, dimension, self._tx.vector_type)
-            )
+            self._tx.lock(["the first embedder"], wait=True)
+            if self._tx.confined:  # a tenant may name the first, and no other
+                self._execute(
+                    "SELECT name_first_embedder(?, ?, ?, ?)", (fingerprint, name, dimension, self._tx.vector_type)
+                )
         return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
 
 
@@ -139,13 +135,6 @@ class ConfinedCache(EmbeddingCache):
 
     def count(self) -> int:
         return 0
-
-
-class ConfinedChanges(PostgresChanges):
-    """The feed, whose old rows a function of the schema removes."""
-
-    def _trim(self, up_to: int) -> None:
-        self._execute("SELECT trim_feed()")
 
 
 class PostgresSnapshot(IndexSnapshot):

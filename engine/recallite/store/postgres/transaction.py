@@ -17,9 +17,7 @@ from recallite.store.postgres.erasing import PostgresErasure
 from recallite.store.postgres.inserting import Inserter
 from recallite.store.postgres.repositories import (
     ConfinedCache,
-    ConfinedChanges,
     ConfinedLexicon,
-    ConfinedVectors,
     PostgresRecords,
     PostgresSessions,
     PostgresSnapshot,
@@ -169,10 +167,8 @@ class PostgresTransaction(Writer):
 class ConfinedTransaction(PostgresTransaction):
     """A transaction of a tenant."""
 
-    changes: ConfinedChanges
     embedding_cache: ConfinedCache
     lexicon: ConfinedLexicon
-    vectors: ConfinedVectors
     confined = True
 
 
