@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -16,15 +15,8 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(44)
 
 
-class Readable(Protocol):
-    """A binary stream."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes; none at the end."""
-
-
-def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
-    """The sequences, each of at least LEAST_BYTES bytes, that occur in the rest of the stream.
+def found_in(read: Callable[[int], bytes], sought: Collection[bytes]) -> set[bytes]:
+    """The sequences, each of at least LEAST_BYTES bytes, that occur in the stream that `read` reads.
 
     The last eight bytes of each are looked for at every place, through a table of 2^20 bits, and what has them is
     compared in full. The first eight of ids are a time, which many share.
@@ -39,7 +31,7 @@ def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
     slots[ends * _FACTOR >> _SHIFT] = True
     overlap = max(map(len, sought)) - 1
     data = b""
-    while chunk := stream.read(_CHUNK_BYTES):
+    while chunk := read(_CHUNK_BYTES):
         data = data[-overlap:] + chunk
         for offset in range(min(LEAST_BYTES, len(data) - LEAST_BYTES + 1)):
             words = np.frombuffer(data, dtype="<u8", offset=offset, count=(len(data) - offset) // LEAST_BYTES)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recallite.model.policies import Consolidation
-from recallite.store.rows import read_row, read_rows
+from recallite.store.rows import read_rows
 from recallite.store.service_rows import CycleRow, Recovery, ToolPattern
 from recallite.store.sql.repository import IN_ARRAY, Repository
 
@@ -44,8 +44,7 @@ class Consolidations(Repository):
 
     def last(self, scope: str) -> CycleRow | None:
         """The newest cycle of exactly this scope."""
-        row: Any = self._execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
-        return None if row is None else read_row(row, CycleRow, "consolidation")
+        return next(iter(self.listed(scope, 1)), None)
 
     def listed(self, scope: str, limit: int) -> list[CycleRow]:
         """The cycles of exactly this scope, newest first."""

@@ -104,15 +104,15 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
     present: set[bytes] = set()
     if store.encrypted:
         with store.exclusive() as connection:
-            present |= found_in(BytesIO(connection.serialize("main")), pieces)
+            present |= found_in(BytesIO(connection.serialize("main")).read, pieces)
     else:
         with store.exclusive(), RawDatabase(store.path) as database:
-            present |= found_in(database, pieces)
+            present |= found_in(database.read, pieces)
     for file in files_of(store.path):
         # Another process may remove a file, such as its index snapshot, at any time.
         with suppress(FileNotFoundError):
             sizes[file.name] = file.stat().st_size
             if str(file) != store.path:
                 with file.open("rb") as stream:
-                    present |= found_in(stream, pieces)
+                    present |= found_in(stream.read, pieces)
     return sizes, present
