@@ -140,9 +140,5 @@ class PostgresBlocks(Blocks):
         """The records that rows `t` of a table belong to, and the condition that these are in the scope."""
         if self._scope == "/":
             return "WHERE true"
-        joined = {
-            "columns": "JOIN record r ON r.id = t.id",
-            "terms": "JOIN record r ON r.id = t.record_id",
-            "vectors": "JOIN record r ON r.id = t.record_id",
-        }
-        return f"{joined[table]} WHERE {self._inside()}"
+        key = "id" if table == "columns" else "record_id"
+        return f"JOIN record r ON r.id = t.{key} WHERE {self._inside()}"
