@@ -16,10 +16,10 @@ NOW = 1_750_000_000_000_000
 _MACHINES = ("gateway", "scheduler", "archive")
 
 
-def fill(path: str, folder) -> None:
+def fill(path: str, folder, notes: int = 120) -> None:
     """Everything that a store can hold, in several scopes."""
     with Memory(path, settings=Settings(index_snapshot=False)) as memory:
-        _remember(memory)
+        _remember(memory, notes)
         memory.store.catch_up()
         memory._engine.comparing.stop()
         _use_services(memory)
@@ -40,7 +40,7 @@ def fill(path: str, folder) -> None:
             writer.meta.put_identity("identity-of-this-store")
 
 
-def _remember(memory: Memory) -> None:
+def _remember(memory: Memory, notes: int) -> None:
     ids = memory.remember_many(
         {
             "text": f"Note {number}: the {_MACHINES[number % 3]} was restarted {number} times",
@@ -51,7 +51,7 @@ def _remember(memory: Memory) -> None:
             "source": f"log {number % 2}" if number % 2 else None,
             "created_at": f"2026-01-{1 + number % 28:02}T08:00:00Z",
         }
-        for number in range(120)
+        for number in range(notes)
     )
     memory.update(ids[3], text="Note 3: the gateway was replaced")
     memory.update(ids[4], tags=["moved"], pinned=True)

@@ -17,9 +17,11 @@ from recallite.store.postgres.tenants import renew_privileges, scope_of_user
 from recallite.system.logs import logger
 
 _log = logger(__name__)
-MIGRATIONS: tuple[str, ...] = ("".join([FUNCTIONS, *(table.create_sql(TYPES) for table in TABLES), TENANT_SCHEMA]),)
-"""Statements that bring a schema from each version to the next."""
-SCHEMA_VERSION = len(MIGRATIONS)
+SCHEMA = "".join([FUNCTIONS, *(table.create_sql(TYPES) for table in TABLES), TENANT_SCHEMA])
+"""The statements that fill a new schema."""
+MIGRATIONS: tuple[str, ...] = ()
+"""The statements that bring a schema of each released version, from 1 on, to the next."""
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 
 class Prepared(NamedTuple):
@@ -64,7 +66,7 @@ def prepare(connections: Connections) -> Prepared:
             before = check_server(connection, address, newest_schema=SCHEMA_VERSION).schema_version or 0
             if before > SCHEMA_VERSION:
                 raise StoreError(f"{address} was migrated meanwhile: install a newer Recallite", "newer_schema")
-            for step in MIGRATIONS[before:]:
+            for step in MIGRATIONS[before - 1 :] if before else [SCHEMA]:
                 connection.execute(step.encode())
             connection.cursor().executemany(
                 "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -13,7 +13,7 @@ from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
 from recallite.store.sqlite.keys import Key, refuse_unfit
-from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION
+from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA, SCHEMA_VERSION
 from recallite.system.logs import logger
 
 _log = logger(__name__)
@@ -155,7 +155,7 @@ def _migrate(connection: apsw.Connection) -> None:
     try:
         # Another process may have migrated while this one waited for the lock.
         before = connection.pragma("user_version")
-        for step in MIGRATIONS[before:]:
+        for step in MIGRATIONS[before - 1 :] if before else [SCHEMA]:
             connection.execute(step).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)

@@ -63,6 +63,8 @@ def _create_sql(table: Table) -> str:
 
 DERIVED = {table.name: _create_sql(table) for table in _TABLES if table.derived}
 """The statements that create the tables which `rebuild` makes anew, by name."""
-MIGRATIONS: tuple[str, ...] = ("".join([*map(_create_sql, _TABLES), MESSAGE_WORDS, _TRIGGER, VIEWS]),)
-"""Statements that bring a file from each version to the next."""
-SCHEMA_VERSION = len(MIGRATIONS)
+SCHEMA = "".join([*map(_create_sql, _TABLES), MESSAGE_WORDS, _TRIGGER, VIEWS])
+"""The statements that make a new file."""
+MIGRATIONS: tuple[str, ...] = ()
+"""The statements that bring a file of each released schema, from 1 on, to the next."""
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
