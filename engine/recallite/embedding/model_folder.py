@@ -51,7 +51,10 @@ def verified_sha256(folder: ModelFolder) -> str:
     """The sha256 that identifies the model. Raises EmbedderError if a file is not what the manifest says."""
     for path, expected in folder.checksums.items():
         verify(path, expected)
-    return folder.sha256 or sha256(folder.model)
+    if folder.sha256 is not None:
+        return folder.sha256
+    parts = [sha256(path) for path in sorted(folder.model.parent.glob(f"{folder.model.name}*"))]  # weights beside it
+    return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def check_size(path: Path, entry: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import recallite_models
 from recallite.embedding import load
-from recallite.embedding.model_folder import read_folder
+from recallite.embedding.model_folder import read_folder, verified_sha256
 from recallite.embedding.onnx import OnnxEmbedder
 from recallite.errors import EmbedderError
 from tests.raising import raises
@@ -114,6 +114,14 @@ def test_the_window_is_the_smallest_stated(unlabelled: Path, configs: dict[str, 
     for name, value in configs.items():
         write_json(unlabelled / name, value)
     assert read_folder(unlabelled).max_tokens == expected
+
+
+def test_weights_in_a_file_of_their_own_are_part_of_the_fingerprint(unlabelled: Path) -> None:
+    alone = verified_sha256(read_folder(unlabelled))
+    (unlabelled / "model.onnx_data").write_bytes(b"weights")
+    first = verified_sha256(read_folder(unlabelled))
+    (unlabelled / "model.onnx_data").write_bytes(b"weights, trained further")
+    assert len({alone, first, verified_sha256(read_folder(unlabelled))}) == 3
 
 
 def test_other_pooling_is_refused(unlabelled: Path) -> None:
