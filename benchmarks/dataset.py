@@ -50,6 +50,12 @@ class Dataset:
         return questions
 
     @cached_property
+    def words(self) -> list[str]:
+        """The questions without stop words, for contenders that have no list of them."""
+        words: list[str] = json.loads((self.folder / "words.json").read_text(encoding="utf-8"))
+        return words
+
+    @cached_property
     def asked(self) -> NDArray[np.float32]:
         """The questions' vectors, float32 (questions, dimension)."""
         vectors: NDArray[np.float32] = np.load(self.folder / "asked.npy")
@@ -61,11 +67,14 @@ class Dataset:
         with np.load(self.folder / "exact.npz") as file:
             return {name: file[name] for name in file.files}
 
-    def recall(self, places: Sequence[Sequence[int]], filter: str = "") -> NDArray[np.float64]:
-        """recall@10 of the rankings of the first questions, one a question."""
+    def recall(self, question: int, places: Sequence[int], filter: str = "") -> float:
+        """recall@10 of the ranking of a question; not a number for one whose exact answer is not known."""
+        tenth = self.tenth[filter][question : question + 1]
+        if not len(tenth):
+            return float("nan")
         count = len(self.vectors) if not filter else int((parts(len(self.vectors)) < FILTERS[filter]).sum())
-        few = places[: len(self.tenth[filter])]
-        return exact.recall(self.vectors, self.asked, self.tenth[filter], few, min(exact.TOP, count))
+        vector = self.asked[question : question + 1]
+        return float(exact.recall(self.vectors, vector, tenth, [places], min(exact.TOP, count))[0])
 
 
 def parts(count: int) -> NDArray[np.int16]:

@@ -32,14 +32,15 @@ def panels(count: int, columns: int, width: float = 4.3, height: float = 3.1) ->
     return figure, axes[:count]
 
 
-def dress(axes: Any, title: str, sizes: Sequence[int]) -> None:
-    """Axes of a plot over these sizes, both logarithmic, after its lines are drawn."""
+def dress(axes: Any, title: str, sizes: Sequence[int] | None = None) -> None:
+    """Axes of a plot over these sizes, both logarithmic, or over something else; after its lines are drawn."""
     lowest = min(float(np.min(line.get_ydata())) for line in axes.get_lines())
     axes.patch.set_alpha(0)
     axes.set_title(title, loc="left", fontsize=10, color=GREY)
-    axes.set_xscale("log")
-    axes.set_xticks(list(sizes), [_count(size) for size in sizes])
-    axes.xaxis.set_minor_locator(NullLocator())
+    if sizes is not None:
+        axes.set_xscale("log")
+        axes.set_xticks(list(sizes), [_count(size) for size in sizes])
+        axes.xaxis.set_minor_locator(NullLocator())
     low, high = axes.get_ylim()
     axes.set_yscale("log")
     axes.set_ylim(max(low, lowest) / 1.3, high * 1.3)

@@ -33,9 +33,9 @@ class Failed(Exception):
     """The process failed; the message is the last line it wrote, without the folders of this machine."""
 
 
-def run(module: str, arguments: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
+def run(module: str, arguments: Mapping[str, Any], limit_s: float, python: str = sys.executable) -> dict[str, Any]:
     """Return what the module hands to `finish`; `open_s` is from the process's start to its `answered_at`."""
-    command = [sys.executable, "-m", module, json.dumps(arguments, default=str)]
+    command = [python, "-m", module, json.dumps(arguments, default=str)]
     started = time.time()
     try:
         done = subprocess.run(

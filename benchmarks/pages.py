@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks import billion, saving
 from benchmarks.harness import report as cases
+from benchmarks.memory_systems import report as memory_systems
 from benchmarks.peers import report as peers
 from benchmarks.quality import plot, workspace
 from benchmarks.quality import report as quality
@@ -23,16 +24,18 @@ __all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
-    ROOT / "docs" / name
+    ROOT / name
     for name in (
-        "benchmarks.md",
-        "comparison.md",
-        "resilience.md",
-        "guides/bulk.md",
-        "guides/postgres.md",
-        "integrations/index.md",
+        "README.md",
+        "docs/benchmarks.md",
+        "docs/comparison.md",
+        "docs/resilience.md",
+        "docs/guides/bulk.md",
+        "docs/guides/postgres.md",
+        "docs/integrations/index.md",
     )
 ]
+_PICTURE = "![Time over recall@10 of each library](../benchmarks/results/peers.svg)"
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -49,7 +52,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
-    "peers": lambda: peers.markdown(_saved("peers")),
+    "peers": lambda: f"{_PICTURE}\n\n{peers.markdown(_saved('peers'))}",
+    "peers claims": lambda: peers.claims(_saved("peers")),
+    "memory systems": lambda: memory_systems.markdown(_saved("memory_systems")),
+    "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems"), _saved("quality")),
     "integrations": lambda: integrations.markdown(_saved("integrations")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
 }
@@ -66,11 +72,11 @@ def filled(text: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """The table of that name, or a line if its results are not saved yet."""
+    """The table of that name, or a line if its results are not saved yet, which for a claim is empty."""
     try:
         return TABLES[name]() if name in TABLES else cases.markdown(_saved(name))
     except saving.NotMeasured:
-        return "Not measured yet."
+        return "" if name.endswith("claims") else "Not measured yet."
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def _checking(
 
 
 def _recall(data: Any, place: int, places: list[int], share: str) -> float:
-    return float(data.recall([*[[]] * place, places], share)[-1])
+    return data.recall(place, places, share)
 
 
 @contextmanager

@@ -1,51 +1,46 @@
-"""peers.svg: latency over size, what is hybrid on the left and what asks by vector alone on the right."""
+"""peers.svg: time over recall@10 of the vector search, a line a contender."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.report import rows
+from benchmarks.peers.contenders import OURS
 
 __all__ = ["draw"]
 
-_TITLES = {
-    "hybrid": "Hybrid recall, query vector ready: p50 ms",
-    "vector": "Vector search at our recall@10 or better: p50 ms",
-}
+_LEAST_RECALL = 0.85
 
 
 def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
-    """Write the plot into a folder; ImportError without matplotlib."""
-    from benchmarks.drawing import GREY, OURS, dress, label_ends, panels, save, told
+    """Write the plot of each contender's curve at the largest size into a folder; ImportError without matplotlib."""
+    from benchmarks.drawing import GREY, dress, label_ends, panels, save, told
+    from benchmarks.drawing import OURS as BLUE
 
-    sizes = sorted(int(size) for size in saved.get("results", {}))
-    if not sizes:
+    results = saved.get("results", {})
+    if not results:
         return []
-    figure, axes = panels(len(_TITLES), columns=2, width=5.0, height=3.8)
-    for panel, (kind, title) in zip(axes, _TITLES.items(), strict=True):
-        lines: dict[str, list[tuple[int, float]]] = {}
-        for records, name, _, figures in rows(saved, kind):
-            lines.setdefault(name, []).append((records, figures["p50_ms"]))
-        for name, points in lines.items():
-            ours = name == "recallite"
-            panel.plot(
-                *zip(*points, strict=True),
-                color=OURS if ours else GREY,
-                linewidth=2.4 if ours else 1.1,
-                marker="o",
-                markersize=5 if ours else 3.5,
-                zorder=3 if ours else 2,
-            )
-        dress(panel, title, sizes)
-        ends = [(name, *points[-1]) for name, points in lines.items()]
-        label_ends(
-            panel,
-            [(x, y, _label(name, x, told(y), sizes[-1]), OURS if name == "recallite" else GREY) for name, x, y in ends],
-        )
+    records = max(results, key=int)
+    figure, (panel,) = panels(1, columns=1, width=7.0, height=4.4)
+    ends = []
+    for name, result in results[records]["contenders"].items():
+        curve = frontier(result.get("curve", []))
+        if not curve or name == f"{OURS}, plain":
+            continue
+        colour = BLUE if name == OURS else GREY
+        recalls, times = zip(*curve, strict=True)
+        panel.plot(
+            recalls, times, color=colour, linewidth=2.4 if name == OURS else 1.1, marker="o",
+            markersize=4 if name == OURS else 3, zorder=3 if name == OURS else 2,
+        )  # fmt: skip
+        ends.append((recalls[-1], times[-1], f"{name} {told(times[-1])}", colour))
+    dress(panel, f"{int(records):,} records, vectors alone: p50 ms by recall@10 (right and low is better)")
+    panel.set_xlim(_LEAST_RECALL, 1.002)
+    label_ends(panel, ends)
     return [save(figure, folder / "peers.svg")]
 
 
-def _label(name: str, records: int, milliseconds: str, largest: int) -> str:
-    """With the size where the line ends before the largest."""
-    return f"{name}  {milliseconds}" if records == largest else f"{name}  {milliseconds} (ends at {records:,})"
+def frontier(curve: list[dict[str, Any]]) -> list[tuple[float, float]]:
+    """(recall, p50) of the efforts that no other beats in both, by recall."""
+    points = sorted((point["recall"], point["p50_ms"]) for point in curve if point["recall"] >= _LEAST_RECALL)
+    return [(recall, p50) for recall, p50 in points if not any(r >= recall and t < p50 for r, t in points)]

@@ -13,6 +13,7 @@ recall_any@k is whether any of the answering sessions is among the first k, reca
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,10 @@ def asked_at(sample: dict[str, Any]) -> datetime:
     return max(map(_moment, [sample["question_date"], *sample["haystack_dates"]]))
 
 
-def history(sample: dict[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
-    """The turns as records, and the opaque ids of the sessions that answer."""
+def history(
+    sample: dict[str, Any], roles: Collection[str] = ("user", "assistant")
+) -> tuple[list[dict[str, Any]], set[str]]:
+    """The turns of these roles as records, and the opaque ids of the sessions that answer."""
     turns = []
     gold = set()
     sessions = zip(sample["haystack_session_ids"], sample["haystack_dates"], sample["haystack_sessions"], strict=True)
@@ -91,7 +94,7 @@ def history(sample: dict[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
         turns += [
             {"text": turn["content"], "source": opaque, "position": position, "created_at": moment}
             for position, turn in enumerate(session)
-            if turn["content"].strip()
+            if turn["role"] in roles and turn["content"].strip()
         ]
     return turns, gold
 

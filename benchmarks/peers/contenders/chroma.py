@@ -10,13 +10,15 @@ import numpy as np
 from chromadb.config import Settings
 
 from benchmarks.dataset import Dataset, parts
-from benchmarks.peers.contender import CONNECTIVITY, EF_CONSTRUCTION, TOP, Mode, Vector
+from benchmarks.peers.contender import CONNECTIVITY, EF_CONSTRUCTION, EFFORTS, TOP, Contender, Vector
 
 _NAME = "memory"
 
 
-class Chroma:
-    """Its HNSW graph by cosine beside its SQLite file; texts are returned with the places."""
+class Chroma(Contender):
+    """Its HNSW graph by cosine beside its SQLite file."""
+
+    efforts = EFFORTS
 
     def build(self, data: Dataset, folder: Path) -> None:
         client = _client(folder)
@@ -38,30 +40,28 @@ class Chroma:
                 metadatas=[{"part": part} for part in belongs[rows]],
             )
 
-    def open(self, folder: Path) -> dict[str, Mode]:
+    def open(self, folder: Path) -> None:
         self._folder = folder
         self._collection = _client(folder).get_collection(_NAME, embedding_function=None)
-        return {
-            "vector": Mode(
-                lambda _, vector: self._ask(vector[None, :]),
-                many=lambda _, vectors: self._ask(vectors),
-                filtered=lambda _, vector, below: self._ask(vector[None, :], where={"part": {"$lt": below}}),
-                places=lambda result: [int(place) for place in result["ids"][0]],
-                effort=self._effort,
-            )
-        }
 
-    def warm(self) -> None:
-        pass
+    def vector(self, text: str, vector: Vector, below: int | None = None) -> Any:
+        where: Any = None if below is None else {"part": {"$lt": below}}
+        return self._collection.query(query_embeddings=vector[None], n_results=TOP, where=where, include=["documents"])
 
-    def _ask(self, vectors: Vector, where: Any = None) -> Any:
-        return self._collection.query(query_embeddings=vectors, n_results=TOP, where=where, include=["documents"])
+    def insert(self, place: int, text: str, vector: Vector) -> None:
+        self._collection.add(ids=[str(place)], embeddings=vector[None], documents=[text], metadatas=[{"part": 999}])
 
-    def _effort(self, ef: int) -> None:
-        self._collection.modify(configuration={"hnsw": {"ef_search": ef}})
+    def places(self, answer: Any) -> list[int]:
+        return [int(place) for place in answer["ids"][0]]
+
+    def widen(self, effort: int | None) -> None:
+        if effort is None or effort == self.effort:
+            return
+        self.effort = effort
+        self._collection.modify(configuration={"hnsw": {"ef_search": effort}})
         # A graph that is loaded keeps the ef that it was loaded with.
         chromadb.api.client.SharedSystemClient.clear_system_cache()
-        self._collection = _client(self._folder).get_collection(_NAME, embedding_function=None)
+        self.open(self._folder)
 
 
 def _client(folder: Path) -> Any:

@@ -13,78 +13,59 @@ from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
 
 from benchmarks.dataset import Dataset, parts
-from benchmarks.peers.contender import CONNECTIVITY, EF_CONSTRUCTION, EFFORTS, TOP, Mode, Vector
+from benchmarks.peers.contender import CONNECTIVITY, DEPTH, EF_CONSTRUCTION, RRF_K, TOP, Contender, Vector
 
-_ROWS = 50_000
+_DEFAULT_EF = 128
 # Candidates that are scored again from the float vectors, as a multiple of those asked for.
-_REFINED = 5
+_REFINED = 2
 
 
-class LanceDb:
-    """IVF_HNSW_SQ with the best refined from float32, FTS with stems and stop words, a B-tree on the part."""
+class LanceDb(Contender):
+    """IVF_HNSW_SQ of one partition refined from float32, FTS with stems and stop words, a B-tree on the part.
+
+    All three indexes are made of the whole table, then it is optimised.
+    """
+
+    # It refuses an ef below the candidates that it is to refine.
+    efforts = (24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024)
 
     def build(self, data: Dataset, folder: Path) -> None:
-        schema = pyarrow.schema(
-            {
-                "place": pyarrow.int64(),
-                "text": pyarrow.string(),
-                "part": pyarrow.int16(),
-                "vector": pyarrow.list_(pyarrow.float32(), data.vectors.shape[1]),
-            }
-        )
-        table = lancedb.connect(folder).create_table("memory", schema=schema)
-        belongs = parts(len(data.vectors))
-        for begin in range(0, len(belongs), _ROWS):
-            rows = slice(begin, begin + _ROWS)
-            vectors = np.asarray(data.vectors[rows])
-            columns = [
-                pyarrow.array(np.arange(begin, begin + len(vectors))),
-                pyarrow.array(data.lines[rows]),
-                pyarrow.array(belongs[rows]),
-                pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), vectors.shape[1]),
-            ]
-            table.add(pyarrow.table(columns, schema=schema))
-        table.create_index(
-            "vector", config=HnswSq(distance_type="cosine", m=CONNECTIVITY, ef_construction=EF_CONSTRUCTION)
-        )
-        table.create_index("text", config=FTS())
-        table.create_index("part", config=BTree())
-
-    def open(self, folder: Path) -> dict[str, Mode]:
-        self._table = lancedb.connect(folder).open_table("memory")
-        self._reranker = RRFReranker()
-        self._ef = EFFORTS[-1]
-        return {
-            "hybrid": Mode(
-                lambda text, vector: self._hybrid(text, vector).to_list(),
-                filtered=lambda text, vector, below: self._hybrid(text, vector).where(f"part < {below}").to_list(),
-                places=_places,
-            ),
-            "vector": Mode(
-                lambda _, vector: self._nearest(vector).to_list(),
-                filtered=lambda _, vector, below: self._nearest(vector).where(f"part < {below}").to_list(),
-                places=_places,
-                effort=self._effort,
-                # It refuses an ef below the candidates that it is to refine.
-                efforts=[ef for ef in EFFORTS if ef >= TOP * _REFINED],
-            ),
+        vectors = np.asarray(data.vectors)
+        columns = {
+            "place": pyarrow.array(np.arange(len(vectors))),
+            "text": pyarrow.array(data.lines),
+            "part": pyarrow.array(parts(len(vectors))),
+            "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), vectors.shape[1]),
         }
+        table = lancedb.connect(folder).create_table("memory", pyarrow.table(columns))
+        graph = HnswSq(distance_type="cosine", num_partitions=1, m=CONNECTIVITY, ef_construction=EF_CONSTRUCTION)
+        table.create_index("vector", config=graph)
+        table.create_index("text", config=FTS(with_position=False))
+        table.create_index("part", config=BTree())
+        table.optimize()
 
-    def warm(self) -> None:
-        pass
+    def open(self, folder: Path) -> None:
+        self._table = lancedb.connect(folder).open_table("memory")
+        self._reranker = RRFReranker(K=RRF_K)
 
-    def _effort(self, ef: int) -> None:
-        self._ef = ef
+    def vector(self, text: str, vector: Vector, below: int | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._near(self._table.search(vector), TOP, below).limit(TOP).to_list()
+        return rows
 
-    def _nearest(self, vector: Vector) -> Any:
-        query = self._table.search(vector).distance_type("cosine").select(["place", "text"])
-        return query.ef(self._ef).refine_factor(_REFINED).limit(TOP)
-
-    def _hybrid(self, text: str, vector: Vector) -> Any:
+    def hybrid(self, text: str, vector: Vector, below: int | None = None) -> list[dict[str, Any]]:
         query = self._table.search(query_type="hybrid").vector(vector).text(MatchQuery(text, "text"))
-        query = query.distance_type("cosine").select(["place", "text"]).ef(self._ef).refine_factor(_REFINED)
-        return query.rerank(self._reranker).limit(TOP)
+        fused = self._near(query, DEPTH, below).rerank(self._reranker).limit(DEPTH).to_arrow()
+        rows: list[dict[str, Any]] = fused.slice(0, TOP).to_pylist()
+        return rows
 
+    def insert(self, place: int, text: str, vector: Vector) -> None:
+        self._table.add([{"place": place, "text": text, "part": 999, "vector": vector}])
 
-def _places(rows: list[dict[str, Any]]) -> list[int]:
-    return [row["place"] for row in rows]
+    def places(self, answer: list[dict[str, Any]]) -> list[int]:
+        return [row["place"] for row in answer]
+
+    def _near(self, query: Any, count: int, below: int | None) -> Any:
+        wide = max(self.effort or _DEFAULT_EF, count)
+        query = query.distance_type("cosine").select(["place", "text"]).ef(wide)
+        query = query.refine_factor(_REFINED if count == TOP else 1)
+        return query if below is None else query.where(f"part < {below}", prefilter=True)

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
+
 import numpy as np
 import pytest
 
 from benchmarks import corpus, dataset, exact
 from benchmarks.isolated_process import DidNotFinish, Failed, run
 from benchmarks.peers import report
-from benchmarks.peers.__main__ import hopeless
-from benchmarks.peers.asking import measure
-from benchmarks.peers.contender import Mode, content_words, reciprocal_rank_fusion
-from benchmarks.peers.contenders import CONTENDERS
+from benchmarks.peers.__main__ import Rounds, built, chosen, folder_of, summary, write_words
+from benchmarks.peers.contender import reciprocal_rank_fusion
+from benchmarks.peers.plots import frontier
 from tests.limits import LAST_RESORT_SECONDS
-
-
-def test_why_a_contender_has_no_figures_is_told():
-    reasons = {
-        "chroma": {"did_not_finish": "ask", "limit_s": 300.0, "build_s": 250.0},
-        "usearch": {"not_installed": ["usearch"]},
-        "hnswlib": {"failed": "build: no"},
-        "lancedb": {"not_tried": {"records": 1000, "build_s": 40.0}, "limit_s": 300.0},
-    }
-    assert {name: (report.in_short(result), report.is_settled(result)) for name, result in reasons.items()} == {
-        "chroma": ("did not finish in 300 s, built in 250 s", True),
-        "usearch": ("not installed: usearch", False),
-        "hnswlib": ("failed: build: no", False),
-        "lancedb": ("not tried within 300 s: 1,000 records took 40 s to build", False),
-    }
-
-
-def test_what_cannot_finish_is_not_tried():
-    results = {"10": {"chroma": {"build_s": 500.0}}, "1000": {"chroma": {"build_s": 40.0}, "usearch": {}}}
-    assert hopeless("chroma", 10_000, results, 300.0) == {
-        "not_tried": {"records": 1000, "build_s": 40.0},
-        "limit_s": 300.0,
-    }
-    assert hopeless("chroma", 10_000, results, 400.0) == {}
-    assert hopeless("chroma", 10, results, 1.0) == {}
-    assert hopeless("usearch", 10_000, results, 1.0) == {}
 
 
 def test_ranks_are_fused():
@@ -46,9 +23,28 @@ def test_ranks_are_fused():
     assert len(reciprocal_rank_fusion(range(100), range(50, 150))) == 10
 
 
-def test_content_words_leave_out_stop_words_unless_there_are_no_others():
-    assert content_words('What is the "database" of Ada?') == ["database", "ada"]
-    assert content_words("What is it?") == ["what", "is", "it"]
+def test_questions_lose_their_stop_words_unless_there_are_no_others(tmp_path):
+    questions = ['What is the "database" of Ada?', "What is it?"]
+    (tmp_path / "questions.json").write_text(json.dumps(questions))
+    data = dataset.Dataset(tmp_path)
+    write_words(data)
+    assert data.words == ["database ada", "what is it"]
+
+
+def test_the_quickest_effort_that_reaches_a_target_is_used_and_the_best_if_none_does():
+    sweep = [
+        {"effort": effort, "p50_ms": p50, "recall": [recall, recall, math.nan]}
+        for effort, p50, recall in ((10, 0.1, 0.9), (20, 0.3, 0.96), (30, 0.2, 0.97))
+    ]
+    assert chosen(sweep)["efforts"] == {".95": 30, ".99": 30}
+    assert frontier(chosen(sweep)["curve"]) == [(pytest.approx(0.9), 0.1), (pytest.approx(0.97), 0.2)]
+
+
+def test_a_figure_is_the_median_of_rounds_and_says_their_range():
+    rounds = [{"p50_ms": p50, "p99_ms": 9.0, "calls": 10, "recall": [p50 / 4, math.nan]} for p50 in (1.0, 4.0, 2.0)]
+    assert summary(rounds) == {
+        "p50_ms": 2.0, "p99_ms": 9.0, "low_ms": 1.0, "high_ms": 4.0, "calls": 30, "recall@10": 0.5833,
+    }  # fmt: skip
 
 
 def test_variants_begin_with_the_real_vectors_and_stay_near_them():
@@ -114,31 +110,28 @@ def data(tmp_path_factory):
     return dataset.write(folder, lines[:1000], vectors[:1000], questions, vectors[1000 : 1000 + len(questions)])
 
 
-def test_a_graph_is_searched_no_wider_than_the_target_takes(data):
-    asked = []
-
-    def ask(_, vector):
-        order = np.argsort(-(data.vectors @ vector))
-        return order[:10] if asked[-1] >= 48 else order[1:11]
-
-    figures = measure("vector", Mode(ask, effort=asked.append, places=lambda found: found.tolist()), data, 0.95)
-    assert figures["ef"] == asked[-1] == 48
-    assert figures["reaches_target"]
-    assert figures["recall@10"] == 1.0
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["recallite", "sqlite-vec + FTS5"])
-def test_a_contender_is_built_and_asked_in_processes_of_its_own(data, tmp_path, name):
-    assert CONTENDERS[name].missing() == []
-    given = {"contender": name, "data": data.folder, "store": tmp_path, "target": 0.99}
-    built = run("benchmarks.peers.process", {"task": "build", **given}, limit_s=LAST_RESORT_SECONDS)
-    assert built["disk_mb"] > 1
-    asked = run("benchmarks.peers.process", {"task": "ask", **given}, limit_s=LAST_RESORT_SECONDS)
-    assert asked["open_s"] > 0
-    vector = asked["modes"]["vector"]
-    assert vector["recall@10"] >= 0.99
-    assert vector.get("equals_exact", True)
-    assert list(vector["filters"]) == list(dataset.FILTERS)
-    assert all(filtered["recall@10"] >= 0.99 for filtered in vector["filters"].values())
-    assert asked["modes"]["hybrid"]["calls"] == len(data.questions)
+def test_contenders_are_built_and_asked_in_turns_in_processes_of_their_own(data, tmp_path):
+    write_words(data)
+    options = argparse.Namespace(resume=False, limit=LAST_RESORT_SECONDS, python=[], count=5, seconds=0.5)
+    names = ["recallite", "sqlite-vec + FTS5"]
+    stores = tmp_path / "stores"
+    results = {name: built(name, data, stores / folder_of(name), options) for name in names}
+    results["nobody"] = {"failed": "build: no"}
+    rounds = Rounds(results, data, stores, options)
+    for number in range(2):
+        rounds.ask(number)
+    rounds.end()
+    for name in names:
+        result = results[name]
+        assert "failed" not in result
+        assert result["disk_mb"] > 1
+        assert result["figures"]["vector .99"]["recall@10"] >= 0.98
+        assert all(result["figures"][f"vector, {share}"]["recall@10"] >= 0.98 for share in dataset.FILTERS)
+        assert result["figures"]["hybrid"]["calls"] == 5
+        assert result["insert"]["calls"] > 0
+    about = {"processor": "one", "cores": 1, "python": "3", "load": 0.0, "commit": "abc", "date": "today"}
+    text = report.markdown({**about, "results": {"1000": {"rounds": 1, "contenders": results}}})
+    assert "1,000 records, hybrid recall" in text
+    assert "- nobody: build: no" in text
+    assert "sqlite-vec + FTS5" in report.claims({"results": {"1000": {"contenders": results}}})
