@@ -229,7 +229,7 @@ def _read(
             state = hits.known[words] if picked is None else _state(hits, query, words, picked)
             lacking = Missing(
                 questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
-                figure[_CANDIDATES] > 0, least,
+                figure[_CANDIDATES] > 0, least, float(opened.view.terms.records),
             )  # fmt: skip
             if plan.shared:
                 gaps.append(find_gaps(texts[query], lacking, None, request))

@@ -25,7 +25,8 @@ class Missing(NamedTuple):
     """The words of a question: each word's IDF, and whether any record has it (1) and a hit too (2).
 
     `confidence` and `score` are the best of a hit, `dated` says that a hit is of a time that the question names,
-    `candidates` that there were some, and `closing` is the confidence from which there is no gap.
+    `candidates` that there were some, `closing` is the confidence from which there is no gap, and `records` their
+    number.
     """
 
     words: Sequence[str]
@@ -37,6 +38,7 @@ class Missing(NamedTuple):
     any_hit: bool
     candidates: bool
     closing: float
+    records: float
 
 
 def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request) -> tuple[str, ...]:

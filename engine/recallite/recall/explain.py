@@ -149,9 +149,11 @@ def _watch(
     if place >= 0:
         signals = {name: float(answer.trace.signals[getattr(SIGNALS, name), place]) for name in SHOWN}
     confidence = hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank]
-    if not decomposed:
+    if record_id in answer.keys:
+        confidence = answer.confidence[answer.keys.index(record_id)]
+    elif not decomposed:
         record = opened.reader.records.fetch([record_id])[record_id]
-        confidence = judged_alone(queries, float(confidence), record, request, opened.embedder_name)
+        confidence = judged_alone(queries, float(confidence), record, request, opened.embedder_name, answer.missing)
     return Watched(
         answer, answer.trace, place, signals, ranks, float(confidence), int(hits.successors[0, rank]),
         bool(hits.reasons[0, rank] & CHANGE_BIT),

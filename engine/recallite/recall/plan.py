@@ -11,6 +11,7 @@ from recallite.index.lexical import K1, B
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.recall.confidence import SIGNAL_SETS, load_calibration
 from recallite.recall.learned_ranking import DEPTH, ranking_for
+from recallite.recall.named import least_before
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def plan_of(profile: Profile, wanted: Wanted) -> kernels.Plan:
         marked=int(wanted.marked), omit=int(profile.superseded == "omit" and not wanted.about_past),
         grouped=int(wanted.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
-        least_confidence=profile.min_confidence,
+        least_confidence=least_before(profile.min_confidence),
         ranked=int(profile.fusion == "rrf" and profile.formula.composition == "product"), shared=int(wanted.shared),
         limit=_EVERY if wanted.diversify_by or (diverse and wanted.grouped) else pool,
         final=wanted.limit, k1=K1, b=B,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from recallite.recall.answering import Answer
 from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
-from recallite.recall.evidence_gaps import find_gaps
+from recallite.recall.evidence_gaps import Missing, find_gaps
+from recallite.recall.named import Name, named_first, names_of
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.text.index_terms import query_terms, tokenize
@@ -42,30 +43,43 @@ def judge(
             judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
             continue
         slot, sure, lacking = slot_of(text), answer.confidence, answer.keys != []
+        names: list[Name | None] = []
+        parts = frozenset[int]()
         # Most questions name no kind of value, and most texts do not ask: they stay as they are.
         for rank, key in enumerate(answer.keys[:_JUDGED]):
             record = records.get(key)
-            if record is not None and (slot is not None or record.text[-1:] == "?"):
+            if record is None:
+                continue
+            if not names and (record.tags or record.context is not None):
+                names = names_of(text, answer.missing, [records.get(key) for key in answer.keys[:_JUDGED]])
+            name = names[rank] if names else None
+            if slot is not None or name is not None or record.text[-1:] == "?":
                 without = lacks(slot, record.text, record.context)
-                sure[rank] = completed(sure[rank], record, without, weights)
+                sure[rank] = completed(sure[rank], record, without, weights, 0.0 if name is None else name.added)
                 lacking = lacking and without
+        if any(names) and request.diversify_by is None:
+            answer, parts = named_first(answer, names)
         answer = _with_gaps(text, answer, slot if lacking else None, request)
-        judged.append(_reached(text, answer, records, request) if request.relevant or least > 0 else answer)
+        judged.append(_reached(text, answer, records, request, parts) if request.relevant or least > 0 else answer)
     return judged
 
 
 def judged_alone(
-    queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None
+    queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None, missing: Missing | None
 ) -> float:  # fmt: skip
-    """The confidence of a record as `judge` completes it, for a question that is not decomposed."""
-    weights = _weights(embedder, _signals(queries, request))
-    without = lacks(slot_of(queries.texts[0]), record.text, record.context)
-    return completed(confidence, record, without, weights)
+    """The confidence of a record as `judge` completes it alone, for a question that is not decomposed."""
+    weights, question = _weights(embedder, _signals(queries, request)), queries.texts[0]
+    without = lacks(slot_of(question), record.text, record.context)
+    (name,) = names_of(question, missing, [record])
+    return completed(confidence, record, without, weights, 0.0 if name is None else name.added)
 
 
-def completed(confidence: float, record: Found, without: bool, weights: TextWeights) -> float:
-    """A confidence completed by a text: whether it is without the kind of value asked for, and whether it only asks."""
-    added = weights.asking if only_asks(record.text) else 0.0
+def completed(confidence: float, record: Found, without: bool, weights: TextWeights, named: float = 0.0) -> float:
+    """A confidence completed by a text: whether it is without the kind of value asked for, and whether it only asks.
+
+    `named` is what a name of it adds that the question has.
+    """
+    added = named + (weights.asking if only_asks(record.text) else 0.0)
     if without:
         added += weights.turn_lacking if record.position is not None else weights.lacking
     return confidence if added == 0.0 else confidence / (confidence + (1.0 - confidence) * exp(-added))
@@ -94,10 +108,12 @@ def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request)
     return answer._replace(gaps=find_gaps(text, answer.missing._replace(confidence=sure), lacking, request))
 
 
-def _reached(text: str, answer: Answer, records: Mapping[int, Found], request: Request) -> Answer:
+def _reached(
+    text: str, answer: Answer, records: Mapping[int, Found], request: Request, parts: frozenset[int] = frozenset()
+) -> Answer:
     """The hits that reach the least confidence and, if only those that answer are wanted, a share of the best's.
 
-    What is brought as a standing instruction answers nothing and needs no share.
+    What is brought as a standing instruction answers nothing and needs no share; nor do the hits that answer `parts`.
     """
     least, sure = request.profile.min_confidence, answer.confidence
     if not sure:
@@ -105,11 +121,12 @@ def _reached(text: str, answer: Answer, records: Mapping[int, Found], request: R
     ranked = len(sure) - answer.brought
     share = ANSWER_SHARE * max(sure) if request.relevant else 0.0
     words = set(query_terms(text)) if request.keywords else None
-    enough = max(share, least if words is None else ANSWER_CONFIDENCE)
+    floor = least if words is None else ANSWER_CONFIDENCE
     ranks = [
         rank
-        for rank in range(ranked)
-        if sure[rank] >= enough or (words is not None and _has_all(words, records.get(answer.keys[rank])))
+        for rank, key in enumerate(answer.keys[:ranked])
+        if sure[rank] >= (floor if key in parts else max(share, floor))
+        or (words is not None and _has_all(words, records.get(key)))
     ]
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // STANDING_SHARE))

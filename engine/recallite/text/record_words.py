@@ -22,7 +22,7 @@ from recallite_kernels.words import TAG_ONLY as TAG_ONLY
 _NAME = lazily(r"[^\W\d_][\w.'\u2019-]*(?:[ \t]+[^\W\d_][\w.'\u2019-]*){0,2}")
 _TITLES = frozenset(["dr", "mr", "mrs", "ms", "miss", "prof", "professor", "sir"])
 # Roles are no names: every conversation has them, and questions use the words for other things.
-_ROLES = frozenset(
+ROLES = frozenset(
     tokenize(
         "user assistant system human ai bot chatbot agent tool function model developer speaker customer client guest "
         "everyone everybody all me myself you unknown anonymous narrator note notes message chat other"
@@ -49,7 +49,7 @@ class RecordWords(NamedTuple):
 def record_words(written: Sequence[str], context: str | None, tags: Iterable[str]) -> RecordWords:
     """The words of a record whose context and text have the terms `written`."""
     names = () if context is None else name_words(context)
-    return RecordWords(written, [term for tag in tags for term in _of_tag(tag)] if tags else (), names)
+    return RecordWords(written, [term for tag in tags for term in name_terms(tag)] if tags else (), names)
 
 
 def written_words(text: str, context: str | None) -> list[str]:
@@ -71,9 +71,10 @@ def name_words(context: str) -> tuple[str, ...]:
         return ()
     terms = [term for word in words for term in tokenize(word)]
     ends = dict.fromkeys(terms[:1] + terms[-1:])
-    return tuple(term for term in ends if term not in _ROLES and (len(term) >= _LEAST_LETTERS or not term.isascii()))
+    return tuple(term for term in ends if term not in ROLES and (len(term) >= _LEAST_LETTERS or not term.isascii()))
 
 
 @lru_cache(maxsize=4096)
-def _of_tag(tag: str) -> tuple[str, ...]:
-    return tuple(tokenize(tag))
+def name_terms(name: str) -> tuple[str, ...]:
+    """The index terms of a tag or a title."""
+    return tuple(tokenize(name))
