@@ -9,8 +9,16 @@ import pytest
 from recallite.model.policies import WritePolicy
 from recallite.text.statements import Verdict, frames_of, judge, keys_of, may_relate, outline_of, statement_of
 from recallite.text.statements.over import over_of
+from recallite.text.statements.traits import cues_of
 from recallite_kernels.arguments import DENIED, ENDED, OVER
 
+# A word of change within a title changes nothing.
+TITLES = {
+    "Can't Buy Me Love was performed by Madonna": "Get Back was performed by Madonna",
+    "Let It Be was performed by Anna": "The Long Road Back was performed by Anna",
+    "Ben likes Abbey Road": 'Ben likes "Changed for Good"',
+    "The film was directed by Ana": "The film Nothing Ended was directed by Ana",
+}
 COSINES = (None, *(step / 10 for step in range(-2, 11)))
 SURE = WritePolicy().supersede_confidence or 1.0
 
@@ -199,3 +207,22 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
             independent += 1
     assert independent > 0.45 * len(texts) ** 2
     assert all(may_relate(outline, outline) for outline in outlines.values())
+
+
+@pytest.mark.parametrize(("old", "new"), TITLES.items())
+def test_a_word_of_change_in_a_title_is_no_change(old, new):
+    assert {verdict(old, new, cosine).outcome for cosine in COSINES} == {"independent"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Get Back was performed by Madonna", set()),
+        ('Ben likes "Back to Black"', set()),
+        ("Meeting Moved To Friday", {"changed", "shifted"}),
+        ('Ana said "Sold the car"', {"ended"}),
+        ("Moved to Berlin", {"changed", "shifted"}),
+    ],
+)
+def test_words_of_change_are_read_outside_of_titles(text, kinds):
+    assert cues_of(statement_of(text)) & {"again", "changed", "shifted", "ended"} == kinds

@@ -89,6 +89,10 @@ _FIRST_WORDS = (
 _PHRASE = lazily(
     rf"\b(?=(?:{_FIRST_WORDS})\b)(?:" + "|".join(f"(?P<{kind}>{some})" for kind, some in _CUE_PHRASES.items()) + r")\b"
 )
+# Two words or more; what somebody says follows a comma, a colon or a verb.
+_TITLE = lazily(r"(?<![,:] )(?<!said )(?<!says )(?<!told )[\"\u201c][A-Z][^\"\u201d ]* [^\"\u201d]{1,60}[\"\u201d]")
+# Within a sentence: not its first word.
+_CAPITAL = lazily(r"(?<=[\w,;] )[A-Z][\w']*")
 _KIN = lx.stems(
     """
     mother mom mum father dad brother sister son daughter uncle aunt cousin wife husband grandma grandpa grandmother
@@ -167,7 +171,7 @@ def traits_of(statement: Statement) -> Traits:
 def cues_of(statement: Statement) -> frozenset[str]:
     """Return the kinds of words of change in a statement, found once; keys do without, in half of the time."""
     if statement.cues is None:
-        statement.cues = _cues(statement.text.lower().replace("\u2019", "'"))
+        statement.cues = _cues(_without_titles(statement.text).lower().replace("\u2019", "'"))
     return statement.cues
 
 
@@ -258,6 +262,16 @@ def _cues(text: str) -> frozenset[str]:
     if "n't" in text and any(word.endswith("n't") and word not in _KINDS_OF for word in spoken):
         kinds.add("none")
     return frozenset(kinds)
+
+
+def _without_titles(text: str) -> str:
+    """A text without words of change that are part of a name, as of the song "Get Back"; a heading stays as it is."""
+    if text.count('"') > 1 or "\u201c" in text:
+        text = _TITLE.sub("", text)
+    capitals = [match for match in _CAPITAL.finditer(text) if match[0].lower() in _CHANGING_WORDS]
+    if not capitals or 2 * len(_CAPITAL.findall(text)) > len(text.split()):
+        return text
+    return _CAPITAL.sub(lambda match: "" if match[0].lower() in _CHANGING_WORDS else match[0], text)
 
 
 def _is_numbered(word: Word) -> bool:
