@@ -14,7 +14,7 @@ from benchmarks import billion, saving
 from benchmarks.harness import report as cases
 from benchmarks.memory_systems import report as memory_systems
 from benchmarks.peers import report as peers
-from benchmarks.quality import plot, workspace
+from benchmarks.quality import boards, plot, workspace
 from benchmarks.quality import report as quality
 from benchmarks.scaling import report as scaling
 from tests.attacks import __main__ as attacks
@@ -47,6 +47,7 @@ def _saved(name: str) -> dict[str, Any]:
 
 TABLES: dict[str, Callable[[], str]] = {
     "quality": lambda: quality.markdown(_saved("quality")),
+    "boards": lambda: boards.markdown(_saved("quality")),
     "truth": lambda: quality.truth_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),

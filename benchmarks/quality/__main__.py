@@ -14,6 +14,7 @@ from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe, embed_each_question
 from benchmarks.quality import (
     beam,
+    boards,
     confidence,
     dates,
     fact_consolidation,
@@ -22,7 +23,9 @@ from benchmarks.quality import (
     left_out,
     locomo,
     longmemeval,
+    named,
     pairs,
+    precision_bench,
     realmem,
     realtalk,
     report,
@@ -44,6 +47,8 @@ SETS: dict[str, Evaluation] = {
     "realtalk": realtalk.evaluate,
     "first_tries": first_tries.evaluate,
     "left_out": left_out.evaluate,
+    "named": named.evaluate,
+    "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
     "beam_updates": updates.of_beam,
     "longmemeval_updates": updates.of_longmemeval,
@@ -53,7 +58,7 @@ SETS: dict[str, Evaluation] = {
 }
 # Sets that ask the stores of another share its cache.
 _CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
-_OWN = ("first_tries", "left_out", "pairs", "dates", "junk")
+_OWN = ("first_tries", "left_out", "named", "pairs", "dates", "junk")
 RESULTS = saving.RESULTS / "quality.json"
 
 
@@ -71,6 +76,7 @@ def main() -> None:
     print(report.markdown(run))
     if any(name in run["sets"] for name in truth_tables.TITLES):
         print(f"\n{report.truth_markdown(run)}")
+    print(f"\n{boards.markdown(run)}")
 
 
 def evaluate(
@@ -108,6 +114,7 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
         "beam_updates": options.beam,
         "realtalk": options.realtalk,
         "facts": options.facts,
+        "precision": options.precision,
         **dict.fromkeys(_OWN, Path()),
     }
     folders = {name: named.get(name, options.data) for name in SETS}
@@ -121,6 +128,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--beam", type=Path, help="folder or git repository with BEAM")
     parser.add_argument("--realtalk", type=Path, help="folder or git repository with REALTALK")
     parser.add_argument("--facts", type=Path, help="folder or git repository with EvoMemBench")
+    parser.add_argument("--precision", type=Path, help="folder or git repository with PrecisionMemBench")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
@@ -128,7 +136,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
     if not options.render and (missing := set(options.set or ("locomo",)) - set(_folders(options))):
-        parser.error(f"no folder for {', '.join(sorted(missing))}: give --data, --beam, --realtalk or --facts")
+        parser.error(
+            f"no folder for {', '.join(sorted(missing))}: give --data, --beam, --realtalk, --facts or --precision"
+        )
     return options
 
 

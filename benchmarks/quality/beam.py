@@ -19,6 +19,7 @@ abstention question of the same chat.
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 from benchmarks.quality import calibration, checkout
 from benchmarks.quality.calibration import Asked
 from benchmarks.quality.columns import COLUMNS
-from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank, roc_auc
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite.model.records import Hits
 from recallite.recall.request import recall_arguments
@@ -47,6 +48,7 @@ WHOLE_STORY: dict[str, dict[str, Any]] = {
 """Options of `Memory.recall` for questions about a whole story."""
 LIMIT = 40
 _SHOWN = 10
+_SAMPLES = 1_000
 _FOLDER = "chats/100K"
 _CHATS = ("1", "2", "3", "4", "5")
 _TWICE = {
@@ -101,6 +103,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     result = tally.result(stores=len(_CHATS))
     for column, chats in answers_by_column.items():
         result["figures"][column] |= _abstention(chats)
+    result["intervals"] |= _intervals(answers_by_column["default"])
     result["whole_story"] = stories.result()["categories"]
     return result
 
@@ -176,6 +179,26 @@ def _abstention(chats: list[list[Asked]]) -> dict[str, float]:
         name: round(fmean(question[name] for question in of_chats), 4) for name in pooled if name.startswith("ROC AUC")
     }
     return {f"abstention: {name}": figure for name, figure in {**pooled, **areas}.items()}
+
+
+def _intervals(chats: list[list[Asked]]) -> dict[str, tuple[float, float]]:
+    """The 95 % intervals of the areas, by 1,000 bootstrap samples of each chat's questions of both kinds."""
+    chance = random.Random(0)
+    intervals = {}
+    for name, most in (("ROC AUC", None), ("ROC AUC, first hit", 1)):
+        scores = [
+            [
+                [max(one.confidence[:most], default=0.0) for one in chat if one.answerable == kind]
+                for kind in (True, False)
+            ]
+            for chat in chats
+        ]
+        areas = sorted(
+            fmean(roc_auc(*(chance.choices(of_kind, k=len(of_kind)) for of_kind in kinds)) for kinds in scores)
+            for _ in range(_SAMPLES)
+        )
+        intervals[f"abstention: {name}"] = round(areas[_SAMPLES // 40], 4), round(areas[-_SAMPLES // 40], 4)
+    return intervals
 
 
 def _moment(anchor: str) -> datetime:

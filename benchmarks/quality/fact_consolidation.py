@@ -2,7 +2,7 @@
 
 A part of MemoryAgentBench, read from a folder or a git repository of DSAIL-Memory/EvoMemBench. Its licence is not
 stated: it is measured and nothing of it is stored here. A history is a list of short statements in order of time, 455,
-2,310 or 4,580 of them; of those with the same subject and relation the last one holds.
+2,310, 4,580 or 18,332 of them; of those with the same subject and relation the last one holds.
 
 The set names no evidence, only answers. A statement is split into subject, relation and object by the frames of the
 set's 35 relations. The current fact of a question that needs one is the last statement whose object is the answer and
@@ -39,7 +39,7 @@ from recallite.recall.request import recall_arguments
 
 __all__ = ["SIZES", "Fact", "History", "Question", "evaluate", "read"]
 
-SIZES = {455: "6k", 2310: "32k", 4580: "64k"}
+SIZES = {455: "6k", 2310: "32k", 4580: "64k", 18332: "262k"}
 """Names in the set of the histories that are read, by their number of facts."""
 _PATH = "In-Episode-Knowledge/INEP-KNOW/MemoryAgentBench/data/Conflict_Resolution.json"
 _MOST_HOPS = 4
@@ -108,6 +108,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     for done, history in enumerate(read(data)):
         counts["questions"] += len(history.single_hop) + len(history.multi_hop)
         counts["records"] += len(history.statements)
+        counts[f"{len(history.statements):,} facts"] = len(history.single_hop)
         counts["without_chain"] += len(history.single_hop) - len(history.multi_hop)
         for step, (name, way) in enumerate(WAYS.items(), 1):
             with open_memory() as memory:

@@ -7,7 +7,7 @@ the photo is not used.) Each conversation is a store of its own and is asked its
 category 5 included. The questions have no date, so they are asked now, when all sessions are long past.
 
 recall@20 is the share of a question's evidence among the first 20 turns, hit@20 whether there is any, MRR the
-reciprocal rank of the first, 0 beyond 20.
+reciprocal rank of the first, 0 beyond 20. "recall@20 within 8,000 characters" ends the 20 where their texts have more.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.quality import checkout
 from benchmarks.quality.columns import COLUMNS
-from benchmarks.quality.metrics import figures_at_k
+from benchmarks.quality.metrics import figures_at_k, recall_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite.recall.request import recall_arguments
 
@@ -28,6 +29,7 @@ __all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "measure", "que
 
 CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 LIMIT = 20
+_MOST_CHARS = 8_000
 
 
 class Question(NamedTuple):
@@ -65,7 +67,11 @@ def measure(conversations: list[Conversation], open_memory: OpenMemory, on_progr
                     answers = memory.recall_many(questions, limit=LIMIT, **recall_arguments(options))
                 for question, hits in zip(conversation.questions, answers, strict=True):
                     ranked = [places[hit.id] for hit in hits]
-                    tally.add(column, figures_at_k(ranked, question.gold, LIMIT), CATEGORIES[question.category])
+                    figures = figures_at_k(ranked, question.gold, LIMIT)
+                    ends = accumulate(len(hit.text) for hit in hits)
+                    short = [place for place, end in zip(ranked, ends, strict=True) if end <= _MOST_CHARS]
+                    figures["recall@20 within 8,000 characters"] = recall_at_k(short, question.gold, LIMIT)
+                    tally.add(column, figures, CATEGORIES[question.category])
         on_progress(done, len(conversations))
     return tally.result(stores=len(conversations))
 

@@ -9,15 +9,19 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Sequence
 
+import numpy as np
+
 __all__ = [
     "figures_at_k",
     "hit_at_k",
+    "interval",
     "ndcg_at_k",
     "recall_all_at_k",
     "recall_any_at_k",
     "recall_at_k",
     "reciprocal_rank",
     "roc_auc",
+    "wilson",
 ]
 
 
@@ -51,6 +55,24 @@ def figures_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int)
         f"hit@{k}": hit_at_k(ranked, gold, k),
         "MRR": reciprocal_rank(ranked, gold),
     }
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean: Wilson's of a share, else by 2,000 bootstrap samples (Efron, 1979)."""
+    count, mean = len(values), math.fsum(values) / len(values)
+    if set(values) <= {0.0, 1.0}:
+        return wilson(mean, count)
+    means = np.random.default_rng(0).choice(np.array(values), (2_000, count)).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975]).tolist()
+    return round(low, 4), round(high, 4)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `count` (Wilson, 1927)."""
+    z = 1.959964
+    centre, spread = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    scale = 1 + z * z / count
+    return round((centre - spread) / scale, 4), round((centre + spread) / scale, 4)
 
 
 def ndcg_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:

@@ -22,6 +22,8 @@ TITLES = {
     "realtalk": "REALTALK, turns",
     "first_tries": "First tries, small stores",
     "left_out": "Left out, facts on a topic",
+    "named": "Named, stores with tags",
+    "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
 }
 _MAIN = {
@@ -42,6 +44,7 @@ _MAIN = {
     "realtalk": ("recall@20", "hit@20", "MRR"),
     "first_tries": ("answered first", "first and confident"),
     "left_out": ("answered", "first", "hits", "refused", "ROC AUC"),
+    "named": ("exact", "precision", "recall", "refused", "first"),
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")

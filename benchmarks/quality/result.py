@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from benchmarks.quality.columns import COLUMNS
+from benchmarks.quality.metrics import interval
 from recallite import Memory
 
 __all__ = ["Evaluation", "OpenMemory", "Progress", "Tally"]
@@ -85,6 +86,7 @@ class Tally:
             "code_bytes_per_record": round(self.code_bytes / max(self.records, 1)),
             "changes": {"superseded": self.superseded, "merged": self.merged, "evidence superseded": len(self._lost)},
             "figures": {column: _means(questions) for column, questions in self._asked.items()},
+            "intervals": _of_each(self._asked["default"], interval),
             "seconds": {
                 "remember": round(self.remember_seconds, 2),
                 **{column: round(seconds, 2) for column, seconds in self._seconds.items()},
@@ -106,5 +108,10 @@ class Tally:
 
 
 def _means(questions: list[_Asked]) -> dict[str, float]:
+    return _of_each(questions, lambda values: round(fmean(values), 4))
+
+
+def _of_each(questions: list[_Asked], summary: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """A summary of the values of each figure."""
     names = dict.fromkeys(name for one in questions for name in one.figures)
-    return {name: round(fmean(one.figures[name] for one in questions if name in one.figures), 4) for name in names}
+    return {name: summary([one.figures[name] for one in questions if name in one.figures]) for name in names}

@@ -9,12 +9,14 @@ import pytest
 
 from benchmarks.quality.metrics import (
     hit_at_k,
+    interval,
     ndcg_at_k,
     recall_all_at_k,
     recall_any_at_k,
     recall_at_k,
     reciprocal_rank,
     roc_auc,
+    wilson,
 )
 
 RANKED = ["a", "b", "c", "d", "e"]
@@ -87,3 +89,11 @@ def test_roc_auc_equals_counting_all_pairs():
     negatives = [draw.randint(0, 7) / 10 for _ in range(60)]
     won = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
     assert roc_auc(positives, negatives) == pytest.approx(won / (40 * 60))
+
+
+def test_the_interval_of_a_share_is_wilsons_and_that_of_a_mean_holds_it():
+    assert wilson(43 / 46, 46) == interval([1.0] * 43 + [0.0] * 3) == (0.825, 0.9776)
+    values = [0.2, 0.4, 0.6, 0.8] * 25
+    low, high = interval(values)
+    assert 0.4 < low < 0.5 < high < 0.6
+    assert interval([0.5] * 9) == (0.5, 0.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
-from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact, sessions
+from benchmarks.quality import confidence, first_tries, locomo, longmemeval, named, realmem, report, scifact, sessions
 from benchmarks.quality.columns import COLUMNS
 from recallite.embedding import QueryTokens, embed_documents
 from tests.system.benchmarks.letters import Letters
@@ -149,6 +149,12 @@ def test_forty_questions_ask_what_ten_sessions_have_kept(open_memory):
         figures, _ = sessions.evaluate(memory)
     assert figures["of tools or between them"] == figures["secrets"] == 0
     assert 5 < figures["memories a session"] < 8
+
+
+def test_named_counts_the_questions_whose_hits_are_exactly_what_they_name(tmp_path, open_memory):
+    result = named.evaluate(tmp_path, open_memory, lambda done, total: None)
+    assert (result["questions"], result["records"], result["stores"]) == (86, 78, 8)
+    assert result["figures"]["default"]["exact"] == pytest.approx(1 - len(result["missed"]) / 86, abs=1e-4)
 
 
 def test_scifact_asks_the_judged_claims_only(tmp_path, open_memory):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from benchmarks.quality import beam, realtalk
+from benchmarks.quality import beam, boards, precision_bench, realtalk
 from benchmarks.quality.__main__ import SETS, evaluate
 
 
@@ -123,3 +123,62 @@ def test_only_sets_with_a_folder_run(realtalk_folder):
     run = evaluate({"realtalk": realtalk_folder}, "instant", None)
     assert list(run["sets"]) == ["realtalk"]
     assert set(SETS) > {"beam", "realtalk"}
+
+
+def belief(id, content, **fields):
+    return {
+        "_id": id, "user_id": "test-user", "type": "preference", "canonical_name": id, "aliases": [],
+        "content": content, "why_it_matters": "", "scope": ["code"], "pinned": False, "superseded_by": None,
+        "resolved_at": None, "created_at": "2026-03-02T09:00:00Z", **fields,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def beliefs_folder(tmp_path):
+    beliefs = [
+        belief("kettle", "Boils water with gas", aliases=["samovar"]),
+        belief("violin", "Plays in the attic", participants=["bow"], type="relation"),
+        belief("bow", "Is made of horsehair", pinned=True),
+        belief("piano", "Was sold", superseded_by="violin"),
+        belief("stranger", "Boils water with gas", user_id="other", pinned=True),
+    ]
+    case = {"scope": ["code"], "category": "Alias resolution"}
+    only = {"relevantBeliefs": {"shouldOnlyInclude": ["kettle"]}, "pinnedFacts": {"mustInclude": ["bow"]}}
+    cases = [
+        {**case, "caseId": "named", "query": "samovar", "expect": only},
+        {**case, "caseId": "none", "query": "", "expect": {"personaPrelude": {"contains": ["brief"]}}},
+        {**case, "caseId": "wrong", "query": "samovar", "expect": {"relevantBeliefs": {"mustExclude": ["kettle"]}}},
+    ]
+    turn = {"scope": ["code"], "userMessage": "flute", "expect": {"relevantBeliefs": {"mustInclude": ["kettle"]}}}
+    turns = [
+        {**turn, "turnIndex": 0, "updateBeliefAtTurn": {"beliefId": "kettle", "addAliases": ["Flute"]}},
+        {**turn, "turnIndex": 1},
+    ]
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "src").mkdir()
+    for name, value in {
+        "beliefs.seed": beliefs,
+        "retrieval.cases": cases,
+        "session-retrieval.cases": [{"turns": turns}],
+    }.items():
+        (tmp_path / "fixtures" / f"{name}.json").write_text(json.dumps(value))
+    (tmp_path / "src" / "retrieval.external.eval.test.ts").write_text('universal:\n  "Be brief.",')
+    return tmp_path
+
+
+def test_precision_counts_the_cases_whose_beliefs_are_the_expected_ones(beliefs_folder, open_memory):
+    result = precision_bench.evaluate(beliefs_folder, open_memory, lambda done, total: None)
+    assert list(result["figures"]) == list(precision_bench.ADAPTERS)
+    assert (result["questions"], result["records"]) == (5, 5)
+    figures = result["figures"]["wire, relevant"]
+    assert (figures["passes"], figures["active passes"], figures["empty passes"], figures["turns"]) == (2, 1, 1, 1)
+    assert set(result["failed"]["wire, relevant"]) == {"wrong", "turn 0: flute"}
+
+
+def test_boards_show_an_interval_for_each_figure(beliefs_folder, open_memory):
+    result = precision_bench.evaluate(beliefs_folder, open_memory, lambda done, total: None)
+    facts = {"455 facts": 100, "figures": {"default": {"455 facts: current first": 0.5}}}
+    run = {"sets": {"precision": result, "facts": facts}, "commit": "abc", "date": "2026-03-02"}
+    lines = boards.markdown(run).splitlines()
+    assert "| FactConsolidation | 455 facts: current first | 100 | 0.500 | 0.404 to 0.596 |" in lines
+    assert sum("passes | 77 |" in line for line in lines) == 2 * len(precision_bench.ADAPTERS)

@@ -1,0 +1,56 @@
+"""Public boards: the figures that others publish of the same sets, with their questions and 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.quality.metrics import wilson
+from benchmarks.tables import table
+
+__all__ = ["markdown"]
+
+_HEADER = ("board", "figure", "questions", "value", "95 % interval")
+_SHOWN = {
+    "locomo": ("LoCoMo, turns", ("recall@20", "recall@20 within 8,000 characters", "hit@20", "MRR")),
+    "longmemeval": ("LongMemEval-S, sessions", ("recall_all@5", "recall_any@5")),
+    "beam": ("BEAM 100K, abstention", ("abstention: ROC AUC", "abstention: ROC AUC, first hit")),
+}
+_CASES, _TURNS = 77, 12
+
+
+def markdown(run: dict[str, Any]) -> str:
+    """Table of the boards that were run, in Markdown."""
+    rows = [row for of_board in (_means(run), _facts(run), _precision(run)) for row in of_board]
+    return "\n\n".join([table(_HEADER, rows, left=("board", "figure")), f"Commit {run['commit']}, {run['date']}."])
+
+
+def _means(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, (title, metrics) in _SHOWN.items():
+        if (result := run["sets"].get(name)) is None:
+            continue
+        for place, metric in enumerate(metrics):
+            low, high = result["intervals"][metric]
+            yield (
+                title if place == 0 else "", metric, f"{result['questions']:,}",
+                f"{result['figures']['default'][metric]:.3f}", f"{low:.3f} to {high:.3f}",
+            )  # fmt: skip
+
+
+def _facts(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    result = run["sets"].get("facts", {"figures": {"default": {}}})
+    shares = {name: share for name, share in result["figures"]["default"].items() if name.endswith("current first")}
+    for place, (name, share) in enumerate(shares.items()):
+        count = result[name.removesuffix(": current first")]
+        low, high = wilson(share, count)
+        title = "FactConsolidation" if place == 0 else ""
+        yield title, name, str(count), f"{share:.3f}", f"{low:.3f} to {high:.3f}"
+
+
+def _precision(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    title = "PrecisionMemBench"
+    for adapter, figures in run["sets"].get("precision", {"figures": {}})["figures"].items():
+        for name, count in (("active passes", _CASES), ("passes", _CASES), ("turns", _TURNS)):
+            low, high = (round(bound * count) for bound in wilson(figures[name] / count, count))
+            yield title, f"{adapter}: {name}", str(count), str(figures[name]), f"{low} to {high}"
+            title = ""
