@@ -70,8 +70,10 @@ def main() -> None:
         return
     run = evaluate(_folders(options), options.embedder, options.cache, codes=not options.no_codes)
     before = saving.read(options.out)
-    if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
-        run["sets"] = {**before["sets"], **run["sets"]}
+    run["sets"] = {
+        **{name: {"commit": before["commit"], **result} for name, result in before.get("sets", {}).items()},
+        **run["sets"],
+    }
     saving.write(run, options.out)
     print(report.markdown(run))
     if any(name in run["sets"] for name in truth_tables.TITLES):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.quality.metrics import wilson
+from benchmarks.quality.report import caption
 from benchmarks.tables import table
 
 __all__ = ["markdown"]
@@ -16,35 +17,36 @@ _SHOWN = {
     "longmemeval": ("LongMemEval-S, sessions", ("recall_all@5", "recall_any@5")),
     "beam": ("BEAM 100K, abstention", ("abstention: ROC AUC", "abstention: ROC AUC, first hit")),
 }
-_CASES, _TURNS = 77, 12
+_SHARES = frozenset(("recall_all@5", "recall_any@5", "hit@20"))
+# Questions of one fact of each history, and what PrecisionMemBench has.
+_FACTS, _CASES, _TURNS = 100, 77, 12
 
 
 def markdown(run: dict[str, Any]) -> str:
     """Table of the boards that were run, in Markdown."""
     rows = [row for of_board in (_means(run), _facts(run), _precision(run)) for row in of_board]
-    return "\n\n".join([table(_HEADER, rows, left=("board", "figure")), f"Commit {run['commit']}, {run['date']}."])
+    return "\n\n".join([table(_HEADER, rows, left=("board", "figure")), f"{caption(run)}."])
 
 
 def _means(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, (title, metrics) in _SHOWN.items():
         if (result := run["sets"].get(name)) is None:
             continue
-        for place, metric in enumerate(metrics):
-            low, high = result["intervals"][metric]
-            yield (
-                title if place == 0 else "", metric, f"{result['questions']:,}",
-                f"{result['figures']['default'][metric]:.3f}", f"{low:.3f} to {high:.3f}",
-            )  # fmt: skip
+        intervals = result.get("intervals", {})
+        for metric in (metric for metric in metrics if metric in _SHARES or metric in intervals):
+            value, count = result["figures"]["default"][metric], result["questions"]
+            low, high = wilson(value, count) if metric in _SHARES else intervals[metric]
+            yield title, metric, f"{count:,}", f"{value:.3f}", f"{low:.3f} to {high:.3f}"
+            title = ""
 
 
 def _facts(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     result = run["sets"].get("facts", {"figures": {"default": {}}})
     shares = {name: share for name, share in result["figures"]["default"].items() if name.endswith("current first")}
     for place, (name, share) in enumerate(shares.items()):
-        count = result[name.removesuffix(": current first")]
-        low, high = wilson(share, count)
+        low, high = wilson(share, _FACTS)
         title = "FactConsolidation" if place == 0 else ""
-        yield title, name, str(count), f"{share:.3f}", f"{low:.3f} to {high:.3f}"
+        yield title, name, str(_FACTS), f"{share:.3f}", f"{low:.3f} to {high:.3f}"
 
 
 def _precision(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -108,7 +108,6 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     for done, history in enumerate(read(data)):
         counts["questions"] += len(history.single_hop) + len(history.multi_hop)
         counts["records"] += len(history.statements)
-        counts[f"{len(history.statements):,} facts"] = len(history.single_hop)
         counts["without_chain"] += len(history.single_hop) - len(history.multi_hop)
         for step, (name, way) in enumerate(WAYS.items(), 1):
             with open_memory() as memory:

@@ -10,7 +10,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
 from benchmarks.tables import table
 
-__all__ = ["TITLES", "markdown", "truth_markdown"]
+__all__ = ["TITLES", "caption", "markdown", "truth_markdown"]
 
 TITLES = {
     "locomo": "LoCoMo, turns",
@@ -67,7 +67,7 @@ def _joined(run: dict[str, Any], first: tuple[Any, Any], others: Iterator[truth_
     parts = [table(*first, left=_LEFT)]
     for title, header, rows in others:
         parts += [f"{title}:", table(header, rows, left=_LEFT)]
-    return "\n\n".join([*parts, f"{_caption(run)}."])
+    return "\n\n".join([*parts, f"{caption(run)}."])
 
 
 def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -109,6 +109,17 @@ def _categories(run: dict[str, Any]) -> Iterator[truth_tables.Table]:
         yield "BEAM, questions about a whole story: recall@40", ("category", "questions", *columns), rows
 
 
-def _caption(run: dict[str, Any]) -> str:
+def caption(run: dict[str, Any]) -> str:
+    """The embedder, the commits, the day and the machine of a run."""
     seconds = sum(sum(result["seconds"].values()) for result in run["sets"].values())
-    return f"Embedder {run['embedder']}, commit {run['commit']}, {run['date']}, {seconds:.0f} s on {run['cores']} cores"
+    machine = f"{run['date']}, {seconds:.0f} s on {run['cores']} cores"
+    return "; ".join([f"Embedder {run['embedder']}, commit {run['commit']}, {machine}", *_earlier(run)])
+
+
+def _earlier(run: dict[str, Any]) -> Iterator[str]:
+    """The sets that were last measured at another commit."""
+    names: dict[str, list[str]] = {}
+    for name, result in run["sets"].items():
+        if (commit := result.get("commit", run["commit"])) != run["commit"]:
+            names.setdefault(commit, []).append(TITLES[name])
+    yield from (f"{', '.join(titles)} at commit {commit}" for commit, titles in names.items())

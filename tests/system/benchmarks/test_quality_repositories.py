@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.quality import beam, boards, precision_bench, realtalk
 from benchmarks.quality.__main__ import SETS, evaluate
+from recallite import Memory
 
 
 def committed(folder):
@@ -166,8 +167,15 @@ def beliefs_folder(tmp_path):
     return tmp_path
 
 
-def test_precision_counts_the_cases_whose_beliefs_are_the_expected_ones(beliefs_folder, open_memory):
-    result = precision_bench.evaluate(beliefs_folder, open_memory, lambda done, total: None)
+SHORT = "recall@20 within 8,000 characters"
+
+
+def by_words():
+    return Memory(":memory:", embedder="none")
+
+
+def test_precision_counts_the_cases_whose_beliefs_are_the_expected_ones(beliefs_folder):
+    result = precision_bench.evaluate(beliefs_folder, by_words, lambda done, total: None)
     assert list(result["figures"]) == list(precision_bench.ADAPTERS)
     assert (result["questions"], result["records"]) == (5, 5)
     figures = result["figures"]["wire, relevant"]
@@ -175,10 +183,19 @@ def test_precision_counts_the_cases_whose_beliefs_are_the_expected_ones(beliefs_
     assert set(result["failed"]["wire, relevant"]) == {"wrong", "turn 0: flute"}
 
 
-def test_boards_show_an_interval_for_each_figure(beliefs_folder, open_memory):
-    result = precision_bench.evaluate(beliefs_folder, open_memory, lambda done, total: None)
-    facts = {"455 facts": 100, "figures": {"default": {"455 facts: current first": 0.5}}}
-    run = {"sets": {"precision": result, "facts": facts}, "commit": "abc", "date": "2026-03-02"}
+def test_boards_show_an_interval_for_each_figure(beliefs_folder):
+    result = precision_bench.evaluate(beliefs_folder, by_words, lambda done, total: None)
+    facts = {"figures": {"default": {"455 facts: current first": 0.5}}, "seconds": {}}
+    locomo = {
+        "questions": 4, "figures": {"default": dict.fromkeys(("recall@20", SHORT, "hit@20", "MRR"), 1.0)},
+        "intervals": {"recall@20": (0.9, 1.0), SHORT: (0.8, 1.0), "MRR": (0.7, 1.0)}, "seconds": {},
+    }  # fmt: skip
+    run = {
+        "sets": {"precision": result, "facts": {**facts, "commit": "abb"}, "locomo": locomo}, "commit": "abc",
+        "date": "2026-03-02", "embedder": "none", "cores": 2,
+    }  # fmt: skip
     lines = boards.markdown(run).splitlines()
+    assert f"|  | {SHORT} | 4 | 1.000 | 0.800 to 1.000 |" in lines
+    assert lines[-1] == "Embedder none, commit abc, 2026-03-02, 0 s on 2 cores; FactConsolidation at commit abb."
     assert "| FactConsolidation | 455 facts: current first | 100 | 0.500 | 0.404 to 0.596 |" in lines
     assert sum("passes | 77 |" in line for line in lines) == 2 * len(precision_bench.ADAPTERS)
