@@ -59,10 +59,12 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
     saved |= {**describe(), "command": command, "embedder": embedder.name, "load": round(os.getloadavg()[0], 1)}
     with tempfile.TemporaryDirectory(dir=options.work) as scratch:
         for records in options.records:
+            if options.resume and str(records) in saved.get("results", {}):
+                continue
             folder = (options.work or Path(scratch)) / f"records-{records}"
             data = dataset.prepare(folder, options.corpus, records, embedder, saving.progress(console))
             write_words(data)
-            stores = (options.work or Path(scratch)) / f"stores-{records}"
+            stores = Path(scratch) / f"stores-{records}"
             results = {name: built(name, data, stores / folder_of(name), options) for name in options.only}
             console.log(", ".join(f"{name}: {result.get('build_s', result)}" for name, result in results.items()))
             rounds = Rounds(results, data, stores, options)
@@ -82,22 +84,15 @@ def write_words(data: Dataset) -> None:
 
 
 def built(name: str, data: Dataset, store: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """The figures of building a contender's store, or why there are none; a kept store is taken with `--resume`."""
-    record = store.with_suffix(".json")
-    if options.resume and record.exists():
-        return saving.read(record)
-    for file in sorted(store.rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    store.mkdir(parents=True, exist_ok=True)
+    """The figures of building a contender's store, or why there are none."""
+    store.mkdir(parents=True)
     arguments = {"task": "build", "contender": name, "data": data.folder, "store": store}
     try:
-        figures = run(_MODULE, arguments, options.limit, _python(name, options))
+        return run(_MODULE, arguments, options.limit, _python(name, options))
     except DidNotFinish:
         return {"failed": f"was not built within {options.limit:.0f} s"}
     except Failed as error:
         return {"failed": f"build: {error}"}
-    saving.write(figures, record)
-    return figures
 
 
 class Served:

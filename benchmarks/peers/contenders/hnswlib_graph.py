@@ -36,13 +36,16 @@ class Hnswlib(Contender):
         self._index.load_index(str(folder / "index.hnsw"), max_elements=len(self._lines) + _ROOM)
         belongs = parts(len(self._lines))
         self._allowed = {below: (belongs < below).tobytes() for below in FILTERS.values()}
+        self._counts = {below: min(TOP, sum(allowed)) for below, allowed in self._allowed.items()}
 
     def vector(self, text: str, vector: Vector, below: int | None = None) -> list[tuple[int, str]]:
         if self.effort is not None:
             self._index.set_ef(self.effort)
         allowed = None if below is None else self._allowed[below]
         keep = None if allowed is None else lambda place: allowed[place] == 1
-        places = self._index.knn_query(vector, TOP, num_threads=1, filter=keep)[0][0].tolist()
+        # It fails if it finds fewer than it is asked for.
+        count = TOP if below is None else self._counts[below]
+        places = self._index.knn_query(vector, count, num_threads=1, filter=keep)[0][0].tolist()
         return [(place, self._lines[place]) for place in places]
 
     def insert(self, place: int, text: str, vector: Vector) -> None:

@@ -113,7 +113,7 @@ def data(tmp_path_factory):
 @pytest.mark.slow
 def test_contenders_are_built_and_asked_in_turns_in_processes_of_their_own(data, tmp_path):
     write_words(data)
-    options = argparse.Namespace(resume=False, limit=LAST_RESORT_SECONDS, python=[], count=5, seconds=0.5)
+    options = argparse.Namespace(limit=LAST_RESORT_SECONDS, python=[], count=5, seconds=0.5)
     names = ["recallite", "sqlite-vec + FTS5"]
     stores = tmp_path / "stores"
     results = {name: built(name, data, stores / folder_of(name), options) for name in names}
