@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Chosen on stores of our own (`benchmarks.quality --set named`) among 2 to 5.
 COUNTS = 3.0
 """Logit that the name of one memory alone adds to that of its confidence."""
+SUREST = 0.95
+"""Most that a name makes a confidence."""
 _MOST_THINGS = 8
 _LONGEST = 60  # characters: a longer context is no name
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from recallite.recall.answering import Answer
 from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
 from recallite.recall.evidence_gaps import Missing, find_gaps
-from recallite.recall.named import Name, named_first, names_of
+from recallite.recall.named import SUREST, Name, named_first, names_of
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.text.index_terms import query_terms, tokenize
@@ -82,7 +82,10 @@ def completed(confidence: float, record: Found, without: bool, weights: TextWeig
     added = named + (weights.asking if only_asks(record.text) else 0.0)
     if without:
         added += weights.turn_lacking if record.position is not None else weights.lacking
-    return confidence if added == 0.0 else confidence / (confidence + (1.0 - confidence) * exp(-added))
+    if added == 0.0:
+        return confidence
+    result = confidence / (confidence + (1.0 - confidence) * exp(-added))
+    return result if named == 0.0 else min(result, max(confidence, SUREST))
 
 
 @lru_cache(maxsize=16)

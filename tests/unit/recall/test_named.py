@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 
 import pytest
 
 from recallite import Memory
+from recallite.recall.confidence import TextWeights
 from recallite.recall.evidence_gaps import Missing
-from recallite.recall.named import COUNTS, names_of
+from recallite.recall.named import COUNTS, SUREST, names_of
+from recallite.recall.text_evidence import completed
 from recallite_kernels import smoothed_idf
 
 TEXTS = {
@@ -23,6 +26,8 @@ TEXTS = {
 class Bearer:
     context: str | None
     tags: tuple[str, ...] = ()
+    text: str = "Boils water"
+    position: int | None = None
 
 
 def texts_of(hits):
@@ -85,3 +90,10 @@ def test_the_least_confidence_counts_after_names(tagged):
     (hit,) = tagged.recall(question, profile={"min_confidence": 0.15})
     assert hit.text == "Takes half a tablet each morning"
     assert tagged.recall("Is there something about the harpsichord?", profile={"min_confidence": 0.15}) == []
+
+
+def test_a_name_alone_makes_no_certainty():
+    bearer, weights = Bearer(None), TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
+    assert completed(0.1, bearer, False, weights, 3.0) == pytest.approx(0.1 / (0.1 + 0.9 * exp(-3.0)))
+    assert completed(0.9, bearer, False, weights, 3.0) == SUREST
+    assert completed(0.97, bearer, False, weights, 3.0) == 0.97
