@@ -50,8 +50,9 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
                 cache = None if options.cache is None else options.cache / model
                 task = {"system": name, "embedder": model, "set": of, "data": options.data, "cache": cache}
                 module, python = "benchmarks.memory_systems.process", pythons.get(name, sys.executable)
+                about = {"commit": describe()["commit"], "load": round(os.getloadavg()[0], 1)}
                 try:
-                    figures = {**run(module, task, options.limit, python), "commit": describe()["commit"]}
+                    figures = {**run(module, task, options.limit, python), **about}
                 except DidNotFinish:
                     figures = {"failed": f"did not finish in {options.limit:.0f} s"}
                 except Failed as error:
