@@ -104,17 +104,14 @@ def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None
         engine.accesses.add([hit.id for hit in hits if hit.id not in before])
 
 
-def _put_higher_first(
-    engine: Engine, question: str, vector: list[NDArray[np.float32]] | None, hits: Hits, request: Request
-) -> None:
+def _put_higher_first(engine: Engine, reader: Reader, question: Queries, hits: Hits, request: Request) -> None:
     """Put what higher authorities say before the first hits, unless these speak of something else."""
 
     def ask(narrowed: Request) -> Hits:
         profile = structs.replace(request.profile, standing_instructions=0)
-        return _recall(engine, [question], vector, structs.replace(narrowed, counted=False, profile=profile), _WHOLE)[0]
+        return _answered(engine, reader, question, structs.replace(narrowed, profile=profile), decomposed=False)[0]
 
-    with engine.store.read() as reader:
-        put_higher_first(reader, hits, request, ask)
+    put_higher_first(reader, hits, request, ask)
     if request.token_budget is not None:
         hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
         hits.left_out += left_out
@@ -158,10 +155,9 @@ def _recall(
         several = reader.candidates is not None and apart(engine, reader, embedded, request, decomposed=decomposed)
         for part in several or (embedded,):
             hits += _answered(engine, reader, part, request, decomposed=decomposed)
-    for place, query_hits in enumerate(hits):
-        if has_lower(query_hits, request):
-            vector = None if vectors is None else [vectors[place]]
-            _put_higher_first(engine, queries[place], vector, query_hits, request)
+        for place, query_hits in enumerate(hits):
+            if has_lower(query_hits, request):
+                _put_higher_first(engine, reader, embedded.part(place, place + 1), query_hits, request)
     for query_hits in hits:
         query_hits.stages = {"embed": embed_ms, **query_hits.stages}
         query_hits.sub_queries, query_hits.scopes = sub.queries, sub.scopes

@@ -225,6 +225,23 @@ def test_what_is_put_first_is_within_the_budget(monkeypatch):
         assert len(before) + before.left_out == len(after) + after.left_out
 
 
+def test_what_is_put_first_is_looked_up_in_the_same_read(monkeypatch):
+    true, hostile = TRUE_AND_HOSTILE[1]
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        old = memory.remember(true)
+        memory.remember_many([NewRecord(FLOODS["lies"](true, hostile, number), source=WEB) for number in range(200)])
+        memory.store.catch_up()
+        questions = [true.rstrip(".") + "?", "What is the weather?"]
+        before = [[hit.id for hit in hits] for hits in memory.recall_many(questions)]
+        assert before[0][0] == old.id
+        store, reads = memory._engine.store, []
+        read = store.read
+        monkeypatch.setattr(store, "read", lambda: reads.append(1) or read())
+        assert [[hit.id for hit in hits] for hits in memory.recall_many(questions)] == before
+        assert len(reads) == 1
+        assert [hit.id for hit in memory.recall(questions[0])] == before[0]
+
+
 def test_a_change_of_the_authority_is_found_by_its_new_keys():
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         policy = WritePolicy(merge_strategy="latest")
