@@ -172,6 +172,20 @@ def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
     assert http.get("/v1/count").json() == 0
 
 
+def test_a_blank_line_does_not_keep_a_connection(small, monkeypatch):
+    from recallite.doors.http import connections
+
+    monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
+    with connected(small) as connection:
+        connection.sendall(b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        received = b""
+        while not received.endswith(b"\r\n\r\n0"):
+            received += connection.recv(65_536)
+        connection.sendall(b"\r\n")
+        with suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+
+
 def _refused(connection):
     """Whether the server takes no more of a header that does not end."""
     try:

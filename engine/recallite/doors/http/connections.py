@@ -86,6 +86,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._unparsed_bytes += len(data)
         super().data_received(data)
+        if self._waits and self._ends is None:  # a blank line: it ends uvicorn's wait, and begins no request
+            self._wait(MAX_HEAD_SECONDS)
 
     def on_message_begin(self) -> None:
         """Begin to wait for the headers of this request."""
