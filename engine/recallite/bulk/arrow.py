@@ -219,7 +219,7 @@ def _rows(batch: Any, first: int) -> Iterator[NewRecord]:
         try:
             yield _new_record(fields)
         except RecalliteError as reason:
-            raise InvalidInput(f"row {first + place + 1}: {reason}") from reason
+            raise InvalidInput(f"row {first + place + 1}: {reason}", reason.reason) from reason
 
 
 def _new_record(fields: dict[str, Any]) -> NewRecord:

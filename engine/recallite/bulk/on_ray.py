@@ -180,7 +180,7 @@ class _Remember(OpenedStore):
             records = self._embed.records(new_records(batch))
             done = write(records, self.memory, policy=self._policy)
         except InvalidItem as refused:
-            raise InvalidInput(f"row {refused.position + 1}: {refused.error}") from None
+            raise InvalidInput(f"row {refused.position + 1}: {refused.error}", refused.error.reason) from None
         return _report(done + Remembered(known=batch.num_rows - len(records)))
 
 
