@@ -37,7 +37,7 @@ from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Re
 from recallite.system import plugins
 from recallite.system.deferred import Deferred
 from recallite.system.messages import shown
-from recallite.system.suggestions import suggests
+from recallite.system.suggestions import check_open_files, suggests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,9 +131,13 @@ class Memory:
         opened = default_path() if path is None else path
         options = settings or Settings()
         secret = named_key(options.key_file) if key is None else key
-        from recallite.engine import Engine
+        try:
+            from recallite.engine import Engine
 
-        engine = Engine(opened, embedder, options, language_model, key=secret)
+            engine = Engine(opened, embedder, options, language_model, key=secret)
+        except OSError as fault:
+            check_open_files(fault)
+            raise
         self._bind(engine, engine.store.confined_to or "/", owner=True)
 
     def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
