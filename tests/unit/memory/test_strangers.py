@@ -231,15 +231,15 @@ def test_what_is_put_first_is_looked_up_in_the_same_read(monkeypatch):
         old = memory.remember(true)
         memory.remember_many([NewRecord(FLOODS["lies"](true, hostile, number), source=WEB) for number in range(200)])
         memory.store.catch_up()
-        questions = [true.rstrip(".") + "?", "What is the weather?"]
-        before = [[hit.id for hit in hits] for hits in memory.recall_many(questions)]
-        assert before[0][0] == old.id
+        question = true.rstrip(".") + "?"
+        alone = [hit.id for hit in memory.recall(question, mode="keyword")]
+        assert alone[0] == old.id
         store, reads = memory._engine.store, []
         read = store.read
         monkeypatch.setattr(store, "read", lambda: reads.append(1) or read())
-        assert [[hit.id for hit in hits] for hits in memory.recall_many(questions)] == before
+        assert [hit.id for hit in memory.recall(question, mode="keyword")] == alone
         assert len(reads) == 1
-        assert [hit.id for hit in memory.recall(questions[0])] == before[0]
+        assert [[hit.id for hit in hits] for hits in memory.recall_many([question] * 3, mode="keyword")] == [alone] * 3
 
 
 def test_a_change_of_the_authority_is_found_by_its_new_keys():
