@@ -27,7 +27,7 @@ REQUIRED = inspect.Parameter.empty
 SESSION = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
 # What no request can carry: functions, objects of this process, and what has another form in JSON.
-LEFT_OUT = {"on_progress", "batch_size"}
+LEFT_OUT = {"on_progress", "batch_size", "body"}
 _CLASSES = {
     "session": "recallite.agents.sessions:Session",
     "store": "recallite.namespaces.store:MemoryStore",
@@ -94,6 +94,7 @@ class Operation:
       of a class that is made of a memory
     - returns: the type of its JSON, if another than that of the function
     - tool: how models see it; mcp: whether the MCP server offers it too, as a tool of its own
+    - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query
     """
 
     def __init__(
@@ -111,10 +112,11 @@ class Operation:
         command: Command | None = None,
         tool: Tool | None = None,
         mcp: bool = False,
+        raw: bool = False,
     ) -> None:
         self.name, self.about, self.group, self.effect, self.status = name, about, group, effect, status
         self.method, _, self.path = http.partition(" ")
-        self.command, self.tool, self.mcp = command, tool, mcp
+        self.command, self.tool, self.mcp, self.raw = command, tool, mcp, raw
         self.writes_if, self._call, self._returns = writes_if, call, returns
 
     @property
@@ -150,7 +152,7 @@ class Operation:
     @property
     def in_body(self) -> bool:
         """Whether the fields that are not in the path are in a JSON object."""
-        return self.method in ("POST", "PATCH")
+        return self.method in ("POST", "PATCH") and not self.raw
 
     @cached_property
     def call(self) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -40,7 +40,7 @@ def test_python_tools_and_the_command_line_read_them_alike(path, monkeypatch, ca
 
 def test_the_server_reads_them(path):
     httpx2 = pytest.importorskip("httpx2")
-    pytest.importorskip("fastapi", reason="the extra server is not installed")
+    pytest.importorskip("starlette", reason="the extra server is not installed")
     from tests.system.http.serving import serving
 
     with Memory(path, settings=Settings(embedder="none")) as memory, serving(memory) as url:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.http.access_tokens import Tokens

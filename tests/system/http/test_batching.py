@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory, Settings
 from recallite.doors.client import Client

@@ -11,7 +11,7 @@ import pytest
 
 from tests.raising import raises
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Filter, Memory, errors
 from recallite.doors.client import AsyncClient, Client

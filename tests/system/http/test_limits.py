@@ -12,7 +12,7 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.http.request_checks import Limits

@@ -8,7 +8,7 @@ import json
 import httpx2
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.operations import OPERATIONS, SERVED

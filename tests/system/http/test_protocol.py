@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 import httpx2
 from mcp import Client

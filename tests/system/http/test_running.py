@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.cli.run import run

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, TypeVar
-from urllib.parse import unquote
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-from fastapi import Depends, FastAPI, Query, Request, Response
-from starlette.routing import Route
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
-from recallite._version import __version__
-from recallite.documents.outcomes import IngestedDocument
 from recallite.doors.http import failures, pages, transfer
 from recallite.doors.http.access import GRANT, Access, may_write
 from recallite.doors.http.access_tokens import Grant, Tokens
@@ -23,20 +23,33 @@ from recallite.doors.http.batching import RecallBatcher
 from recallite.doors.http.failures import Refused, json_response
 from recallite.doors.http.mcp import MemoryProtocol
 from recallite.doors.http.metrics import CONTENT_TYPE, Metrics
-from recallite.doors.http.openapi import RAW, RAW_ANSWER, describe, schema_of
+from recallite.doors.http.openapi import description
 from recallite.doors.http.request_checks import Application, Limits, RequestChecks, is_large
-from recallite.doors.http.requests import arguments, request_model
+from recallite.doors.http.requests import fields_of, values_of
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
 from recallite.errors import AccessDenied
 from recallite.memory import Memory
-from recallite.model.reports import Imported
 from recallite.review.memory_map import MemoryMap
 from recallite.system.logs import logger
 
 _log = logger(__name__)
 Answer = TypeVar("Answer")
-Work = Callable[[Operation, Request, dict[str, Any]], Awaitable[Response]]
+
+
+class OperationRoute(Route):
+    """A route that a request's scope names as `route`: metrics count by its name, and errors name its fields."""
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], methods: set[str], name: str, fields: Collection[str] = ()
+    ) -> None:
+        super().__init__(path, endpoint, methods=methods, name=name)
+        self.methods, self.fields = methods, fields
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match a request, and name this route in its scope."""
+        match, names = super().matches(scope)
+        return match, {**names, "route": self}
 
 
 class MemoryApi:
@@ -66,68 +79,28 @@ class MemoryApi:
         self._ready, self._load = False, load or memory.store.warmup
         self.limits = limits
         self._protocol = MemoryProtocol(memory, self._access)
-        self.app = FastAPI(
-            title="Recallite", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
-            redoc_url=None, lifespan=self._lifespan, redirect_slashes=False,
-        )  # fmt: skip
-        self._add_routes()
+        self.app = Starlette(routes=[*self._routes()], exception_handlers=failures.HANDLERS, lifespan=self._lifespan)
+        self.app.router.redirect_slashes = False
         self.application: Application = RequestChecks(
             self.app, limits, hosts, self._access.grant, self._metrics.counted
         )
 
-    def _add_routes(self) -> None:
-        failures.install(self.app)
-        for operation in SERVED:
-            endpoint = self._endpoint(operation, self._carried_out)
-            self.app.add_api_route(
-                PREFIX + operation.path, endpoint, methods=[operation.method], tags=[operation.group],
-                summary=operation.summary, operation_id=operation.id, status_code=operation.status,
-                responses={operation.status: schema_of(operation.returns)}, response_model=None,
-                dependencies=[] if operation.reads else [Depends(may_write)],
+    def _routes(self) -> Iterator[Route]:
+        for operation in (*SERVED, *transfer.UPLOADS, transfer.EXPORT):
+            yield OperationRoute(
+                PREFIX + operation.path, self._endpoint(operation), {operation.method}, operation.id,
+                fields_of(operation),
             )  # fmt: skip
-            vars(self.app.router.routes[-1])["fields"] = _fields(operation)
-        documents = ("name", "title", "scope", "metadata")
-        self._add("POST", "/documents", "ingest", self._ingest, documents, IngestedDocument, status=201)
-        self._add("POST", "/import", "import", self._import, ("format", "scope"), Imported)
-        self._add(
-            "GET", "/export", "export", self._endpoint(transfer.EXPORT, self._exported), _fields(transfer.EXPORT), None
-        )
-        state: list[tuple[str, Callable[..., Any]]] = [
+        for name, endpoint in (
             ("healthz", self._healthy), ("readyz", self._readiness), ("metrics", self._metrics_text)
-        ]  # fmt: skip
-        for name, handler in state:
-            self.app.add_api_route(
-                f"/{name}", handler, methods=["GET", "HEAD"], include_in_schema=False, response_model=None,
-                operation_id=name,
-            )  # fmt: skip
-        self.app.router.routes.append(Route("/mcp", self._protocol))
-        pages.add_to(self.app, self._access, MemoryMap(self._memory), self._in_thread)
-        describe(self.app)
-
-    def _add(
-        self,
-        method: str,
-        path: str,
-        name: str,
-        endpoint: Any,
-        fields: Collection[str],
-        returns: Any,
-        *,
-        status: int = 200,
-    ) -> None:
-        """Add an operation whose body is raw bytes; one that returns nothing answers with them."""
-        uploads = returns is not None
-        self.app.add_api_route(
-            PREFIX + path, endpoint, methods=[method], tags=["transfer"], status_code=status, response_model=None,
-            operation_id=name, summary=(endpoint.__doc__ or "").partition("\n")[0],
-            dependencies=[Depends(may_write)] if uploads else [],
-            openapi_extra={"requestBody": RAW} if uploads else None,
-            responses={status: schema_of(returns) if uploads else RAW_ANSWER},
-        )  # fmt: skip
-        vars(self.app.router.routes[-1])["fields"] = fields
+        ):  # fmt: skip
+            yield OperationRoute(f"/{name}", endpoint, {"GET", "HEAD"}, name)
+        yield Route("/openapi.json", self._description)
+        yield Route("/mcp", self._protocol)
+        yield from pages.routes(self._access, MemoryMap(self._memory), self._in_thread)
 
     @asynccontextmanager
-    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(self._warm_up)
             group.start_soon(self._protocol.run)
@@ -145,22 +118,12 @@ class MemoryApi:
 
     # ── operations ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _endpoint(self, operation: Operation, work: Work) -> Callable[..., Awaitable[Response]]:
-        """The endpoint of an operation. FastAPI reads from its annotations what a request may hold."""
-        model = request_model(operation)
-        named = "{id}" in operation.path
+    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if not operation.reads:
+                may_write(request)
+            return await self._carried_out(operation, request, await values_of(operation, request))
 
-        async def endpoint(request: Request, fields: Any) -> Response:
-            id = unquote(request.path_params["id"], errors="surrogateescape") if named else None
-            values = arguments(operation, fields or model(), id)
-            return await work(operation, request, values)
-
-        endpoint.__doc__ = operation.about
-        body: Any = model
-        if operation.in_body and not any(field.is_required() for field in model.model_fields.values()):
-            body, endpoint.__defaults__ = model | None, (None,)  # no body is an empty one
-        fields = body if operation.in_body else Annotated[model, Query()]
-        endpoint.__annotations__ = {"request": Request, "fields": fields, "return": Response}
         return endpoint
 
     async def _carried_out(self, operation: Operation, request: Request, values: dict[str, Any]) -> Response:
@@ -169,12 +132,16 @@ class MemoryApi:
             may_write(request)
         if grant.read_only and "purpose" in operation.fields and values.get("purpose", "use") == "use":
             values["purpose"] = "inspect"
+        if operation is transfer.EXPORT:
+            await self._in_thread(functools.partial(transfer.check_export, memory, **values))
+            return transfer.Export(memory, values, self._exports)
+        extra = {"body": await request.body()} if operation.raw else {}
         large = is_large(request.scope)
         if operation.name == "recall" and self._recalls is not None and not large:
             return json_response((await self._recalls.recall(memory, scope, values.pop("query"), values)).to_dict())
 
         def work() -> Response:
-            result = operation.apply(memory, values)
+            result = operation.apply(memory, values, **extra)
             is_new = getattr(result, "outcome", "created") not in ("duplicate", "skipped")
             return json_response(without_folders(result), operation.status if is_new else 200)
 
@@ -183,38 +150,15 @@ class MemoryApi:
     async def _in_thread(self, work: Callable[[], Answer], *, large: bool = False) -> Answer:
         return await anyio.to_thread.run_sync(work, limiter=self._large if large else self._threads)
 
-    # ── raw bytes ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _ingest(
-        self, request: Request, name: str, title: str | None = None, scope: str = "/", metadata: str | None = None
-    ) -> Response:
-        """Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format."""
-        memory, _, _ = self._access.memory(request)
-        body = await request.body()
-        work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
-        return await self._answered(request, work, 201)
-
-    async def _exported(self, __: Operation, request: Request, values: dict[str, Any]) -> Response:
-        memory, _, _ = self._access.memory(request)
-        await self._in_thread(functools.partial(transfer.check_export, memory, **values))
-        return transfer.Export(memory, values, self._exports)
-
-    async def _import(self, request: Request, format: str = "jsonl", scope: str = "/") -> Response:
-        """Read memories from the body, all or none; those whose id exists are skipped."""
-        memory, _, _ = self._access.memory(request)
-        body = await request.body()
-        work = functools.partial(transfer.import_, memory, body, format, scope)
-        return await self._answered(request, work, 200)
-
-    async def _answered(self, request: Request, work: Callable[[], Any], status: int) -> Response:
-        return json_response(await self._in_thread(work, large=is_large(request.scope)), status)
-
     # ── the server ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _healthy(self) -> Response:
+    async def _healthy(self, _: Request) -> Response:
         return json_response({"status": "ok"})
 
-    async def _readiness(self) -> Response:
+    async def _description(self, _: Request) -> Response:
+        return json_response(description())
+
+    async def _readiness(self, _: Request) -> Response:
         """Whether the store can be read, and what recall needs was loaded or found to be missing."""
         if self._ready:
             await self._in_thread(lambda: self._memory.list(limit=1))
@@ -226,8 +170,3 @@ class MemoryApi:
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
         return Response(text, media_type=CONTENT_TYPE)
-
-
-def _fields(operation: Operation) -> list[str]:
-    """The fields of an operation beside those in its path."""
-    return [name for name in operation.fields if name != "id" or "{id}" not in operation.path]

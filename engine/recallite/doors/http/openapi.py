@@ -1,16 +1,18 @@
-"""The description of the API by OpenAPI: requests are described by pydantic, results by msgspec."""
+"""The description of the API by OpenAPI, from the declarations of the operations."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
 
-from recallite.documents.outcomes import IngestedDocument
-from recallite.doors.operations import SERVED
+from recallite._version import __version__
+from recallite.doors.http.requests import ID, request_type
+from recallite.doors.http.transfer import EXPORT, UPLOADS
+from recallite.doors.operation import Operation
+from recallite.doors.operations import PREFIX, SERVED
 from recallite.model.records import Hit, Hits
-from recallite.model.reports import Imported
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -51,49 +53,60 @@ _HITS = {
 }
 
 
-_BYTES = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
-RAW = {"required": True, "content": _BYTES}
-"""A body of raw bytes."""
-RAW_ANSWER = {"description": "The bytes", "content": _BYTES}
-"""An answer of raw bytes."""
+_BYTES: dict[str, Any] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+_FAILURE = {
+    "description": "An error", "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}
+}  # fmt: skip
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def schema_of(returns: Any) -> dict[str, Any]:
-    """The response of an operation that returns this type."""
-    return {"description": "Success", "content": {"application/json": {"schema": _schema(returns)}}}
+@cache
+def description() -> dict[str, Any]:
+    """The description of the API."""
+    operations = (*SERVED, *UPLOADS, EXPORT)
+    requests = [request_type(operation) for operation in operations]
+    returned = [operation.returns for operation in operations if operation.returns not in (Hits, list[Hits])]
+    schemas = msgspec.json.schema_components([*requests, *returned, Hit], ref_template=_REF)[1]
+    paths: dict[str, Any] = {}
+    for operation, request in zip(operations, requests, strict=True):
+        name = request.__name__
+        fields = schemas[name] if operation.in_body else schemas.pop(name)
+        described: dict[str, Any] = {
+            "tags": [operation.group], "summary": operation.summary, "description": operation.about,
+            "operationId": operation.id, "responses": {str(operation.status): _answer(operation), "default": _FAILURE},
+            "parameters": [_ID] if ID in operation.path else [],
+        }  # fmt: skip
+        required = fields.get("required", [])
+        if operation.in_body:
+            content = {"application/json": {"schema": {"$ref": _REF.format(name=name)}}}
+            described["requestBody"] = {"required": bool(required), "content": content}
+        else:
+            described["parameters"] += [
+                {"name": field, "in": "query", "required": field in required, "schema": schema}
+                for field, schema in fields["properties"].items()
+            ]
+        if operation.raw:
+            described["requestBody"] = {"required": True, **_BYTES}
+        paths.setdefault(PREFIX + operation.path, {})[operation.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Recallite", "summary": "Long-term memory for AI agents.", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": {**schemas, "Hits": _HITS, "Error": _ERROR},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
 
 
-def _schema(returns: Any) -> dict[str, Any]:
-    if returns is Hits:
-        return {"$ref": _REF.format(name="Hits")}
-    if returns == list[Hits]:
-        return {"type": "array", "items": {"$ref": _REF.format(name="Hits")}}
-    return msgspec.json.schema_components([returns], ref_template=_REF)[0][0]
-
-
-def describe(app: FastAPI) -> None:
-    """Have the application describe itself."""
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is not None:
-            return app.openapi_schema
-        schema = made()
-        returned = [served.returns for served in SERVED if served.returns not in (Hits, list[Hits])]
-        _, structs = msgspec.json.schema_components([*returned, Hit, Imported, IngestedDocument], ref_template=_REF)
-        components = schema.setdefault("components", {})
-        schemas = components.get("schemas", {})
-        schemas = {name: schemas[name] for name in schemas if "ValidationError" not in name}
-        components["schemas"] = {**schemas, **structs, "Hits": _HITS, "Error": _ERROR}
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}, {}]
-        error = {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}
-        failure = {"description": "An error", "content": error}
-        for path in schema["paths"].values():
-            for operation in path.values():
-                operation["responses"].pop("422", None)
-                operation["responses"]["default"] = failure
-        app.openapi_schema = schema
-        return schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
+def _answer(operation: Operation) -> dict[str, Any]:
+    """The response of an operation that succeeds."""
+    if operation is EXPORT:
+        return {"description": "The bytes", **_BYTES}
+    hits = {"$ref": _REF.format(name="Hits")}
+    if operation.returns in (Hits, list[Hits]):
+        schema = hits if operation.returns is Hits else {"type": "array", "items": hits}
+    else:
+        schema = msgspec.json.schema_components([operation.returns], ref_template=_REF)[0][0]
+    return {"description": "Success", "content": {"application/json": {"schema": schema}}}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from fastapi import FastAPI, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from recallite._version import __version__
 from recallite.doors.http.access import Access
@@ -25,24 +28,19 @@ _MEDIA_TYPES = {
 }  # fmt: skip
 
 
-def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread[Response]) -> None:
-    """Add the page's routes to an application; `in_thread` calls a function in a thread."""
+def routes(access: Access, map: MemoryMap, in_thread: InThread[Response]) -> Iterator[Route]:
+    """The page's routes; `in_thread` calls a function in a thread."""
     folder = files("recallite.doors.http") / "page"
     contents = {
         entry.name: entry.read_bytes() for entry in folder.iterdir() if PurePosixPath(entry.name).suffix in _MEDIA_TYPES
     }
 
-    def file(name: str) -> Response:
+    async def part(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
         if name not in contents:
             raise Refused(404, f"there is no file {name!r}", error=NotFound)
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
         return Response(contents[name], headers=headers, media_type=_MEDIA_TYPES[PurePosixPath(name).suffix])
-
-    async def index() -> Response:
-        return file("index.html")
-
-    async def part(name: str) -> Response:
-        return file(name)
 
     async def state(request: Request) -> Response:
         _, scope, grant = access.memory(request)
@@ -52,10 +50,7 @@ def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread[Res
         memory, _, _ = access.memory(request)
         return await in_thread(lambda: json_response(map.points(memory).to_dict()))
 
-    for path, endpoint in (
-        ("/", index),
-        (f"{PREFIX}/map", points),
-        ("/page/{name}", part),
-        (f"{PREFIX}/page/state", state),
-    ):
-        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
+    yield Route("/", part)
+    yield Route("/page/{name}", part)
+    yield Route(f"{PREFIX}/map", points)
+    yield Route(f"{PREFIX}/page/state", state)

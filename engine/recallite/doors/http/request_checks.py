@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import Any
 
 import anyio.to_thread
-from fastapi import Response
 from msgspec import Struct
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 from recallite.doors.http.access import GRANT
 from recallite.doors.http.access_tokens import Grant
@@ -235,10 +235,8 @@ class _Answering:
 
 def _operation(scope: Message) -> str:
     """The name of a request in the metrics: few names, whatever was asked for."""
-    name: str | None = getattr(scope.get("route"), "operation_id", None)
-    if name is not None:
-        return name
-    return "mcp" if scope["path"] == "/mcp" else "other"
+    default = "mcp" if scope["path"] == "/mcp" else "other"
+    return str(getattr(scope.get("route"), "name", default))
 
 
 def hostname(host: str) -> str:

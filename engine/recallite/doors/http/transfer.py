@@ -9,7 +9,6 @@ from typing import Any, Unpack, cast
 import anyio
 import anyio.from_thread
 import anyio.to_thread
-import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -32,7 +31,13 @@ MAX_EXPORTS = 4
 
 
 def ingest(
-    memory: Memory, body: bytes, name: str, *, title: str | None, scope: str, metadata: str | None
+    memory: Memory,
+    *,
+    name: str,
+    title: str | None = None,
+    scope: str = "/",
+    metadata: Mapping[str, Any] | None = None,
+    body: bytes = b"",
 ) -> IngestedDocument:
     """Ingest a document that was sent. Its name is its source: a name, no path, and no file is read.
 
@@ -42,18 +47,10 @@ def ingest(
         raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
     if not body:
         raise DocumentError("the body is empty: send the bytes of the document")
-    fields = None if metadata is None else _object(metadata)
-    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=fields).documents[0]
+    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=metadata).documents[0]
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeError) as fault:
-        raise InvalidInput(f"metadata is {shown(text)}: give a JSON object ({fault})") from None
-
-
-def import_(memory: Memory, body: bytes, format: str, scope: str) -> Imported:
+def import_(memory: Memory, *, format: str = "jsonl", scope: str = "/", body: bytes = b"") -> Imported:
     """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
     with memory.transaction():
         return memory.transfer.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
@@ -135,8 +132,20 @@ def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, *
     memory.count(**fields)
 
 
+_HERE = "recallite.doors.http.transfer:"
 EXPORT = Operation(
     "export", "Write memories as JSON lines, CSV or text.", group="transfer", http="GET /export",
-    call="recallite.doors.http.transfer:check_export",
+    call=_HERE + "check_export",
 )  # fmt: skip
-"""The arguments of an export."""
+UPLOADS = (
+    Operation(
+        "ingest",
+        "Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format.",
+        group="transfer", http="POST /documents", effect="writes", call=_HERE + "ingest", status=201, raw=True,
+    ),
+    Operation(
+        "import", "Read memories from the body, all or none; those whose id exists are skipped.",
+        group="transfer", http="POST /import", effect="writes", call=_HERE + "import_", raw=True,
+    ),
+)  # fmt: skip
+"""The operations whose body is raw bytes."""

@@ -19,7 +19,7 @@ STORE, SETTINGS, CREATE, OPTIONS, TOKEN, CHALLENGE = (
 """The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP,
 the token, and what a process proves with that it knows the token."""
 SUFFIX = ".socket"
-NEEDED = ("fastapi", "uvicorn", "httptools", "mcp")
+NEEDED = ("starlette", "uvicorn", "httptools", "mcp")
 """The packages of the extra `server` that the process needs."""
 _SHARED = ("RECALLITE", "EMBEDDING", "OPENAI", "TZ")
 _OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECALLITE_DEBUG", "RECALLITE_WARM")
