@@ -116,4 +116,4 @@ async def _unexpected(_: Request, fault: Exception) -> Response:
 HANDLERS: dict[Any, Any] = {
     RecalliteError: _of_engine, HTTPException: _of_http, UnicodeError: _unexpected, Exception: _unexpected
 }  # fmt: skip
-"""What answers each failure, for Starlette."""
+"""The answers to failures, for Starlette."""
