@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
 from recallite.agents.sessions import Session
-from recallite.errors import InvalidInput
+from recallite.documents.outcomes import IngestedDocument
+from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
+from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Link, NewRecord, OnExisting, Plain, Reached, Record, RecordFields
-from recallite.model.reports import Forgotten
+from recallite.model.reports import Forgotten, Imported
 from recallite.review.version_diffs import VersionDiff, version_diffs
 from recallite.store.values import Direction
+from recallite.system.messages import shown
+
+MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/plain; charset=utf-8"}
+"""The formats of exports and imports over HTTP."""
 
 
 class OpenedSession(Plain, frozen=True, kw_only=True):
@@ -136,6 +143,39 @@ def open_session(
 def get_session(memory: Memory, id: str, *, agent: str | None = None) -> OpenedSession:
     """The existing session with this id."""
     return _opened(memory.sessions.get(id, agent=agent))
+
+
+def ingest(
+    memory: Memory,
+    *,
+    name: str,
+    title: str | None = None,
+    scope: str = "/",
+    metadata: Mapping[str, Any] | None = None,
+    body: bytes = b"",
+) -> IngestedDocument:
+    """Ingest a document that was sent. Its name is its source: a name, no path, and no file is read.
+
+    Raises InvalidInput for a path, and DocumentError for what cannot be read.
+    """
+    if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
+        raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
+    if not body:
+        raise DocumentError("the body is empty: send the bytes of the document")
+    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=metadata).documents[0]
+
+
+def import_(memory: Memory, *, format: str = "jsonl", scope: str = "/", body: bytes = b"") -> Imported:
+    """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
+    with memory.transaction():
+        return memory.transfer.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
+
+
+def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, **fields: Unpack[FilterFields]) -> None:
+    """Raise InvalidInput for a format or filter that no export takes, before its answer begins."""
+    if format not in MEDIA_TYPES:
+        raise InvalidInput(f"format is {shown(format)}: use {', '.join(MEDIA_TYPES)}")
+    memory.count(**fields)
 
 
 def _opened(session: Session) -> OpenedSession:

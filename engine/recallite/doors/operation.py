@@ -94,7 +94,8 @@ class Operation:
       of a class that is made of a memory
     - returns: the type of its JSON, if another than that of the function
     - tool: how models see it; mcp: whether the MCP server offers it too, as a tool of its own
-    - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query
+    - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query. One that returns
+      `bytes` is answered by the bytes of an export
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Operation:
     @property
     def id(self) -> str:
         """Its name as an identifier: in OpenAPI, metrics and names of classes."""
-        return self.name.replace(".", "_")
+        return self.name.replace(".", "_").rstrip("_")
 
     @property
     def summary(self) -> str:

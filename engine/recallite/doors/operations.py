@@ -252,6 +252,14 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(json="path", bar=("copying", "pages"), arguments={"target": Argument("A new file.", "FILE")}),
     ),
     Operation(
+        "transfer.export", "Write memories as JSON lines, CSV or text.",
+        group="store", http="GET /export", call=_CALLS + "check_export", returns="bytes",
+    ),
+    Operation(
+        "transfer.import_", "Read memories, all or none; those whose id exists are skipped.",
+        group="store", http="POST /import", effect="writes", call=_CALLS + "import_", raw=True,
+    ),
+    Operation(
         "transfer.sync",
         "Exchange changes with the other devices of a folder.\n\nSyncthing, Dropbox, git or a stick carries it. "
         "Each device writes to files of its own there and merges those of the others.",
@@ -283,7 +291,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(run=_UPKEEP + "warmup"),
     ),
 )  # fmt: skip
-"""Every operation. Documents to ingest, exports and imports are raw bytes at the server: `recallite.doors.http`."""
+"""Every operation."""
 SERVED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.path)
 """The operations of the HTTP API."""
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

@@ -80,7 +80,7 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "knowledge.ingest",
         "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
-        group="documents", effect="writes",
+        group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
         command=Command("knowledge ingest", run="recallite.doors.cli.knowledge:ingest"),
     ),
     Operation(

@@ -88,10 +88,10 @@ def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
     if operation.in_body:
         return Sent(operation.method, path, _encoded(fields), not operation.writes(fields))
     needed = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
-    return Sent(operation.method, with_query(path, needed), None, operation.reads)
+    return Sent(operation.method, _with_query(path, needed), None, operation.reads)
 
 
-def with_query(path: str, fields: Mapping[str, Any]) -> str:
+def _with_query(path: str, fields: Mapping[str, Any]) -> str:
     """A path with fields as its query."""
     pairs = [pair for name, value in fields.items() for pair in _pairs(name, value)]
     return f"{path}?{urlencode(pairs)}" if pairs else path
@@ -126,13 +126,13 @@ def answered(operation: Operation, status: int, content: bytes) -> Any:
     """The value of an answer. Raises the error that the server answered, by its own class."""
     returns = operation.returns
     if returns is Hits:
-        return decoded(status, content, _Found).as_hits()
+        return _decoded(status, content, _Found).as_hits()
     if returns == list[Hits]:
-        return [part.as_hits() for part in decoded(status, content, list[_Found])]
-    return decoded(status, content, returns)
+        return [part.as_hits() for part in _decoded(status, content, list[_Found])]
+    return _decoded(status, content, returns)
 
 
-def decoded(status: int, content: bytes, kind: type[T]) -> T:
+def _decoded(status: int, content: bytes, kind: type[T]) -> T:
     """The JSON of a successful answer as a type. Raises the error of any other."""
     check_status(status, content)
     try:
@@ -243,11 +243,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
                 part.unlink(missing_ok=True)
     except OSError as fault:
         raise InvalidInput(f"target {path} cannot be written: {fault.strerror or fault}") from None
-
-
-def export_path(format: str, vectors: bool, fields: Mapping[str, Any]) -> str:
-    """The path of an export."""
-    return with_query(f"{PREFIX}/export", {"format": format, "vectors": vectors, **fields})
 
 
 def format_of(path: Path, format: str | None) -> str:

@@ -21,7 +21,7 @@ from recallite.doors.calls import OpenedSession
 from recallite.doors.client import messages
 from recallite.doors.client.messages import Sent, answered, asked, unreachable
 from recallite.doors.operation import SESSION, Operation
-from recallite.doors.operations import PREFIX, SERVED
+from recallite.doors.operations import SERVED
 from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
@@ -42,9 +42,12 @@ class Asks:
     def _send(self, sent: Sent) -> tuple[int, bytes]:
         raise NotImplementedError
 
-    def _ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def _ask(self, name: str, /, *args: Any, body: bytes | None = None, **kwargs: Any) -> Any:
         operation = _OPERATIONS[name]
-        return answered(operation, *self._send(asked(operation, *args, **kwargs)))
+        sent = asked(operation, *args, **kwargs)
+        if body is not None:
+            sent = sent._replace(body=body, content_type=messages.BYTES)
+        return answered(operation, *self._send(sent))
 
     if not TYPE_CHECKING:
 
@@ -159,7 +162,7 @@ class Client(_Surface):
     ) -> builtins.list[str]:
         """Do as `Memory.remember_many`; each batch is one request and one transaction."""
         ids: builtins.list[str] = []
-        options = {"policy": policy, "on_existing": on_existing}
+        options: dict[str, Any] = {"policy": policy, "on_existing": on_existing}
         for batch in messages.batches(items, checks.check_count(batch_size, "batch_size")):
             try:
                 ids += self._ask("remember_many", batch, **options)
@@ -298,10 +301,10 @@ class ClientKnowledge(ClientService, _Knowledge):
     ) -> IngestedDocument:
         """Send a document: a file of this machine, or bytes with a `name`, which tells the format."""
         body, named = messages.document(source, name)
-        fields = {"name": named, "title": title, "scope": scope, "metadata": metadata}
-        query = {name: value for name, value in fields.items() if value is not None}
-        sent = Sent("POST", messages.with_query(f"{PREFIX}/documents", query), body, content_type=messages.BYTES)
-        return messages.decoded(*self._send(sent), IngestedDocument)
+        answer: IngestedDocument = self._ask(
+            "knowledge.ingest", name=named, title=title, scope=scope, metadata=metadata, body=body
+        )
+        return answer
 
 
 class ClientTransfer(ClientService, _Transfer):
@@ -320,7 +323,8 @@ class ClientTransfer(ClientService, _Transfer):
         An existing file is replaced only after the export has come completely.
         """
         path = checks.check_path(target, "target")
-        sent = Sent("GET", messages.export_path(messages.format_of(path, format), vectors, fields), reads=True)
+        operation = _OPERATIONS["transfer.export"]
+        sent = asked(operation, format=messages.format_of(path, format), vectors=vectors, **fields)
         with self._client._stream(sent) as response, messages.replacing(path) as file:
             for piece in response.iter_bytes():
                 file.write(piece)
@@ -330,10 +334,11 @@ class ClientTransfer(ClientService, _Transfer):
     ) -> Imported:
         """Read memories from a file of this machine, all or none; formats as for `memory.transfer.import_`."""
         path = checks.check_path(source, "source")
-        query = {"format": messages.format_of(path, format), "scope": scope}
-        body = messages.document(path, None)[0]
-        sent = Sent("POST", messages.with_query(f"{PREFIX}/import", query), body, content_type=messages.BYTES)
-        return messages.decoded(*self._send(sent), Imported)
+        body, _ = messages.document(path, None)
+        imported: Imported = self._ask(
+            "transfer.import_", format=messages.format_of(path, format), scope=scope, body=body
+        )
+        return imported
 
 
 _SERVICES: dict[str, Callable[[Client, str], ClientService]] = {

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from recallite.doors.http import failures, pages, transfer
+from recallite.doors.http import failures, pages
 from recallite.doors.http.access import GRANT, Access, may_write
 from recallite.doors.http.access_tokens import Grant, Tokens
 from recallite.doors.http.answers import without_folders
@@ -26,6 +26,7 @@ from recallite.doors.http.metrics import CONTENT_TYPE, Metrics
 from recallite.doors.http.openapi import description
 from recallite.doors.http.request_checks import Application, Limits, RequestChecks, is_large
 from recallite.doors.http.requests import fields_of, values_of
+from recallite.doors.http.transfer import MAX_EXPORTS, Export
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
 from recallite.errors import AccessDenied
@@ -74,7 +75,7 @@ class MemoryApi:
         self._metrics = Metrics()
         self._threads = anyio.CapacityLimiter(limits.max_threads)
         self._large = anyio.CapacityLimiter(limits.max_large_threads)
-        self._exports = anyio.CapacityLimiter(transfer.MAX_EXPORTS)
+        self._exports = anyio.CapacityLimiter(MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
         self._ready, self._load = False, load or memory.store.warmup
         self.limits = limits
@@ -86,7 +87,7 @@ class MemoryApi:
         )
 
     def _routes(self) -> Iterator[Route]:
-        for operation in (*SERVED, *transfer.UPLOADS, transfer.EXPORT):
+        for operation in SERVED:
             yield OperationRoute(
                 PREFIX + operation.path, self._endpoint(operation), {operation.method}, operation.id,
                 fields_of(operation),
@@ -132,9 +133,9 @@ class MemoryApi:
             may_write(request)
         if grant.read_only and "purpose" in operation.fields and values.get("purpose", "use") == "use":
             values["purpose"] = "inspect"
-        if operation is transfer.EXPORT:
-            await self._in_thread(functools.partial(transfer.check_export, memory, **values))
-            return transfer.Export(memory, values, self._exports)
+        if operation.returns is bytes:
+            await self._in_thread(functools.partial(operation.apply, memory, values))
+            return Export(memory, values, self._exports)
         extra = {"body": await request.body()} if operation.raw else {}
         large = is_large(request.scope)
         if operation.name == "recall" and self._recalls is not None and not large:

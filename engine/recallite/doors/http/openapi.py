@@ -9,7 +9,6 @@ import msgspec
 
 from recallite._version import __version__
 from recallite.doors.http.requests import ID, request_type
-from recallite.doors.http.transfer import EXPORT, UPLOADS
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
 from recallite.model.records import Hit, Hits
@@ -63,12 +62,11 @@ _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"
 @cache
 def description() -> dict[str, Any]:
     """The description of the API."""
-    operations = (*SERVED, *UPLOADS, EXPORT)
-    requests = [request_type(operation) for operation in operations]
-    returned = [operation.returns for operation in operations if operation.returns not in (Hits, list[Hits])]
+    requests = [request_type(operation) for operation in SERVED]
+    returned = [operation.returns for operation in SERVED if operation.returns not in (Hits, list[Hits], bytes)]
     schemas = msgspec.json.schema_components([*requests, *returned, Hit], ref_template=_REF)[1]
     paths: dict[str, Any] = {}
-    for operation, request in zip(operations, requests, strict=True):
+    for operation, request in zip(SERVED, requests, strict=True):
         name = request.__name__
         fields = schemas[name] if operation.in_body else schemas.pop(name)
         described: dict[str, Any] = {
@@ -102,7 +100,7 @@ def description() -> dict[str, Any]:
 
 def _answer(operation: Operation) -> dict[str, Any]:
     """The response of an operation that succeeds."""
-    if operation is EXPORT:
+    if operation.returns is bytes:
         return {"description": "The bytes", **_BYTES}
     hits = {"$ref": _REF.format(name="Hits")}
     if operation.returns in (Hits, list[Hits]):

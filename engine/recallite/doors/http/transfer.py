@@ -1,10 +1,10 @@
-"""Operations with raw bytes: documents that are sent, exports and imports."""
+"""Exports as answers, written as fast as clients take them."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 import anyio
 import anyio.from_thread
@@ -13,47 +13,15 @@ from anyio.streams.memory import MemoryObjectSendStream
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from recallite.documents.outcomes import IngestedDocument
-from recallite.doors.operation import Operation
-from recallite.errors import DocumentError, InvalidInput
+from recallite.doors.calls import MEDIA_TYPES
 from recallite.memory import Memory
-from recallite.model.filters import FilterFields
-from recallite.model.reports import Imported
 from recallite.system.logs import logger
-from recallite.system.messages import shown
 
 _log = logger(__name__)
-MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/plain; charset=utf-8"}
 _PIECE_CHARS = 65_536
 _PIECES = 4
 MAX_EXPORTS = 4
 """Most exports that are written at a time: slow clients hold up other exports alone."""
-
-
-def ingest(
-    memory: Memory,
-    *,
-    name: str,
-    title: str | None = None,
-    scope: str = "/",
-    metadata: Mapping[str, Any] | None = None,
-    body: bytes = b"",
-) -> IngestedDocument:
-    """Ingest a document that was sent. Its name is its source: a name, no path, and no file is read.
-
-    Raises InvalidInput for a path, and DocumentError for what cannot be read.
-    """
-    if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
-        raise InvalidInput(f"name is {shown(name)}: give the name of a file, such as report.pdf, and no path")
-    if not body:
-        raise DocumentError("the body is empty: send the bytes of the document")
-    return memory.knowledge.ingest(body, name=name, title=title, scope=scope, metadata=metadata).documents[0]
-
-
-def import_(memory: Memory, *, format: str = "jsonl", scope: str = "/", body: bytes = b"") -> Imported:
-    """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
-    with memory.transaction():
-        return memory.transfer.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
 
 
 class _Pieces(io.TextIOBase):
@@ -123,29 +91,3 @@ class Export(Response):
             group.cancel_scope.cancel()
         if complete:
             await send({"type": "http.response.body", "body": b""})
-
-
-def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, **fields: Unpack[FilterFields]) -> None:
-    """Raise InvalidInput for a format or filter that no export takes, before its answer begins."""
-    if format not in MEDIA_TYPES:
-        raise InvalidInput(f"format is {shown(format)}: use {', '.join(MEDIA_TYPES)}")
-    memory.count(**fields)
-
-
-_HERE = "recallite.doors.http.transfer:"
-EXPORT = Operation(
-    "export", "Write memories as JSON lines, CSV or text.", group="transfer", http="GET /export",
-    call=_HERE + "check_export",
-)  # fmt: skip
-UPLOADS = (
-    Operation(
-        "ingest",
-        "Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format.",
-        group="transfer", http="POST /documents", effect="writes", call=_HERE + "ingest", status=201, raw=True,
-    ),
-    Operation(
-        "import", "Read memories from the body, all or none; those whose id exists are skipped.",
-        group="transfer", http="POST /import", effect="writes", call=_HERE + "import_", raw=True,
-    ),
-)  # fmt: skip
-"""The operations whose body is raw bytes."""
