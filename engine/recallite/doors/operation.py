@@ -40,8 +40,8 @@ class Command(NamedTuple):
     """The command of an operation.
 
     - words: "scopes", or "sessions list"; by default the last part of the operation's name
-    - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts; "=" for a
-      value as it is; or "module:function", which prints the value
+    - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts, or
+      "# WHAT:attribute; ..." for several; "=" for a value as it is; or "module:function", which prints the value
     - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
     - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
     - run: "module:function", a command in place of one made from the operation

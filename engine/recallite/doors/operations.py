@@ -101,7 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "store.purge_expired", "Purge expired memories. Recall does not find them, but they are still in the file.",
         group="memories", http="POST /memories/purge-expired", effect="destroys",
-        command=Command(show=_SHOW + "print_purged"),
+        command=Command(show="# purged:records"),
     ),
     Operation(
         "vectors", "The vectors of memories by id, a unit vector for each part of a long text.",
@@ -146,7 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "link", "Link two memories, so that recall of one reaches the other.",
         group="links", http="POST /links", effect="writes",
-        command=Command(show=_SHOW + "print_link", arguments=LINK | {
+        command=Command(show="from:source to:target type", arguments=LINK | {
             "type": Argument("similar, sequential, causal, contradicts, supports or elaborates.")
         }),
     ),
@@ -193,7 +193,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. "
         "Nothing is lost.",
         group="links", http="POST /memories/{id}/restore", effect="writes",
-        command=Command(show=_SHOW + "print_restored", arguments={
+        command=Command(show="id text", arguments={
             "version": Argument(
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )
@@ -239,9 +239,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Have the language model judge what the rules left open.\n\nThese are pairs of memories of which the newer may "
         "supersede the older; audit unjudged lists them.",
         group="store", effect="writes",
-        command=Command("judge-changes", _SHOW + "print_judged", arguments={
-            "limit": Argument("The most pairs. Default: all.", "N", "--limit")
-        }),
+        command=Command(
+            "judge-changes", "# superseded; contradicting; independent; still waiting:waiting",
+            arguments={"limit": Argument("The most pairs. Default: all.", "N", "--limit")},
+        ),
     ),
     Operation(
         "store.vacuum", "Give unused space back to the file system.", group="store", effect="writes",

@@ -59,7 +59,7 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.pop", "Remove the last message of a session, and show it.",
         group="sessions", http="POST /sessions/{id}/pop", effect="destroys",
-        command=Command("sessions pop", _SHOW + "print_message", fails="empty", within=True, arguments=SESSION | {
+        command=Command("sessions pop", _SHOW + "print_messages", fails="empty", within=True, arguments=SESSION | {
             "skip_damaged": Argument("Remove what cannot be read, too.")
         }),
     ),

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 import typer
 
 from recallite.doors.cli.options import AsJson, Within, Yes, open_memory, parse_json
-from recallite.doors.cli.output import fail_quietly, hint, named, print_json, print_number, print_table, progress
+from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
 from recallite.doors.operation import Operation, imported, kind_of
 from recallite.doors.operations import BY_NAME
 from recallite.errors import InvalidInput
@@ -177,7 +177,7 @@ def _print(declared: Any, value: Any, *, as_json: bool) -> None:
     elif declared.show == "=":
         typer.echo(value)
     elif declared.show.startswith("# "):
-        print_number(declared.show[2:])(value)
+        print_counts(declared.show[2:])(value)
     elif declared.show.startswith("recallite."):
         imported(declared.show)(value)
     else:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -110,17 +110,22 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
 
 def print_table(
     columns: str, row: Callable[[Any], Sequence[object]] | None = None, *, under: Collection[str] = ()
-) -> Callable[[Iterable[Any]], None]:
-    """`print_rows` for values of which `row` makes the cells, or else each column an attribute.
+) -> Callable[[Any], None]:
+    """`print_rows` for one or more values of which `row` makes the cells, or else each column an attribute or key.
 
     `columns` are names, as "score id created:created_at uses:use_count:.0%" with attributes and formats.
     """
     parts = [column.split(":") for column in columns.split()]
 
     def cells(value: object) -> list[str]:
-        return [_cell(attrgetter(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
+        get = itemgetter if isinstance(value, Mapping) else attrgetter
+        return [_cell(get(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
 
-    return lambda values: print_rows([part[0] for part in parts], [*map(row or cells, values)], under=under)
+    def show(values: Any) -> None:
+        listed = values if isinstance(values, list | tuple) else [values]
+        print_rows([part[0] for part in parts], [*map(row or cells, listed)], under=under)
+
+    return show
 
 
 def _cell(value: object, style: str = ".2f") -> str:
@@ -139,9 +144,20 @@ def short_ids(ids: Sequence[str]) -> list[str]:
     return [id[-chars:] if _UUID.fullmatch(id) else id for id in ids]
 
 
-def print_number(what: str) -> Callable[[int], None]:
-    """Print a number and what it counts."""
-    return lambda number: print_rows(("", ""), [(f"{number:,}", what)])
+def print_counts(names: str) -> Callable[[Any], None]:
+    """Print how many there are of each thing, as "stored:records; already in the store:known", with its attribute.
+
+    A number is the count of the only name.
+    """
+    parts = [name.partition(":") for name in names.split("; ")]
+
+    def show(value: Any) -> None:
+        counts = [
+            value if isinstance(value, int) else attrgetter(attribute or name)(value) for name, _, attribute in parts
+        ]
+        print_rows(("", ""), [(f"{count:,}", name) for count, (name, _, _) in zip(counts, parts, strict=True)])
+
+    return show
 
 
 def attributes(value: object, names: str) -> dict[str, Any]:

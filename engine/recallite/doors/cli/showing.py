@@ -10,7 +10,6 @@ from recallite.doors.cli.output import (
     echo,
     hint,
     one_line,
-    print_number,
     print_pairs,
     print_rows,
     print_table,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from recallite.doors.http.access_tokens import Token
     from recallite.doors.tenants import Tenant
     from recallite.model.records import Record
-    from recallite.model.reports import Audit, Finding, Forgotten, Judged, Stats, Synced, Verification
+    from recallite.model.reports import Audit, Finding, Stats, Synced, Verification
 
 # The command that does what a finding proposes.
 _REMEDIES = {
@@ -53,32 +52,18 @@ def print_stored(record: Record) -> None:
         hint(f"{record.id} may contradict {entry.id}: {one_line(entry.text)}")
 
 
-def print_restored(record: Record) -> None:
-    """Print a memory that holds again."""
-    print_rows(("id", "text"), [(record.id, record.text)])
-
-
-def print_link(link: Mapping[str, Any]) -> None:
-    """Print a link that was made."""
-    print_rows(("from", "to", "type"), [(link["source"], link["target"], link["type"])])
-
-
 def print_versions(versions: Sequence[Record]) -> None:
     """Print a history, and from when until when each version held."""
     rows = [(entry.id, stamp(entry.held[0]), stamp(entry.held[1]) or "now", entry.text) for entry in versions]
     print_rows(("id", "since", "until", "text"), rows)
 
 
-def print_messages(messages: Sequence[Mapping[str, Any]]) -> None:
-    """Print the messages of a session."""
+def print_messages(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None) -> None:
+    """Print the messages of a session, or one if there is one."""
     from recallite.agents.session_messages import plain_text
 
+    messages = [messages] if isinstance(messages, Mapping) else messages or []
     print_rows(("role", "content"), [(entry.get("role"), plain_text(entry.get("content"))) for entry in messages])
-
-
-def print_message(message: Mapping[str, Any] | None) -> None:
-    """Print the message of a session, if there is one."""
-    print_messages([] if message is None else [message])
 
 
 def print_episodes(episodes: Sequence[Record]) -> None:
@@ -126,11 +111,6 @@ def print_recorded(_: object) -> None:
     print_rows(("",), [("recorded",)])
 
 
-def print_purged(purged: Forgotten) -> None:
-    """Print the number of memories that were purged."""
-    print_number("purged")(purged.records)
-
-
 def print_stats(figures: Stats) -> None:
     """Print the state of a store."""
     omitted = {"notes"} if figures.index.get("commit") else {"notes", "index"}  # no commit: the index is not loaded
@@ -175,15 +155,6 @@ def verification_as_json(verification: Verification) -> object:
 def has_problems(verification: Verification) -> bool:
     """Whether a store has problems."""
     return not verification.ok
-
-
-def print_judged(judged: Judged) -> None:
-    """Print what the language model said of pairs."""
-    print_rows(
-        ("", ""),
-        [(judged.superseded, "superseded"), (judged.contradicting, "contradicting"),
-         (judged.independent, "independent"), (judged.waiting, "still waiting")],
-    )  # fmt: skip
 
 
 def print_audit(audit: Audit) -> None:

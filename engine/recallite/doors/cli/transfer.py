@@ -18,7 +18,7 @@ from recallite.doors.cli.options import (
     open_memory,
     option,
 )
-from recallite.doors.cli.output import hint, print_rows, progress
+from recallite.doors.cli.output import hint, print_counts, print_rows, progress
 from recallite.doors.cli.streams import stdin_stream, stdout_stream
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority, speaking_as
@@ -68,9 +68,7 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
         )  # fmt: skip
         _hint_troubles(done.troubles)
     else:
-        print_rows(
-            ("", ""), [(done.records, "imported"), (done.skipped, "already in the store"), (done.links, "links")]
-        )
+        print_counts("imported:records; already in the store:skipped; links")(done)
 
 
 def _has_troubles(done: Imported | Restored | ImportReport) -> bool:

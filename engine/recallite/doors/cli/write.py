@@ -10,7 +10,7 @@ import typer
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.ids import whole_id
 from recallite.doors.cli.options import Agent, Id, Ids, Yes, argument, flag, open_memory, option
-from recallite.doors.cli.output import hint, print_number, print_pairs, print_rows, progress, stamp
+from recallite.doors.cli.output import hint, print_counts, print_pairs, print_rows, progress, stamp
 from recallite.doors.cli.showing import print_id, print_stored
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
@@ -41,10 +41,7 @@ _NOUNS = {
 
 def _print_stored(stored: Record | list[Record] | Remembered) -> None:
     if isinstance(stored, Remembered):
-        print_rows(
-            ("", ""),
-            [(stored.records, "stored"), (stored.known, "already in the store"), (stored.junk, "left out as junk")],
-        )
+        print_counts("stored:records; already in the store:known; left out as junk:junk")(stored)
         return
     for record in stored if isinstance(stored, list) else [stored]:
         print_stored(record)
@@ -146,7 +143,7 @@ def supersede(
 
 
 def _print_forgotten(gone: Forgotten) -> None:
-    print_number("forgotten")(gone.records)
+    print_counts("forgotten:records")(gone)
     if gone.receipt is not None:
         _print_receipt(gone.receipt)
 
