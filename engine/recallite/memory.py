@@ -629,15 +629,9 @@ class Memory:
 
         Raises EmbedderError for a memory without one.
         """
-        import numpy as np
+        from recallite.plugin import engine_of
 
-        queries = [checks.check_query(text) for text in checks.listed(texts, "texts", single=False)]
-        embeddings = self._engine.embedder.queries(queries)
-        return (
-            np.stack([embedding.vector for embedding in embeddings])
-            if embeddings
-            else np.empty((0, 0), dtype=np.float32)
-        )
+        return engine_of(self).embed([checks.check_query(text) for text in checks.listed(texts, "texts", single=False)])
 
     def _seen(self, shown: Shown) -> Shown:
         """A record or hit as this handle shows it."""

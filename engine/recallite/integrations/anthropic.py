@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from recallite.errors import InvalidInput
-from recallite.integrations.common import in_thread, needed
+from recallite.integrations.common import in_thread, needed, threaded
 from recallite.notes import SearchResults, Workspace, WorkspaceConfig
 
 with needed("anthropic"):
@@ -82,6 +82,7 @@ class _Files:
                     raise ToolError(f"{path} is where the index of the memory files is and cannot be read or changed")
 
     def _clear(self) -> str:
+        """Delete every file."""
         root = self._workspace.folder.resolve()
         _empty(root, self._workspace.config.index_path.resolve(), root)
         self._workspace.index()
@@ -94,6 +95,7 @@ class _Files:
             raise ToolError(str(fault)) from fault
 
     def _close(self) -> None:
+        """Close the workspace, if it was opened here."""
         if self._owned:
             self._workspace.close()
 
@@ -121,9 +123,7 @@ class MemoryTool(_Files, BetaLocalFilesystemMemoryTool):
         self._check(input)
         return super().call(input)
 
-    def clear_all_memory(self) -> str:
-        """Delete every file."""
-        return self._clear()
+    clear_all_memory = _Files._clear
 
     def search_tool(self, *, max_results: int = 6) -> Any:
         """The tool `memory_search`, for the model beside this one."""
@@ -133,9 +133,7 @@ class MemoryTool(_Files, BetaLocalFilesystemMemoryTool):
 
         return beta_tool(search, **_SEARCH)
 
-    def close(self) -> None:
-        """Close the workspace, if it was opened here."""
-        self._close()
+    close = _Files._close
 
     def __enter__(self) -> Self:
         return self
@@ -159,9 +157,7 @@ class AsyncMemoryTool(_Files, BetaAsyncLocalFilesystemMemoryTool):
         await in_thread(self._check, input)
         return await super().call(input)
 
-    async def clear_all_memory(self) -> str:
-        """Delete every file."""
-        return await in_thread(self._clear)
+    clear_all_memory = threaded(_Files._clear)
 
     def search_tool(self, *, max_results: int = 6) -> Any:
         """The tool `memory_search`, for the model beside this one."""
@@ -171,9 +167,7 @@ class AsyncMemoryTool(_Files, BetaAsyncLocalFilesystemMemoryTool):
 
         return beta_async_tool(search, **_SEARCH)
 
-    async def close(self) -> None:
-        """Close the workspace, if it was opened here."""
-        await in_thread(self._close)
+    close = threaded(_Files._close)
 
     async def __aenter__(self) -> Self:
         return self

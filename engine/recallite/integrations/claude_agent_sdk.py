@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from recallite.agents.session_messages import plain_text
 from recallite.agents.sessions import SessionInfo
 from recallite.errors import InvalidInput
-from recallite.integrations.common import OnMemory, existing_session, needed, scope_segment, stored_messages
+from recallite.integrations.common import OnMemory, existing_session, needed, scope_segment, stored_messages, threaded
 from recallite.memory import Memory
 from recallite.model.records import NewRecord, Record
 from recallite.system.messages import shown
@@ -28,6 +28,12 @@ R = TypeVar("R")
 _KIND = "claude-session"
 # Sessions whose uuids stay in memory: about 100 bytes an entry.
 _MOST_KNOWN = 16
+
+
+async def _in_thread(call: Callable[..., R], *args: Any) -> R:
+    """The result of a call that runs in a thread, on asyncio or Trio; a cancelled one ends first."""
+    done: R = await anyio.to_thread.run_sync(call, *args)
+    return done
 
 
 class _Stale(Exception):
@@ -60,32 +66,10 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    async def append(self, key: Any, entries: list[Any]) -> None:
-        """Store entries at the end of a transcript, all or none; when this returns, they survive power loss."""
-        if entries:
-            await _in_thread(self._append, key, entries)
-
-    async def load(self, key: Any) -> list[Any] | None:
-        """The entries of a transcript; None if there is none."""
-        return await _in_thread(self._load, key)
-
-    async def list_sessions(self, project_key: str) -> list[Any]:
-        """The sessions of a project, with the time of their last entry in milliseconds."""
-        return await _in_thread(self._list_sessions, project_key)
-
-    async def list_session_summaries(self, project_key: str) -> list[Any]:
-        """The summaries of a project's sessions."""
-        return await _in_thread(self._summaries, project_key)
-
-    async def delete(self, key: Any) -> None:
-        """Purge a transcript; without a subpath those of its subagents too."""
-        await _in_thread(self._delete, key)
-
-    async def list_subkeys(self, key: Any) -> list[str]:
-        """The subpaths of a session's other transcripts."""
-        return await _in_thread(self._list_subkeys, key)
-
     def _append(self, key: Mapping[str, Any], entries: list[Any]) -> None:
+        """Store entries at the end of a transcript, all or none; when this returns, they survive power loss."""
+        if not entries:
+            return
         project, name = _place(key)
         with self._lock:
             while True:
@@ -136,12 +120,14 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         return known
 
     def _load(self, key: Mapping[str, Any]) -> list[Any] | None:
+        """The entries of a transcript; None if there is none."""
         return self._entries(*_place(key))
 
     def _entries(self, project: str, name: str) -> list[Any] | None:
         return [message["entry"] for message in stored_messages(self._project(project).sessions, name)] or None
 
     def _list_sessions(self, project_key: str) -> list[Any]:
+        """The sessions of a project, with the time of their last entry in milliseconds."""
         return [
             {"session_id": session.id, "mtime": _milliseconds(session.updated_at)}
             for session in self._sessions(project_key)
@@ -149,11 +135,13 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         ]
 
     def _summaries(self, project_key: str) -> list[Any]:
+        """The summaries of a project's sessions."""
         times = {session.id: _milliseconds(session.updated_at) for session in self._sessions(project_key)}
         records = self._project(scope_segment(project_key)).list(kinds=_KIND, limit=None)
         return [_summary(record.metadata, times[record.text]) for record in records if record.text in times]
 
     def _delete(self, key: Mapping[str, Any]) -> None:
+        """Purge a transcript; without a subpath those of its subagents too."""
         project, name = _place(key)
         memory = self._project(project)
         with self._lock, memory.transaction():
@@ -168,6 +156,7 @@ class RecalliteSessionStore(OnMemory, SessionStore):
                     session.end()
 
     def _list_subkeys(self, key: Mapping[str, Any]) -> list[str]:
+        """The subpaths of a session's other transcripts."""
         above = key["session_id"] + "/"
         ids = [session.id for session in self._sessions(key["project_key"])]
         return [id.removeprefix(above) for id in ids if id.startswith(above)]
@@ -178,11 +167,9 @@ class RecalliteSessionStore(OnMemory, SessionStore):
     def _project(self, segment: str) -> Memory:
         return self._scoped.scoped(f"/{segment}")
 
-
-async def _in_thread(call: Callable[..., R], *args: Any) -> R:
-    """The result of a call that runs in a thread, on asyncio or Trio; a cancelled one ends first."""
-    done: R = await anyio.to_thread.run_sync(call, *args)
-    return done
+    append, load, delete = threaded(_append, _in_thread), threaded(_load, _in_thread), threaded(_delete, _in_thread)
+    list_sessions, list_session_summaries = threaded(_list_sessions, _in_thread), threaded(_summaries, _in_thread)
+    list_subkeys = threaded(_list_subkeys, _in_thread)
 
 
 def _place(key: Mapping[str, Any]) -> tuple[str, str]:

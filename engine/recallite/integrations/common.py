@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from hashlib import blake2b
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from msgspec import structs
 
@@ -36,6 +37,7 @@ _AS_GIVEN = {
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 @contextmanager
@@ -141,6 +143,18 @@ async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) 
         running.exception()  # taken: asyncio would log it as never retrieved
         raise cancelled
     return running.result()
+
+
+def threaded(
+    method: Callable[Concatenate[S, P], R], run: Callable[..., Awaitable[Any]] = in_thread
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    """The asynchronous twin of a method, which `run` calls in a thread."""
+
+    @wraps(method)
+    async def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await run(method, self, *args, **kwargs)  # type: ignore[no-any-return]
+
+    return twin
 
 
 def recalled_text(memory: Memory, query: str, limit: int) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recallite.errors import InvalidInput, InvalidItem, NotFound
-from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
+from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, needed, threaded
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_scope
@@ -207,36 +207,7 @@ class RecalliteStorage(OnMemory):
         """Count the records of a scope and those below it."""
         return self._records.count(scope=_scope(scope_prefix))
 
-    # ── async ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def asave(self, records: list[MemoryRecord]) -> None:
-        """`save`, in a thread."""
-        await in_thread(self.save, records)
-
-    async def asearch(
-        self,
-        query_embedding: list[float],
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-        limit: int = 10,
-        min_score: float = 0.0,
-    ) -> list[tuple[MemoryRecord, float]]:
-        """`search`, in a thread."""
-        return await in_thread(
-            self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score
-        )
-
-    async def adelete(
-        self,
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        record_ids: list[str] | None = None,
-        older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-    ) -> int:
-        """`delete`, in a thread."""
-        return await in_thread(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
+    asave, asearch, adelete = threaded(save), threaded(search), threaded(delete)
 
     def _mismatch(self, vectors: Iterable[Sequence[float]]) -> EmbeddingDimensionMismatchError | None:
         """The error of CrewAI for vectors of another dimension than the stored ones, or than each other."""

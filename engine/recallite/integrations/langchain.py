@@ -17,6 +17,7 @@ from recallite.integrations.common import (
     in_thread,
     needed,
     stored_messages,
+    threaded,
 )  # fmt: skip
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.memory import Memory
@@ -346,18 +347,14 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
         if stored := [_stored(message) for message in messages]:
             self.memory.sessions.open(self.session_id, agent=self.agent, provider="langchain").extend(stored)
 
-    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """`add_messages`, in a thread."""
-        await in_thread(self.add_messages, messages)
+    aadd_messages = threaded(add_messages)
 
     def clear(self) -> None:
         """Remove the session with its messages."""
         with suppress(NotFound):
             self.memory.sessions.get(self.session_id, agent=self.agent).end()
 
-    async def aclear(self) -> None:
-        """`clear`, in a thread."""
-        await in_thread(self.clear)
+    aclear = threaded(clear)
 
 
 def _stored(message: BaseMessage) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recallite.integrations.common import OnMemory, in_thread, needed
+from recallite.integrations.common import OnMemory, in_thread, needed, threaded
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
@@ -52,8 +52,7 @@ class RecalliteRetriever(OnMemory, BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return _nodes(self.memory, query_bundle.query_str, self.similarity_top_k, self.options)
 
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await in_thread(self._retrieve, query_bundle)
+    _aretrieve = threaded(_retrieve)
 
 
 class RecalliteMemoryBlock(BaseMemoryBlock[str]):
@@ -105,9 +104,6 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
         text = _SEPARATOR.join(node.node.get_content() for node in nodes)
         return text if self.format_template is None or not text else str(self.format_template.format(text=text))
 
-    async def _aput(self, messages: Sequence[ChatMessage]) -> None:
-        await in_thread(self._remember, messages)
-
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Return the content without its last memories, as many as have this number of tokens; None if none is left."""
         tokens = get_tokenizer()
@@ -139,6 +135,8 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
                     positions[session] += 1
                 items.append(item)
             self._scoped.remember_many(items)
+
+    _aput = threaded(_remember)
 
     def _length(self, session: str) -> int:
         """The position after the last message of a session."""

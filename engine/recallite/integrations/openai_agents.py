@@ -15,10 +15,10 @@ from recallite.integrations.common import (
     OnMemory,
     call_memory_tool,
     existing_session,
-    in_thread,
     memory_tool_schema,
     needed,
     recalled_text,
+    threaded,
 )
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
@@ -51,47 +51,38 @@ class RecalliteSession(OnMemory):
         super().__init__(memory)
         self._sessions = self.memory.scoped(self.scope).sessions
 
-    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The items in order; the last `limit` of them, or as many as `session_settings` say."""
-        most = self.session_settings.limit if limit is None and self.session_settings else limit
-        return await in_thread(self._read, most)
-
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store items at the end, all or none; when this returns, they survive power loss."""
-        await in_thread(self._add, [*items])
-
-    async def pop_item(self) -> TResponseInputItem | None:
-        """Remove the last item and return it; None if there is none."""
-        return await in_thread(self._pop)
-
-    async def clear_session(self) -> None:
-        """Remove every item."""
-        await in_thread(self._clear)
-
     def _session(self) -> Session | None:
         return existing_session(self._sessions, self.session_id)
 
-    def _pop(self) -> Any:
+    def _get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The items in order; the last `limit` of them, or as many as `session_settings` say."""
+        most = self.session_settings.limit if limit is None and self.session_settings else limit
+        checked = None if most is None else check_count(most, "limit", minimum=0)
+        session = self._session()
+        return [] if session is None else session.messages(limit=checked, skip_damaged=True)
+
+    def _add_items(self, items: list[TResponseInputItem]) -> None:
+        """Store items at the end, all or none; when this returns, they survive power loss."""
+        with self.memory.transaction():
+            self._sessions.open(self.session_id, provider="openai-agents").extend([*items])
+
+    def _pop_item(self) -> TResponseInputItem | None:
+        """Remove the last item and return it; None if there is none."""
         session = self._session()
         try:
             return None if session is None else session.pop(skip_damaged=True)
         except NotFound:  # another process has just ended it
             return None
 
-    def _clear(self) -> None:
+    def _clear_session(self) -> None:
+        """Remove every item."""
         session = self._session()
         with suppress(NotFound):
             if session is not None:
                 session.clear()
 
-    def _read(self, limit: int | None) -> list[Any]:
-        most = None if limit is None else check_count(limit, "limit", minimum=0)
-        session = self._session()
-        return [] if session is None else session.messages(limit=most, skip_damaged=True)
-
-    def _add(self, items: list[Any]) -> None:
-        with self.memory.transaction():
-            self._sessions.open(self.session_id, provider="openai-agents").extend(items)
+    get_items, add_items = threaded(_get_items), threaded(_add_items)
+    pop_item, clear_session = threaded(_pop_item), threaded(_clear_session)
 
 
 def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:

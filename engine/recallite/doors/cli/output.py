@@ -118,7 +118,7 @@ def print_table(
     parts = [column.split(":") for column in columns.split()]
 
     def cells(value: object) -> list[str]:
-        get = itemgetter if isinstance(value, Mapping) else attrgetter
+        get: Any = itemgetter if isinstance(value, Mapping) else attrgetter
         return [_cell(get(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
 
     def show(values: Any) -> None:

@@ -36,11 +36,11 @@ class _Waiting(NamedTuple):
 class RecallBatcher:
     """Answers recalls in threads; those of the same scope and options together."""
 
-    def __init__(self, run: InThread[Any], *, workers: int = 1, seen: Callable[[int], None] = lambda _: None) -> None:
-        """`run` calls a function in a thread; at most `workers` batches run at a time; `seen` is told their sizes."""
-        self._run, self._workers, self._seen = run, workers, seen
+    def __init__(self, run: InThread[Any], *, seen: Callable[[int], None] = lambda _: None) -> None:
+        """`run` calls a function in a thread; one batch runs at a time; `seen` is told the size of each."""
+        self._run, self._seen = run, seen
         self._waiting: deque[_Waiting] = deque()
-        self._working: set[asyncio.Task[None]] = set()
+        self._working: asyncio.Task[None] | None = None
 
     async def recall(self, memory: Memory, scope: str, query: str, options: Mapping[str, Any]) -> Hits:
         """The hits of a query. `memory` is the handle of `scope`."""
@@ -50,10 +50,8 @@ class RecallBatcher:
         key = repr((scope, sorted(options.items())))
         answered = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(memory, query, options, key, answered, copy_context()))
-        if len(self._working) < self._workers:
-            task = asyncio.create_task(self._work(), context=Context())
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work(), context=Context())
         return await answered  # type: ignore[no-any-return]
 
     async def _work(self) -> None:

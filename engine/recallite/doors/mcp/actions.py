@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from recallite.doors.mcp.results import Fetched, SearchResult, SearchResults
 from recallite.doors.operations import OPERATIONS
 from recallite.doors.tools.action import Action, Call, Changed, Quotes, Recorded, Tool, ToolFault
 from recallite.doors.tools.declared import action_of
@@ -40,6 +39,31 @@ _TITLE_CHARS = 80
 _CHARS_A_TOKEN = 4
 _CHUNK = "chunk"
 Sized = TypeVar("Sized", FoundMemory, FoundPassage)
+
+
+class SearchResult(Struct, frozen=True, kw_only=True):
+    """A result of `search`, to be read with `fetch`."""
+
+    id: str
+    title: str
+    url: str
+
+
+class SearchResults(Struct, frozen=True, kw_only=True):
+    """Results of `search`, best first."""
+
+    results: list[SearchResult]
+    notice: str = NOTICE
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """A memory or passage; `left_out` in its metadata says how much did not fit into the budget of tokens."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
