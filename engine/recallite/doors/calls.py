@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
+
+from msgspec import Meta, Struct
 
 from recallite.agents.sessions import Session
 from recallite.documents.outcomes import IngestedDocument
@@ -13,7 +15,18 @@ from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
-from recallite.model.records import Changes, Link, NewRecord, OnExisting, Plain, Reached, Record, RecordFields
+from recallite.model.records import (
+    Changes,
+    Hit,
+    Hits,
+    Link,
+    NewRecord,
+    OnExisting,
+    Plain,
+    Reached,
+    Record,
+    RecordFields,
+)
 from recallite.model.reports import Forgotten, Imported
 from recallite.review.version_diffs import VersionDiff, version_diffs
 from recallite.store.values import Direction
@@ -38,6 +51,29 @@ class BootstrapText(Plain, frozen=True, kw_only=True):
     text: str
     tokens: int
     left_out: int = 0
+
+
+class HitsAnswer(Struct):
+    """The hits of one query, best first: `Hits` as JSON has them."""
+
+    hits: list[Hit]
+    query: str
+    evidence_gaps: tuple[str, ...] = ()
+    left_out: int = 0
+    sub_queries: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    diversify_by: str | None = None
+    stages: Annotated[dict[str, float], Meta(description="Milliseconds.")] = {}
+
+    def as_hits(self) -> Hits:
+        """The hits as Python has them."""
+        beside = {name: getattr(self, name) for name in self.__struct_fields__ if name != "hits"}
+        return Hits(self.hits, **beside)
+
+
+def in_json(returns: Any) -> Any:
+    """The type that a result has as JSON."""
+    return HitsAnswer if returns is Hits else list[HitsAnswer] if returns == list[Hits] else returns
 
 
 class NewRecordFields(RecordFields, total=False):

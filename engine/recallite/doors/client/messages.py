@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite import errors
+from recallite.doors.calls import HitsAnswer, in_json
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SCOPE_HEADER
 from recallite.errors import InvalidInput, RecalliteError, ServerError
 from recallite.model import checks
-from recallite.model.records import Hit, Hits
+from recallite.model.records import Hits
 from recallite.system.messages import shown
 
-T = TypeVar("T")
 _SHOWN_CHARS = 200
 BYTES = "application/octet-stream"
 """The content type of a document or an import."""
@@ -57,23 +57,6 @@ class _Failure(msgspec.Struct):
 
 class _Failed(msgspec.Struct):
     error: _Failure
-
-
-class _Found(msgspec.Struct):
-    """`Hits` as JSON."""
-
-    hits: list[Hit]
-    query: str
-    evidence_gaps: tuple[str, ...] = ()
-    left_out: int = 0
-    sub_queries: tuple[str, ...] = ()
-    scopes: tuple[str, ...] = ()
-    diversify_by: str | None = None
-    stages: dict[str, float] = {}
-
-    def as_hits(self) -> Hits:
-        beside = {name: getattr(self, name) for name in self.__struct_fields__ if name != "hits"}
-        return Hits(self.hits, **beside)
 
 
 def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
@@ -124,15 +107,13 @@ def _plain(value: Any) -> Any:
 
 def answered(operation: Operation, status: int, content: bytes) -> Any:
     """The value of an answer. Raises the error that the server answered, by its own class."""
-    returns = operation.returns
-    if returns is Hits:
-        return _decoded(status, content, _Found).as_hits()
-    if returns == list[Hits]:
-        return [part.as_hits() for part in _decoded(status, content, list[_Found])]
-    return _decoded(status, content, returns)
+    value = _decoded(status, content, in_json(operation.returns))
+    if isinstance(value, HitsAnswer):
+        return value.as_hits()
+    return [part.as_hits() for part in value] if operation.returns == list[Hits] else value
 
 
-def _decoded(status: int, content: bytes, kind: type[T]) -> T:
+def _decoded(status: int, content: bytes, kind: Any) -> Any:
     """The JSON of a successful answer as a type. Raises the error of any other."""
     check_status(status, content)
     try:

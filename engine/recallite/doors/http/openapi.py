@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from recallite._version import __version__
+from recallite.doors.calls import in_json
 from recallite.doors.http.requests import ID, request_type
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
-from recallite.model.records import Hit, Hits
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -34,24 +34,6 @@ _ERROR = {
     },
     "required": ["error"],
 }
-# `Hits` is a list with attributes, which no schema can be made from.
-_HITS = {
-    "type": "object",
-    "description": "The hits of one query, best first.",
-    "properties": {
-        "hits": {"type": "array", "items": {"$ref": _REF.format(name="Hit")}},
-        "query": {"type": "string"},
-        "evidence_gaps": {"type": "array", "items": {"type": "string"}},
-        "left_out": {"type": "integer"},
-        "sub_queries": {"type": "array", "items": {"type": "string"}},
-        "scopes": {"type": "array", "items": {"type": "string"}},
-        "diversify_by": {"type": ["string", "null"]},
-        "stages": {"type": "object", "additionalProperties": {"type": "number"}, "description": "Milliseconds."},
-    },
-    "required": ["hits", "query"],
-}
-
-
 _BYTES: dict[str, Any] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 _FAILURE = {
     "description": "An error", "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}
@@ -63,8 +45,8 @@ _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"
 def description() -> dict[str, Any]:
     """The description of the API."""
     requests = [request_type(operation) for operation in SERVED]
-    returned = [operation.returns for operation in SERVED if operation.returns not in (Hits, list[Hits], bytes)]
-    schemas = msgspec.json.schema_components([*requests, *returned, Hit], ref_template=_REF)[1]
+    returned = [in_json(operation.returns) for operation in SERVED if operation.returns is not bytes]
+    schemas = msgspec.json.schema_components([*requests, *returned], ref_template=_REF)[1]
     paths: dict[str, Any] = {}
     for operation, request in zip(SERVED, requests, strict=True):
         name = request.__name__
@@ -91,7 +73,7 @@ def description() -> dict[str, Any]:
         "info": {"title": "Recallite", "summary": "Long-term memory for AI agents.", "version": __version__},
         "paths": paths,
         "components": {
-            "schemas": {**schemas, "Hits": _HITS, "Error": _ERROR},
+            "schemas": {**schemas, "Error": _ERROR},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}, {}],
@@ -102,9 +84,5 @@ def _answer(operation: Operation) -> dict[str, Any]:
     """The response of an operation that succeeds."""
     if operation.returns is bytes:
         return {"description": "The bytes", **_BYTES}
-    hits = {"$ref": _REF.format(name="Hits")}
-    if operation.returns in (Hits, list[Hits]):
-        schema = hits if operation.returns is Hits else {"type": "array", "items": hits}
-    else:
-        schema = msgspec.json.schema_components([operation.returns], ref_template=_REF)[0][0]
+    schema = msgspec.json.schema_components([in_json(operation.returns)], ref_template=_REF)[0][0]
     return {"description": "Success", "content": {"application/json": {"schema": schema}}}
