@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
-from functools import cached_property
 from importlib import import_module
 from inspect import isfunction
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from recallite.memory import Memory
+from recallite.memory import NAMESPACES, Memory, class_of
 from recallite.model.settings import Settings
 from recallite.system import plugins
 from recallite.system.asynchrony import AsyncHandle, awaited
@@ -46,6 +45,9 @@ class AsyncMemory(AsyncHandle[Memory]):
     experience: AsyncExperience
     consolidator: AsyncConsolidator
     knowledge: AsyncKnowledge
+    store: AsyncMemoryStore
+    review: AsyncMemoryReview
+    transfer: AsyncMemoryTransfer
 
     def __init__(
         self,
@@ -65,15 +67,15 @@ class AsyncMemory(AsyncHandle[Memory]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """The asynchronous twin of a service: the class Async… beside the class of the service."""
-            if name.startswith("_") or name not in plugins.names("services"):
+            """The asynchronous twin of a namespace or service: the class Async… beside its class."""
+            if name.startswith("_") or name not in (*NAMESPACES, *plugins.names("services")):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            kind = plugins.load("services", name)
+            kind = class_of(name)
             twin = getattr(import_module(kind.__module__), f"Async{kind.__name__}")
             return vars(self).setdefault(name, twin(self, attrgetter(name)))
 
     def __dir__(self) -> Iterable[str]:
-        return {*super().__dir__(), *plugins.names("services")}
+        return {*super().__dir__(), *NAMESPACES, *plugins.names("services")}
 
     remember = awaited(Memory.remember)
     remember_many = awaited(Memory.remember_many)
@@ -95,27 +97,6 @@ class AsyncMemory(AsyncHandle[Memory]):
     tags = awaited(Memory.tags)
     history = awaited(Memory.history)
     neighbors = awaited(Memory.neighbors)
-
-    @cached_property
-    def store(self) -> AsyncMemoryStore:
-        """Figures, checks and upkeep of the store."""
-        from recallite.namespaces.store import AsyncMemoryStore
-
-        return AsyncMemoryStore(self, attrgetter("store"))
-
-    @cached_property
-    def review(self) -> AsyncMemoryReview:
-        """Audit, evaluation, judgement of changes, and why a memory is or is not recalled."""
-        from recallite.namespaces.review import AsyncMemoryReview
-
-        return AsyncMemoryReview(self, attrgetter("review"))
-
-    @cached_property
-    def transfer(self) -> AsyncMemoryTransfer:
-        """Export and import."""
-        from recallite.namespaces.transfer import AsyncMemoryTransfer
-
-        return AsyncMemoryTransfer(self, attrgetter("transfer"))
 
     @property
     def path(self) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -80,6 +80,16 @@ _USE = {
     "delete": "forget", "delete_all": "forget(scope='/')", "reset": "forget(scope='/')",
 }  # fmt: skip
 
+NAMESPACES = {"store": "MemoryStore", "review": "MemoryReview", "transfer": "MemoryTransfer"}
+"""The classes of the namespaces of a memory, each in the module of its name."""
+
+
+def class_of(name: str) -> Any:
+    """The class of a namespace, or of a service that a package registers."""
+    if name in NAMESPACES:
+        return getattr(import_module(f"recallite.namespaces.{name}"), NAMESPACES[name])
+    return plugins.load("services", name)
+
 
 class Memory:
     """Long-term memory in one SQLite file, or in a schema of a PostgreSQL database.
@@ -116,6 +126,12 @@ class Memory:
     """Prunes episodes and extracts facts from them."""
     knowledge: Knowledge
     """Documents, searched by passage."""
+    store: MemoryStore
+    """Figures, checks and upkeep of the store."""
+    review: MemoryReview
+    """Audit, evaluation, judgement of changes, and why a memory is or is not recalled."""
+    transfer: MemoryTransfer
+    """Export and import."""
 
     def __init__(
         self,
@@ -157,7 +173,9 @@ class Memory:
     if not TYPE_CHECKING:  # the attributes of the class say which services have types
 
         def __getattr__(self, name: str) -> object:
-            """The service of this name, which a package registers (see `recallite.plugin`); made once for a handle."""
+            """The namespace or service of this name (see `recallite.plugin`); made once for a handle."""
+            if name in NAMESPACES:
+                return vars(self).setdefault(name, class_of(name)(self))
             if name.startswith("_") or name not in plugins.names("services"):
                 use = f": use {_USE[name]}" if name in _USE else ""
                 raise AttributeError(
@@ -165,31 +183,10 @@ class Memory:
                 )
             from recallite.plugin import engine_of
 
-            return vars(self).setdefault(name, plugins.load("services", name)(engine_of(self)))
-
-    @cached_property
-    def store(self) -> MemoryStore:
-        """Figures, checks and upkeep of the store."""
-        from recallite.namespaces.store import MemoryStore
-
-        return MemoryStore(self)
-
-    @cached_property
-    def review(self) -> MemoryReview:
-        """Audit, evaluation, judgement of changes, and why a memory is or is not recalled."""
-        from recallite.namespaces.review import MemoryReview
-
-        return MemoryReview(self)
-
-    @cached_property
-    def transfer(self) -> MemoryTransfer:
-        """Export and import."""
-        from recallite.namespaces.transfer import MemoryTransfer
-
-        return MemoryTransfer(self)
+            return vars(self).setdefault(name, class_of(name)(engine_of(self)))
 
     def __dir__(self) -> Iterable[str]:
-        return {*super().__dir__(), *plugins.names("services")}
+        return {*super().__dir__(), *NAMESPACES, *plugins.names("services")}
 
     # ── write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

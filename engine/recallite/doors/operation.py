@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast,
 from recallite.doors.arguments import ARGUMENTS, Argument
 from recallite.errors import InvalidInput
 from recallite.model.filters import FIELD_NAMES, Filter, FilterFields
-from recallite.system import plugins
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -28,12 +27,6 @@ SESSION = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
 # What no request can carry: functions, objects of this process, and what has another form in JSON.
 LEFT_OUT = {"on_progress", "batch_size", "body"}
-_CLASSES = {
-    "session": "recallite.agents.sessions:Session",
-    "store": "recallite.namespaces.store:MemoryStore",
-    "review": "recallite.namespaces.review:MemoryReview",
-    "transfer": "recallite.namespaces.transfer:MemoryTransfer",
-}
 
 
 class Command(NamedTuple):
@@ -292,9 +285,12 @@ def imported(place: str) -> Any:
 
 def _class_of(service: str) -> Any:
     """The class of a service of a memory; "" is the memory itself."""
-    if not service:
-        return imported("recallite.memory:Memory")
-    return imported(_CLASSES[service]) if service in _CLASSES else plugins.load("services", service)
+    places = {"": "recallite.memory:Memory", SESSION[:-1]: "recallite.agents.sessions:Session"}
+    if service in places:
+        return imported(places[service])
+    from recallite.memory import class_of
+
+    return class_of(service)
 
 
 _SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
