@@ -9,7 +9,7 @@ import typer
 
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option
+from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option, packages_of
 from recallite.doors.cli.output import hint
 from recallite.doors.hooks.projects import PROJECT, scope_named
 from recallite.errors import InvalidInput
@@ -59,13 +59,9 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    try:
+    with packages_of("mcp"):
         from recallite.doors.mcp.running import run_http, run_stdio
         from recallite.doors.mcp.server import MemoryServer
-    except ModuleNotFoundError as fault:
-        from recallite.system.extras import install_command
-
-        raise InvalidInput(f"the server needs the package {fault.name}: {install_command('mcp')}") from None
     from recallite.doors.tools.action import DocumentAccess
 
     server_log()

@@ -90,6 +90,17 @@ def chosen_settings(context: typer.Context) -> Settings:
     return Settings() if path is None else load_settings(path)
 
 
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Around imports for a server: a missing package is an error that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        from recallite.system.extras import install_command
+
+        raise InvalidInput(f"the server needs the package {fault.name}: {install_command(extra)}") from None
+
+
 def new_key(path: str | None, *, decrypt: bool) -> str | None:
     """The new key of rekey: that in a file or in RECALLITE_NEW_KEY; None to decrypt."""
     from recallite.model.environment import environment, key_in

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import argument, flag, open_memory, option
+from recallite.doors.cli.options import argument, flag, open_memory, option, packages_of
 from recallite.doors.cli.output import hint
-from recallite.errors import InvalidInput
-
-if TYPE_CHECKING:
-    pass
 
 _MIB = 2**20
 
@@ -59,7 +53,7 @@ def inspect(
 def _run(context: typer.Context, *, create: bool, port: int, max_upload_mib: int = 64, **options: Any) -> None:
     from recallite.model.checks import check_count
 
-    with _installed():
+    with packages_of("server"):
         from recallite.doors.http.request_checks import Limits
         from recallite.doors.http.running import serve as run
     limits = Limits(max_upload_bytes=check_count(max_upload_mib, "--max-upload-mib", maximum=2_048) * _MIB)
@@ -70,14 +64,3 @@ def _run(context: typer.Context, *, create: bool, port: int, max_upload_mib: int
             memory, port=number, limits=limits, **options,
             started=lambda address: hint(f"listening at {address} (Ctrl-C ends it)"),
         )  # fmt: skip
-
-
-@contextmanager
-def _installed() -> Iterator[None]:
-    """Say how to install what is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as fault:
-        from recallite.system.extras import install_command
-
-        raise InvalidInput(f"the server needs the package {fault.name}: {install_command('server')}") from None
