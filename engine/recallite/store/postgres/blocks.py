@@ -5,8 +5,7 @@ COPY would send a message for each row: psycopg takes 1.5 times as long for thes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -57,10 +56,6 @@ class PostgresBlocks(Blocks):
             return "true"
         path = self._scope.replace("'", "''")
         return f"r.scope_id IN (SELECT id FROM scope WHERE path = '{path}' OR (path >= '{path}/' AND path < '{path}0'))"
-
-    @contextmanager
-    def reading_all(self) -> Iterator[None]:
-        yield
 
     def columns(self, ids: Sequence[int]) -> Columns:
         listed = ",".join(map(str, ids))

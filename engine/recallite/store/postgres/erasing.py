@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.erasing import Erasure
-from recallite.store.sql.rebuilding import drop_unused
 from recallite.store.values import Erased
 
 if TYPE_CHECKING:
@@ -26,12 +25,6 @@ _OUTSIDE = (
 
 class PostgresErasure(Erasure):
     """Erasure in a write transaction."""
-
-    def _drop_unused(self) -> None:
-        drop_unused(self._tx)
-
-    def _has_snapshot(self) -> bool:
-        return False
 
     def _tables(self) -> list[str]:
         return self._column(

@@ -7,12 +7,11 @@ COPY to roles that row-level security confines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg.types.array import ListBinaryDumper
 
-if TYPE_CHECKING:
-    from recallite.store.postgres.statements import PostgresConnection
+from recallite.store.postgres.statements import PostgresConnection
 
 FEWEST_ROWS = 8
 """Fewer are inserted one by one."""

@@ -92,9 +92,6 @@ class PostgresSessions(Sessions):
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_words VALUES (?, ?)", (message_id, [*words]))
 
-    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
-        """They follow the message by foreign key."""
-
 
 class ConfinedLexicon(Lexicon):
     """Words, of which a tenant learns the numbers and cannot list them."""
@@ -137,7 +134,7 @@ class ConfinedCache(EmbeddingCache):
         return 0
 
 
-class PostgresSnapshot(IndexSnapshot):
+class ConfinedSnapshot(IndexSnapshot):
     """The state of the memory, of whose index a server keeps no snapshot."""
 
     def discard(self) -> None:

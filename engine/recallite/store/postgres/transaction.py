@@ -18,9 +18,9 @@ from recallite.store.postgres.inserting import Inserter
 from recallite.store.postgres.repositories import (
     ConfinedCache,
     ConfinedLexicon,
+    ConfinedSnapshot,
     PostgresRecords,
     PostgresSessions,
-    PostgresSnapshot,
     PostgresVectors,
 )
 from recallite.store.postgres.statements import PostgresConnection
@@ -47,7 +47,6 @@ class PostgresTransaction(Writer):
     erasure: PostgresErasure
     records: PostgresRecords
     sessions: PostgresSessions
-    snapshot: PostgresSnapshot
     vectors: PostgresVectors
     confined = False
     """Whether the server confines the user to a scope."""
@@ -169,6 +168,7 @@ class ConfinedTransaction(PostgresTransaction):
 
     embedding_cache: ConfinedCache
     lexicon: ConfinedLexicon
+    snapshot: ConfinedSnapshot
     confined = True
 
 

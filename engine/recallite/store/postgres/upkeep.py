@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from recallite.model.reports import Problem, Verification
 from recallite.store.postgres.schema import TABLES
+from recallite.store.postgres.transaction import PostgresTransaction
 from recallite.store.sql import rebuilding, verifying
 from recallite.store.sql.verifying import REBUILD, found
 from recallite.store.store import Progress
-
-if TYPE_CHECKING:
-    from recallite.store.postgres.transaction import PostgresTransaction
 
 _CHECKS = {
     "tag of a record that its scope does not name": (

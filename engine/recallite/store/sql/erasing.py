@@ -8,6 +8,7 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.store.byte_search import LEAST_BYTES
+from recallite.store.sql.rebuilding import drop_unused
 from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
 from recallite.store.sql.schema import TABLES
 from recallite.store.sql.term_lists import numbers_in
@@ -161,13 +162,13 @@ class Erasure(Repository):
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]
 
-    @abstractmethod
     def _has_snapshot(self) -> bool:
         """Whether there is a snapshot of the index, which goes with the records."""
+        return False
 
-    @abstractmethod
     def _drop_unused(self) -> None:
         """Remove the words and tags that nothing has."""
+        drop_unused(self._tx)
 
     @abstractmethod
     def _tables(self) -> list[str]:

@@ -192,6 +192,5 @@ class Sessions(Repository):
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         """Keep the words of a message."""
 
-    @abstractmethod
     def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
-        """Drop the words of the messages that a condition chooses, before they are deleted."""
+        """Drop the words of the messages that a condition chooses before they are deleted, if they do not follow."""

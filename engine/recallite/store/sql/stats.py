@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from recallite.store.transaction import Writer
+from recallite.store.transaction import Writer
 
 
 def figures(tx: Writer, scope: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,13 +18,10 @@ from recallite.store.sql.supersessions import DERIVED_SQL
 from recallite.store.sql.term_lists import packed_lists
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
+from recallite.store.transaction import Writer
 from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
 from recallite.text.standing import standing_of
-
-if TYPE_CHECKING:
-    from recallite.store.transaction import Writer
-
 
 _SHOWN = 5
 _BLOCK = 1000

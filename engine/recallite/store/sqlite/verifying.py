@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import numpy as np
@@ -14,10 +14,8 @@ from recallite.store.sql import verifying
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
 from recallite.store.sqlite import fts5
 from recallite.store.sqlite.records import TEXT_KEYS
+from recallite.store.sqlite.transaction import SqliteTransaction
 from recallite.store.store import Progress
-
-if TYPE_CHECKING:
-    from recallite.store.sqlite.transaction import SqliteTransaction
 
 _CHECKS = {
     "message without words, or words without message": (
