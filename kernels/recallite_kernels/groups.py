@@ -44,9 +44,10 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, int, bool], ...]:
     dimensions, written = _DIMENSIONS.get(kind, {}), _WRITTEN.get(kind, set())
     fields = []
     for name, of in get_type_hints(kind).items():
-        dtypes = get_args(of)
-        type_ = np.dtype(get_args(dtypes[1])[0]) if dtypes else of
-        fields.append((name, type_, dimensions.get(name, 1) if dtypes else 0, name in written))
+        arguments = get_args(of)
+        # NDArray[np.int64] is an alias of its own from NumPy 2.5 on, before that ndarray[..., dtype[np.int64]].
+        type_ = np.dtype((get_args(arguments[-1]) or arguments)[0]) if arguments else of
+        fields.append((name, type_, dimensions.get(name, 1) if arguments else 0, name in written))
     return tuple(fields)
 
 
