@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from recallite.recall.asking import read_question
 from recallite.system.numerics import kernels
-from recallite.text.index_terms import query_terms
 from recallite.text.record_words import ROLES, name_terms
 from recallite.text.stopwords import QUESTION_TERMS
 
@@ -44,11 +44,15 @@ def names_of(question: str, missing: Missing | None, hits: Sequence[Found | None
     one = float(kernels.smoothed_idf(missing.records, 1.0, 0.0))
     words = zip(missing.words, missing.idf, strict=True)
     counts = {word: COUNTS + idf - one for word, idf in words if word not in ROLES and word not in QUESTION_TERMS}
-    terms = set(query_terms(question))
-    names = [
-        None if hit is None else max(_names(hit, terms, counts), key=lambda name: name.added, default=None)
-        for hit in hits
-    ]
+    terms = set(read_question(question).terms)
+    by_bearer: dict[object, Name | None] = {}  # turns of one speaker are many
+    names = []
+    for hit in hits:
+        bearer = None if hit is None else (hit.tags, hit.context)
+        if bearer not in by_bearer:
+            of_hit = () if hit is None else _names(hit, terms, counts)
+            by_bearer[bearer] = max(of_hit, key=lambda name: name.added, default=None)
+        names.append(by_bearer[bearer])
     things = math.log(min(max(len({name.word for name in names if name is not None}), 1), _MOST_THINGS))
     return [None if name is None else name._replace(added=name.added + things) for name in names]
 
