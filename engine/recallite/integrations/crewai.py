@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -70,7 +71,10 @@ class RecalliteStorage(OnMemory):
     # ── write ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def save(self, records: list[MemoryRecord]) -> None:
-        """Store records, all or none; one with the id of another takes its place."""
+        """Store records, all or none; one with the id of another takes its place.
+
+        Raises TypeError, as CrewAI's own storage, if metadata is not JSON.
+        """
         items = [_item(record) for record in records]
         try:
             with self.memory.transaction(), speaking_as("agent"):
@@ -79,6 +83,7 @@ class RecalliteStorage(OnMemory):
             vectors = [item["vector"] for item in items if item["vector"] is not None]
             if fault.error.reason == "vector" and (mismatch := self._mismatch(vectors)):
                 raise mismatch from fault
+            json.dumps([record.metadata for record in records])
             raise
 
     def update(self, record: MemoryRecord) -> None:
@@ -213,7 +218,14 @@ class RecalliteStorage(OnMemory):
         """The error of CrewAI for vectors of another dimension than the stored ones, or than each other."""
         sizes = [len(vector) for vector in vectors]
         stored = self.memory.store.stats().dimension or sizes[0]
-        return next((EmbeddingDimensionMismatchError(stored, size) for size in sizes if size != stored), None)
+        other = next((size for size in sizes if size != stored), None)
+        if other is None:
+            return None
+        mismatch = EmbeddingDimensionMismatchError(stored, other)
+        mismatch.add_note(
+            f"{self.memory.path} keeps the dimension of its first vectors, also after a reset: give a new file"
+        )
+        return mismatch
 
 
 def _scope(prefix: str | None) -> str:

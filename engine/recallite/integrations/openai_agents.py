@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from recallite.agents.session_messages import plain_text
 from recallite.agents.sessions import Session
-from recallite.errors import InvalidInput, NotFound
+from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.integrations.common import (
     OnMemory,
     call_memory_tool,
@@ -27,14 +29,36 @@ from recallite.system.messages import shown
 with needed("openai-agents"):
     from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 __all__ = ["RecalliteSession", "memory_tool", "recalling"]
+
+
+def _raises_as_theirs(method: Callable[P, R]) -> Callable[P, R]:
+    """The method with the errors of the SDK's sessions: RuntimeError after `close`, TypeError for what is not JSON."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except StoreClosed as fault:
+            if fault.reason == "closed":
+                raise RuntimeError(f"{type(args[0]).__name__} is closed: open it again") from fault
+            raise
+        except InvalidInput:
+            json.dumps([args[1:], kwargs])  # says what is not JSON
+            raise
+
+    return call
 
 
 class RecalliteSession(OnMemory):
     """A `Session` of the SDK: a session of `memory.sessions` in `scope`, under the same id.
 
     An item, with a role or without, is a message, kept as it is. Every call is one transaction, so that processes may
-    share a session. An item that another program has damaged is left out, and does not count for a limit.
+    share a session. An item that another program has damaged is left out, and does not count for a limit. Errors are
+    those of the SDK's SQLiteSession: RuntimeError after `close`, TypeError for an item that is not JSON.
     """
 
     def __init__(
@@ -62,7 +86,10 @@ class RecalliteSession(OnMemory):
         return [] if session is None else session.messages(limit=checked, skip_damaged=True)
 
     def _add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store items at the end, all or none; when this returns, they survive power loss."""
+        """Store items at the end, all or none; when this returns, they survive power loss.
+
+        Raises TypeError for one that is not JSON.
+        """
         with self.memory.transaction():
             self._sessions.open(self.session_id, provider="openai-agents").extend([*items])
 
@@ -81,8 +108,8 @@ class RecalliteSession(OnMemory):
             if session is not None:
                 session.clear()
 
-    get_items, add_items = threaded(_get_items), threaded(_add_items)
-    pop_item, clear_session = threaded(_pop_item), threaded(_clear_session)
+    get_items, add_items = threaded(_raises_as_theirs(_get_items)), threaded(_raises_as_theirs(_add_items))
+    pop_item, clear_session = threaded(_raises_as_theirs(_pop_item)), threaded(_raises_as_theirs(_clear_session))
 
 
 def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:

@@ -192,14 +192,19 @@ def test_vectors_of_another_dimension_are_refused_with_the_error_of_crewai(stora
         lambda: storage.save([record("b"), record("c", vector=(1.0, 0.0, 0.0))]),
         lambda: storage.search([1.0, 0.0, 0.0]),
     ):
-        with pytest.raises(EmbeddingDimensionMismatchError, match="2-dimensional"):
+        with pytest.raises(EmbeddingDimensionMismatchError, match="2-dimensional") as refused:
             call()
+        assert "give a new file" in refused.value.__notes__[0]
     assert ids(storage.list_records()) == ["a"]
 
 
 def test_bad_records_are_refused_and_nothing_of_their_save_is_stored(storage):
-    for wrong in ({"content": " "}, {"metadata": {"at": object()}}, {"scope": "/a/../b"}):
-        with pytest.raises(InvalidItem, match="item 1"):
+    for wrong, error, message in (
+        ({"content": " "}, InvalidItem, "item 1"),
+        ({"scope": "/a/../b"}, InvalidItem, "item 1"),
+        ({"metadata": {"at": object()}}, TypeError, "not JSON serializable"),
+    ):
+        with pytest.raises(error, match=message):
             storage.save([record("a"), record("b").model_copy(update=wrong)])
     assert storage.count() == 0
     with raises(InvalidInput, "filter", match="absolute"):

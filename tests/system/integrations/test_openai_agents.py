@@ -16,7 +16,7 @@ agents = pytest.importorskip("agents", reason="openai-agents is not installed")
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 
 from recallite import Memory, Settings  # noqa: E402
-from recallite.errors import InvalidInput, StoreClosed  # noqa: E402
+from recallite.errors import InvalidInput  # noqa: E402
 from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling  # noqa: E402
 
 PLAIN = Settings(embedder="none")
@@ -129,9 +129,9 @@ def test_scopes_keep_sessions_of_the_same_id_apart(memory):
 def test_a_session_of_a_path_is_there_again_after_reopening(path):
     with RecalliteSession("s", path) as session:
         run(session.add_items([said("kept"), CALL]))
-    with pytest.raises(StoreClosed):
+    with pytest.raises(RuntimeError, match="RecalliteSession is closed"):
         run(session.get_items())
-    with pytest.raises(StoreClosed):
+    with pytest.raises(RuntimeError, match="RecalliteSession is closed"):
         run(session.add_items([]))
     with RecalliteSession("s", path) as again:
         assert run(again.get_items()) == [said("kept"), CALL]
@@ -148,10 +148,17 @@ def test_damaged_items_are_left_out_and_do_not_count(path):
         assert run(texts(session)) == ["0"]
 
 
-@pytest.mark.parametrize("items", [[{}], ["text"], [said("ok"), {"role": "user", "content": object()}]])
-def test_items_that_are_no_json_objects_are_refused_and_nothing_is_stored(memory, items):
+@pytest.mark.parametrize(
+    ("items", "error", "message"),
+    [
+        ([{}], InvalidInput, "message"),
+        (["text"], InvalidInput, "message"),
+        ([said("ok"), {"role": "user", "content": object()}], TypeError, "not JSON serializable"),
+    ],
+)
+def test_items_that_are_no_json_objects_are_refused_and_nothing_is_stored(memory, items, error, message):
     session = RecalliteSession("s", memory)
-    with pytest.raises(InvalidInput, match="message"):
+    with pytest.raises(error, match=message):
         run(session.add_items(items))
     assert memory.sessions.list() == []
 

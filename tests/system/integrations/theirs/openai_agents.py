@@ -1,4 +1,4 @@
-"""Puts RecalliteSession in the place of SQLiteSession, whose name, path and errors the tests use."""
+"""Puts RecalliteSession in the place of SQLiteSession, whose name and path the tests use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import agents
 import agents.memory.sqlite_session
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidInput, StoreClosed
 from recallite.integrations.openai_agents import RecalliteSession
 
 _SETTINGS = Settings(embedder="none")
@@ -19,14 +18,6 @@ class SQLiteSession(RecalliteSession):
 
     def __init__(self, session_id: str, db_path: Any = ":memory:", session_settings: Any = None) -> None:
         super().__init__(session_id, Memory(db_path, settings=_SETTINGS), session_settings=session_settings)
-
-    async def add_items(self, items: Any) -> None:
-        try:
-            await super().add_items(items)
-        except StoreClosed as fault:
-            raise RuntimeError("SQLiteSession is closed") from fault
-        except InvalidInput as fault:
-            raise TypeError(str(fault)) from fault
 
     def close(self) -> None:
         self.memory.close()
