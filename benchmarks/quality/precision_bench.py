@@ -139,7 +139,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     )
     persona = re.search(r'universal:\s*"([^"]+)"', checkout.read(data, _HARNESS))
     figures: dict[str, dict[str, float]] = {}
-    failed: dict[str, dict[str, list[str]]] = {}
+    failed: dict[str, list[str]] = {}
     for done, (name, (typed, relevant)) in enumerate(ADAPTERS.items(), 1):
         outcomes = []
         for part in (cases, *(session["turns"] for session in sessions)):
@@ -147,7 +147,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                 harness = _Harness(memory, beliefs, persona[1] if persona else "", typed=typed, relevant=relevant)
                 outcomes.append(list(_outcomes(harness, part)))
         figures[name] = _figures(outcomes[0], [outcome for turns in outcomes[1:] for outcome in turns])
-        failed[name] = {outcome.case: outcome.failures for part in outcomes for outcome in part if outcome.failures}
+        failed[name] = [outcome.case for part in outcomes for outcome in part if outcome.failures]
         on_progress(done, len(ADAPTERS))
     turns = sum(len(session["turns"]) for session in sessions)
     return {
@@ -183,7 +183,7 @@ def _outcome(case: dict[str, Any], context: _Context, always: set[str], *, is_tu
         right = len(gold & relevant)
         precision = right / len(relevant) if relevant else 0.0 if gold else None
     recall = right / len(gold) if gold else None
-    name = f"turn {case['turnIndex']}: {case['userMessage'][:40]}" if is_turn else case["caseId"]
+    name = f"turn {case['turnIndex']}" if is_turn else case["caseId"]
     return _Outcome(name, case.get("category", ""), list(_failures(case["expect"], context)), precision, recall)
 
 
