@@ -1,0 +1,129 @@
+"""Write `operations.js` and `index.d.ts` from the OpenAPI of the server: python clients/typescript/generate.py."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recallite import Memory, Settings
+from recallite.doors.http.app import MemoryApi
+
+FOLDER = Path(__file__).parent
+_HEAD = "// Written by generate.py from the OpenAPI of the server: do not edit.\n"
+_SCALARS = {
+    "string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null",
+    "object": "{ [name: string]: unknown }",
+}  # fmt: skip
+# TypeScript has a type of its own of this name.
+_NAMES = {"Record": "MemoryRecord"}
+_CLIENT = """
+export interface ClientOptions {
+  /** Sent as "Authorization: Bearer". */
+  token?: string
+  /** Narrows every request to this scope. */
+  scope?: string
+  /** In place of the global `fetch`. */
+  fetch?: typeof fetch
+  /** Milliseconds until a request is given up; 60,000 unless given. */
+  timeout?: number
+}
+
+/** An answer that is an error: `type` and `reason` are those of the Python error, `status` is 0 without an answer. */
+export class RecalliteError extends Error {
+  readonly status: number
+  readonly type: string
+  readonly reason: string | null
+  readonly field: string | null
+}
+
+export class Client {
+  /** `url` is that of `recallite serve`, such as http://127.0.0.1:7333. */
+  constructor(url: string, options?: ClientOptions)
+"""
+
+
+def files() -> dict[str, str]:
+    """The text of each generated file, by its name."""
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        specification = MemoryApi(memory).app.openapi()
+    operations = [*_operations(specification)]
+    rows = "".join(f"  {name}: {json.dumps(row)},\n" for name, row, _ in operations)
+    schemas = specification["components"]["schemas"]
+    interfaces = "".join(_interface(name, schema) for name, schema in schemas.items() if name != "Error")
+    methods = "".join(declaration for _, _, declaration in operations)
+    return {
+        "operations.js": f"{_HEAD}// By method: verb, path, names of the query, and the kind of the body.\n"
+        f"export const OPERATIONS = {{\n{rows}}}\n",
+        "index.d.ts": f"{_HEAD}{interfaces}{_CLIENT}{methods}}}\n",
+    }
+
+
+def _operations(specification: dict[str, Any]) -> Iterator[tuple[str, list[Any], str]]:
+    """The method of each operation: its name, what it requests, and its declaration."""
+    for path, verbs in specification["paths"].items():
+        for verb, operation in verbs.items():
+            name = re.sub(r"_(\w)", lambda match: match[1].upper(), operation["operationId"])
+            query = operation.get("parameters", [])
+            content = operation.get("requestBody", {}).get("content", {})
+            body = "json" if "application/json" in content else "bytes" if content else ""
+            fields = dict.fromkeys(re.findall(r"\{(\w+)\}", path), "string")
+            fields |= {_optional(entry["name"], entry["required"]): _type(entry["schema"]) for entry in query}
+            if body == "bytes":
+                fields["data"] = "string | Blob | Uint8Array"
+            parts = [f"{{ {'; '.join(f'{field}: {kind}' for field, kind in fields.items())} }}"] if fields else []
+            needed = any(not field.endswith("?") for field in fields)
+            if body == "json":
+                schema = content["application/json"]["schema"]
+                (reference,) = [one["$ref"] for one in schema.get("anyOf", [schema]) if "$ref" in one]
+                parts.append(_type({"$ref": reference}))
+                needed |= bool(specification["components"]["schemas"][parts[-1]].get("required"))
+            (success,) = [answer for status, answer in operation["responses"].items() if status != "default"]
+            text = "*/*" in success["content"]
+            result = "string" if text else _type(success["content"]["application/json"]["schema"])
+            row = [verb.upper(), path, [entry["name"] for entry in query], "text" if text else body]
+            fields_type = " & ".join(parts)
+            argument = f"fields{'' if needed else '?'}: {fields_type}" if fields_type else ""
+            yield name, row, f"  /** {operation['summary']} */\n  {name}({argument}): Promise<{result}>\n"
+
+
+def _interface(name: str, schema: dict[str, Any]) -> str:
+    """A schema as a declaration. What is sent may leave out what has a default; answers have it."""
+    needed = {*schema.get("required", ())}
+    if not name.endswith("Request"):
+        needed |= {field for field, kind in schema["properties"].items() if "default" in kind}
+    lines = [f"  {_optional(field, field in needed)}: {_type(kind)}\n" for field, kind in schema["properties"].items()]
+    return f"\nexport interface {_NAMES.get(name, name)} {{\n{''.join(lines)}}}\n"
+
+
+def _optional(name: str, needed: bool) -> str:
+    return name if needed else f"{name}?"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """A schema as a type."""
+    if "$ref" in schema:
+        name = str(schema["$ref"].rpartition("/")[2])
+        return _NAMES.get(name, name)
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(map(_type, schema["anyOf"])))
+    if "enum" in schema:
+        return " | ".join(map(json.dumps, schema["enum"]))
+    if isinstance(schema.get("type"), list):
+        return " | ".join(_type({**schema, "type": kind}) for kind in schema["type"])
+    if "contentSchema" in schema:
+        return _type(schema["contentSchema"])
+    if "prefixItems" in schema:
+        return f"[{', '.join(map(_type, schema['prefixItems']))}]"
+    if schema.get("type") == "array":
+        return f"Array<{_type(schema.get('items', {}))}>"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return f"{{ [name: string]: {_type(schema['additionalProperties'])} }}"
+    return _SCALARS.get(schema.get("type", ""), "unknown")
+
+
+if __name__ == "__main__":
+    for file_name, text in files().items():
+        (FOLDER / file_name).write_text(text, encoding="utf-8")
