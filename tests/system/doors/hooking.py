@@ -40,8 +40,9 @@ class Session:
             "hook_event_name": event, **_OF_EVENT[event], **fields,
         }  # fmt: skip
 
-    def fires(self, event: str, **fields: Any) -> str:
-        return answer(self.memory, EVENTS[event], "claude-code", self.payload(event, **fields), self.shared)
+    def fires(self, event: str, *, memories: bool = False, **fields: Any) -> str:
+        payload = self.payload(event, **fields)
+        return answer(self.memory, EVENTS[event], "claude-code", payload, self.shared, memories=memories)
 
     def line(self, role: str, content: Any, **more: Any) -> None:
         self._count += 1

@@ -11,6 +11,7 @@ import pytest
 
 from recallite import __version__
 from recallite.doors.cli import main
+from recallite.doors.hooks import connecting
 from recallite.doors.hooks.connecting import HOOKED
 from tests.system.doors.hooking import repository
 
@@ -116,6 +117,21 @@ def test_status_shows_the_scope_of_the_folder_and_the_hosts(home, tmp_path, monk
     capfd.readouterr()
     assert run(home, "connect", "status") == 0
     assert f"claude-code\tconnected by {home / '.claude' / 'settings.json'}" in capfd.readouterr().out
+
+
+def test_memory_files_are_read_where_asked_and_are_never_written(home, capfd):
+    notes = home / ".claude" / "CLAUDE.md"
+    notes.parent.mkdir()
+    notes.write_text("# Mine")
+    assert run(home, "connect", "claude-code", "--memories", "--yes") == 0
+    assert "never written" in capfd.readouterr().err
+    commands = connecting.hook_commands("claude-code", None)
+    assert len(commands) == 5
+    assert all(command.endswith("--host claude-code --memories") for command in commands)
+    assert run(home, "disconnect", "claude-code", "--yes") == 0
+    assert files(home) == {".claude/CLAUDE.md": "# Mine"}
+    assert run(home, "connect", "codex", "--memories", "--yes") == 2
+    assert "leave --memories out" in capfd.readouterr().err
 
 
 def test_what_cannot_be_changed_without_a_loss_is_left_alone(home, capfd):

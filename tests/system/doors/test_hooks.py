@@ -191,6 +191,37 @@ def test_a_session_is_not_shown_its_own_words(memory, project):
     assert session.fires("UserPromptSubmit", prompt="What is the staging host called?") == ""
 
 
+def test_memory_files_of_the_host_are_read_where_asked_and_left_alone(memory, project, tmp_path):
+    session = Session(memory, project, "s1")
+    session.transcript = tmp_path / ".claude" / "projects" / "-srv-billing" / "s1.jsonl"
+    notes = session.transcript.parent / "memory"
+    notes.mkdir(parents=True)
+    files = {
+        notes / "MEMORY.md": "# Notes\n\nThe staging host is called heron.",
+        project / "CLAUDE.md": "# Rules\n\nAlways deploy from the branch main.",
+        tmp_path / ".claude" / "CLAUDE.md": "# Me\n\nAda lives in Oslo.",
+    }
+    for path, text in files.items():
+        path.write_text(text)
+    session.has("Good morning, let us begin with the deploy script")
+    assert memory.knowledge.list() == []
+    session.fires("Stop", memories=True)
+    project_scope = project_of(str(project)).scope
+    assert {document.scope for document in memory.knowledge.list()} == {project_scope, USER}
+    assert {path: path.read_text() for path in files} == files
+    shown_texts = texts(
+        Session(memory, project, "s2").fires("UserPromptSubmit", prompt="What is the staging host called?")
+    )
+    assert any("heron" in text for text in shown_texts)
+    assert memory.list(where={"standing": {"in": ["instruction", "preference"]}}) == []
+    (notes / "MEMORY.md").write_text("# Notes\n\nThe staging host is called ibis.")
+    (project / "CLAUDE.md").unlink()
+    session.fires("SessionEnd", memories=True)
+    chunks = [record.text for record in memory.list(kinds="chunk")]
+    assert len(chunks) == 2
+    assert not [text for text in chunks if "heron" in text or "deploy" in text]
+
+
 # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

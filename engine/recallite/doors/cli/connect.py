@@ -25,6 +25,8 @@ Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
 
+Memories = Annotated[bool, flag("Read the host's own memory files too: CLAUDE.md and its notes.", "--memories")]
+
 
 def _print_changes(changes: Sequence[Change]) -> None:
     for change in changes:
@@ -47,12 +49,16 @@ def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Chang
 def _connector(name: str) -> Any:
     @prints(_print_changes, json=_changes_json)
     def command(
-        context: typer.Context, project: Project = None, scope: Shared = None, dry_run: DryRun = False, yes: Yes = False
-    ) -> list[Change]:
+        context: typer.Context, project: Project = None, scope: Shared = None, memories: Memories = False,
+        dry_run: DryRun = False, yes: Yes = False,
+    ) -> list[Change]:  # fmt: skip
         from recallite.model.checks import check_scope
 
         shared = None if scope is None else check_scope(scope)
-        changes = connecting.connected(name, folder_of(project), store_arguments(context), shared)
+        arguments = store_arguments(context)
+        changes = connecting.connected(name, folder_of(project), arguments, shared, memories=memories)
+        if memories:
+            hint(f"the memory files of {HOSTS[name].title} are read after each turn, and never written")
         return _apply(changes, yes=yes, dry_run=dry_run)
 
     command.__doc__ = f"Connect {HOSTS[name].title}: shows each change first."
@@ -101,6 +107,7 @@ def hook(
     scope: Shared = None,
     patience: Annotated[float, option("SECONDS", "How long the host waits.")] = running.PATIENCE_SECONDS,
     wait: Annotated[bool, flag("Store turns before it returns, not in the background.", "--wait")] = False,
+    memories: Memories = False,
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
     from recallite.doors.hooks.events import answer
@@ -110,10 +117,11 @@ def hook(
         payload = running.payload()
         if event == "turn" and not wait:
             shared = [] if scope is None else ["--scope", scope]
+            shared += ["--memories"] if memories else []
             words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
             start_detached(running.command(words), str(Path.home()), running.encoded(payload))
             return ""
         with open_memory(context, create=True) as memory:
-            return answer(memory, event, host, payload, scope)
+            return answer(memory, event, host, payload, scope, memories=memories)
 
     raise typer.Exit(running.within(running.WAIT_SECONDS if wait else patience, ask, event, host))

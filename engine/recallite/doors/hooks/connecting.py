@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.doors.hooks.memory_files import HOST
 from recallite.doors.hooks.opencode import script
 from recallite.doors.hooks.projects import PROJECT, project_of
 from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
@@ -77,13 +78,18 @@ HOOKED: dict[str, Hooked] = {
 """The hosts that can be connected, by their names among the hosts of the server."""
 
 
-def connected(name: str, project: Path | None, arguments: Sequence[str], scope: str | None) -> list[Change]:
+def connected(
+    name: str, project: Path | None, arguments: Sequence[str], scope: str | None, *, memories: bool = False
+) -> list[Change]:
     """The files of a host with hooks and server. `arguments` are those of the command before `hook` and `mcp`.
 
-    Without a `scope` that projects share, each has its own. Raises InvalidInput if a file cannot be changed
-    without losing something in it.
+    Without a `scope` that projects share, each has its own. With `memories` the host's own memory files are read.
+    Raises InvalidInput if it has none, or if a file cannot be changed without losing something in it.
     """
+    if memories and name != HOST:
+        raise InvalidInput(f"memory files are read of {HOST}, not of {name}: leave --memories out")
     hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
+    shared += ["--memories"] if memories else []
     words = [sys.executable, "-m", "recallite", *arguments, "hook"]
     commands = {event: _shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
     if scope is None and project is not None:

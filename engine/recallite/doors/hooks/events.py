@@ -52,12 +52,20 @@ class Event(NamedTuple):
         )  # fmt: skip
 
 
-def answer(memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None) -> str:
-    """The text that an event puts into its session; empty for none."""
+def answer(
+    memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False
+) -> str:
+    """The text that an event puts into its session; empty for none. With `memories` the host's own files are read."""
     from recallite.doors.hooks.showing import briefing, relevant_cut
     from recallite.doors.hooks.turns import take_turns
 
     answers: dict[str, Callable[[Memory, Event], str]] = {
         "session-start": briefing, "prompt": relevant_cut, "turn": take_turns,
     }  # fmt: skip
-    return answers[event](memory, Event.of(host, payload, shared))
+    happened = Event.of(host, payload, shared)
+    text = answers[event](memory, happened)
+    if memories and event == "turn" and happened.transcript:
+        from recallite.doors.hooks.memory_files import take_files
+
+        take_files(memory, happened)
+    return text

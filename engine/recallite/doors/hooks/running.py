@@ -37,9 +37,9 @@ def payload() -> dict[str, Any]:
     return {**texts, "cwd": folder}
 
 
-def request(event: str, host: str, scope: str | None) -> bytes:
+def request(event: str, host: str, scope: str | None, memories: bool) -> bytes:
     """The body of a hook's request."""
-    return encoded({"event": event, "host": host, "shared": scope, "payload": payload()})
+    return encoded({"event": event, "host": host, "shared": scope, "memories": memories, "payload": payload()})
 
 
 def encoded(value: dict[str, Any]) -> bytes:

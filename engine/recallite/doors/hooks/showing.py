@@ -71,7 +71,7 @@ def briefing(memory: Memory, event: Event) -> str:
     )
     turns = memory.list(scope=event.project.scope, where={"source": {"contains": f"{event.host}/"}}, limit=_MOST_TURNS)
     turn_ids = {record.id for record in turns}
-    others = memory.list(scope=scope, limit=_FACTS + len(turn_ids) + len(standing))
+    others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
     known = turn_ids | {record.id for record in standing}
     facts = [record for record in others if record.id not in known][:_FACTS]
     sections = [(_INSTRUCTIONS, standing), (_OPEN, _open_ends(turns, event.session)), (_ABOUT, facts)]

@@ -43,6 +43,7 @@ _MCP: dict[str, Option] = {
 }  # fmt: skip
 _HOOK: dict[str, Option] = {
     "--host": ("host", str), "--scope": ("scope", str), "--patience": ("patience", float), "--wait": ("wait", bool),
+    "--memories": ("memories", bool),
 }  # fmt: skip
 _COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOOK}
 _BEFORE_HITS = '{"hits":'
@@ -247,7 +248,7 @@ def _hook(call: Call) -> int:
     refusals: list[Unanswered] = []
 
     def ask() -> str:
-        body = request(event, host, call.options.get("scope"))
+        body = request(event, host, call.options.get("scope"), call.options.get("memories", False))
         try:
             return str(json.loads(_successful(link.ask("POST", PATH, body, call.headers))))
         except Unanswered as fault:
