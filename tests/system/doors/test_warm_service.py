@@ -83,6 +83,30 @@ def test_turns_that_came_with_the_call_are_stored_before_it_is_answered(tmp_path
     asyncio.run(within(main))
 
 
+def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(tmp_path, settings, monkeypatch):
+    path, opening = tmp_path / "agent.db", threading.Event()
+    Memory(path, settings=Settings(embedder="none")).close()
+    open_store = service._opened
+    monkeypatch.setattr(service, "_opened", lambda *names: (opening.set(), open_store(*names))[1])
+    payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}
+    call = json.dumps({"event": "turn", "host": "gemini-cli", "shared": None, "payload": payload}).encode()
+
+    async def receive():
+        return {"type": "http.disconnect"} if opening.is_set() else {"type": "http.request", "body": call}
+
+    async def send(message):
+        pass
+
+    async def main(client):
+        headers = asking.store_headers(str(path), settings)
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": HOOKS, "headers": raw}
+        await client._transport.app(scope, receive, send)
+        assert (await client.get("/v1/count", headers=headers)).json() == 1
+
+    asyncio.run(within(main))
+
+
 def test_a_host_that_writes_faster_than_it_is_answered_is_not_held_up(monkeypatch):
     ours, theirs = socket.socketpair()
 

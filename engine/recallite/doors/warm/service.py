@@ -106,6 +106,8 @@ class Service:
         await json_response(state)(scope, receive, send)
 
     async def _with_store(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
+        # A hook gives up after a second or two, and what it has sent cannot be read any more then.
+        body = await _body(receive) if scope["path"] == HOOKS else b""
         try:
             store = await self._store(headers)
         except (RecalliteError, OSError) as fault:  # the client opens the store itself, and sees why it fails
@@ -117,7 +119,7 @@ class Service:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
             elif scope["path"] == HOOKS:
-                await _answer_hook(store, scope, receive, send)
+                await _answer_hook(store, body, scope, receive, send)
             else:
                 await store.api.application(scope, receive, send)
         finally:
@@ -231,14 +233,14 @@ class _Conversation:
         """Do nothing: a line is sent at once."""
 
 
-async def _answer_hook(store: OpenStore, scope: Message, receive: Receive, send: Send) -> None:
+async def _answer_hook(store: OpenStore, body: bytes, scope: Message, receive: Receive, send: Send) -> None:
     """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
 
     If turns that came with the call cannot be stored, the client is told, and tries itself.
     """
     from recallite.doors.hooks.events import TRANSCRIPTS, answer
 
-    call = msgspec.json.decode(await _body(receive))
+    call = msgspec.json.decode(body)
     takes_turns = call["event"] == "turn"
     in_background = takes_turns and call["host"] in TRANSCRIPTS
     if in_background:
