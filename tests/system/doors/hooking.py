@@ -1,7 +1,7 @@
 """Sessions of coding agents as their hooks tell of them: payloads and transcripts in the form of the hosts.
 
-Claude Code: https://code.claude.com/docs/en/hooks (hook input), and a recorded Stop payload of version 2 in
-https://huggingface.co/dl3239491/ml-clara/blob/main/logs/stop.json; the transcript is that of the tests of its importer.
+Payloads of Claude Code as recorded from the npm package @anthropic-ai/claude-code 2.1.197, in a session with a stand-in
+for the model; the transcript is that of the tests of its importer.
 """
 
 from __future__ import annotations
@@ -18,11 +18,19 @@ from recallite.text.quoting import NOTICE
 EVENTS = {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",
           "SessionEnd": "turn"}  # fmt: skip
 _OF_EVENT: dict[str, dict[str, Any]] = {
-    "SessionStart": {"source": "startup", "model": "claude-opus-4-8"},
-    "UserPromptSubmit": {"permission_mode": "default", "prompt": ""},
-    "Stop": {"permission_mode": "acceptEdits", "stop_hook_active": False},
+    "SessionStart": {"source": "startup"},
+    "UserPromptSubmit": {"prompt_id": "p1", "permission_mode": "default", "prompt": ""},
+    "Stop": {
+        "prompt_id": "p1",
+        "permission_mode": "default",
+        "effort": {"level": "high"},
+        "stop_hook_active": False,
+        "last_assistant_message": "",
+        "background_tasks": [],
+        "session_crons": [],
+    },
     "PreCompact": {"trigger": "auto", "custom_instructions": ""},
-    "SessionEnd": {"reason": "exit"},
+    "SessionEnd": {"prompt_id": "p1", "reason": "other"},
 }
 
 

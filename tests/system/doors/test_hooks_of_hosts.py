@@ -1,7 +1,7 @@
 """Sessions of other hosts: each tells of the same events in its own way, and takes its answer in its own form.
 
-Codex: https://github.com/openai/codex/tree/main/codex-rs/hooks/schema/generated; its transcript as in the tests of its
-importer. Gemini CLI: docs/hooks/reference.md in https://github.com/google-gemini/gemini-cli. Cursor:
+Codex 0.171 and Gemini CLI 0.61: as recorded from the npm packages @openai/codex and @google/gemini-cli, in sessions
+with a stand-in for the model; Codex's transcript as in the tests of its importer. Cursor:
 https://cursor.com/docs/agent/hooks. OpenCode: types of the npm packages @opencode-ai/plugin 1.18 and @opencode-ai/sdk.
 """
 
@@ -63,13 +63,15 @@ def codex(project, session):
 
 def gemini_cli(project, session):
     base = {
-        "session_id": session, "transcript_path": str(project.parent / "session.json"), "cwd": str(project),
-        "timestamp": "2026-04-01T10:00:00.000Z",
+        "session_id": session, "transcript_path": str(project.parent / "chats" / f"session-{session[:8]}.jsonl"),
+        "cwd": str(project), "timestamp": "2026-04-01T10:00:00.000Z",
     }  # fmt: skip
+    # What the hook of the session's begin has added comes back with the prompt.
+    added = "<hook_context>Known:\n&lt;recalled-memories&gt;\n[]\n&lt;/recalled-memories&gt;</hook_context>\n\n"
     return {
         "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],
-        "prompt": [{**base, "hook_event_name": "BeforeAgent", "prompt": "Which staging host?"}],
-        "turn": [{**base, "hook_event_name": "AfterAgent", "prompt": FACT, "prompt_response": CONCLUSION,
+        "prompt": [{**base, "hook_event_name": "BeforeAgent", "prompt": f"{added}Which staging host?"}],
+        "turn": [{**base, "hook_event_name": "AfterAgent", "prompt": f"{added}{FACT}", "prompt_response": CONCLUSION,
                   "stop_hook_active": False}],
     }  # fmt: skip
 

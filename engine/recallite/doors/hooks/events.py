@@ -47,9 +47,20 @@ class Event(NamedTuple):
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
             project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
-            prompt=text("prompt"), response=text("prompt_response", "text"), cause=text("source", "hook_event_name"),
-            moment=text("generation_id", "timestamp"),
+            prompt=_without_added(text("prompt")), response=text("prompt_response", "text"),
+            cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
         )  # fmt: skip
+
+
+# What Gemini CLI puts around the text that a hook has added to a prompt; within it "<" is escaped.
+_ADDED, _ADDED_END = "<hook_context>", "</hook_context>"
+
+
+def _without_added(prompt: str) -> str:
+    """A prompt as the user has typed it: what hooks add to it comes back with it, in Gemini CLI."""
+    first, *pieces = prompt.split(_ADDED)
+    rest = (piece.partition(_ADDED_END)[2] if _ADDED_END in piece else _ADDED + piece for piece in pieces)
+    return "".join([first, *rest]).strip() if pieces else prompt
 
 
 def answer(
