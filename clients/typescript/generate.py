@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recallite import Memory, Settings
-from recallite.doors.http.app import MemoryApi
+from recallite.doors.http.openapi import description
 
 FOLDER = Path(__file__).parent
 _HEAD = "// Written by generate.py from the OpenAPI of the server: do not edit.\n"
@@ -47,8 +46,7 @@ export class Client {
 
 def files() -> dict[str, str]:
     """The text of each generated file, by its name."""
-    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
-        specification = MemoryApi(memory).app.openapi()
+    specification = description()
     operations = [*_operations(specification)]
     rows = "".join(f"  {name}: {json.dumps(row)},\n" for name, row, _ in operations)
     schemas = specification["components"]["schemas"]
@@ -66,7 +64,7 @@ def _operations(specification: dict[str, Any]) -> Iterator[tuple[str, list[Any],
     for path, verbs in specification["paths"].items():
         for verb, operation in verbs.items():
             name = re.sub(r"_(\w)", lambda match: match[1].upper(), operation["operationId"])
-            query = operation.get("parameters", [])
+            query = [entry for entry in operation["parameters"] if entry["in"] == "query"]
             content = operation.get("requestBody", {}).get("content", {})
             body = "json" if "application/json" in content else "bytes" if content else ""
             fields = dict.fromkeys(re.findall(r"\{(\w+)\}", path), "string")

@@ -1,120 +1,5 @@
 // Written by generate.py from the OpenAPI of the server: do not edit.
 
-export interface BootstrapRequest {
-  agent?: string | null
-  task: string
-  budget_tokens?: number
-  task_type?: string | null
-}
-
-export interface ForgetRequest {
-  id?: string | Array<string> | null
-  missing_ok?: boolean
-  receipt?: boolean
-  chain?: boolean
-  scope?: string | Array<string> | null
-  where?: { [name: string]: unknown } | null
-  kinds?: string | Array<string> | null
-  tags?: Array<string> | null
-  since?: string | null
-  until?: string | null
-  as_of?: string | null
-  valid_at?: string | null
-  include_superseded?: boolean
-}
-
-export interface GetManyRequest {
-  ids: Array<string>
-}
-
-export interface KnowledgeContextRequest {
-  query: string
-  budget_tokens?: number
-  limit?: number
-  mode?: "hybrid" | "vector" | "keyword"
-  profile?: string | { [name: string]: unknown } | null
-  relevant?: boolean
-  scope?: string | Array<string> | null
-  kinds?: string | Array<string> | null
-  tags?: Array<string> | null
-  where?: { [name: string]: unknown } | null
-  as_of?: string | null
-  valid_at?: string | null
-  filter?: { [name: string]: unknown } | null
-  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
-  token_budget?: number | null
-  purpose?: "use" | "inspect" | "explain"
-}
-
-export interface KnowledgeSearchRequest {
-  query: string
-  limit?: number
-  mode?: "hybrid" | "vector" | "keyword"
-  profile?: string | { [name: string]: unknown } | null
-  relevant?: boolean
-  scope?: string | Array<string> | null
-  kinds?: string | Array<string> | null
-  tags?: Array<string> | null
-  where?: { [name: string]: unknown } | null
-  as_of?: string | null
-  valid_at?: string | null
-  filter?: { [name: string]: unknown } | null
-  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
-  token_budget?: number | null
-  purpose?: "use" | "inspect" | "explain"
-}
-
-export interface LinkRequest {
-  source: string
-  target: string
-  type?: string
-  strength?: number
-}
-
-export interface RecallManyRequest {
-  queries: Array<string>
-  limit?: number | null
-  vectors?: Array<unknown> | null
-  mode?: "hybrid" | "vector" | "keyword"
-  profile?: string | { [name: string]: unknown } | null
-  relevant?: boolean
-  scope?: string | Array<string> | null
-  kinds?: string | Array<string> | null
-  tags?: Array<string> | null
-  where?: { [name: string]: unknown } | null
-  as_of?: string | null
-  valid_at?: string | null
-  filter?: { [name: string]: unknown } | null
-  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
-  token_budget?: number | null
-  purpose?: "use" | "inspect" | "explain"
-}
-
-export interface RecallRequest {
-  query: string
-  limit?: number | null
-  vector?: unknown
-  mode?: "hybrid" | "vector" | "keyword"
-  profile?: string | { [name: string]: unknown } | null
-  relevant?: boolean
-  scope?: string | Array<string> | null
-  kinds?: string | Array<string> | null
-  tags?: Array<string> | null
-  where?: { [name: string]: unknown } | null
-  as_of?: string | null
-  valid_at?: string | null
-  filter?: { [name: string]: unknown } | null
-  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
-  token_budget?: number | null
-  purpose?: "use" | "inspect" | "explain"
-}
-
-export interface RememberManyRequest {
-  items: Array<string | { [name: string]: unknown }>
-  policy?: { [name: string]: unknown } | null
-  on_existing?: "error" | "replace" | "version"
-}
-
 export interface RememberRequest {
   text: string
   on_existing?: "error" | "replace" | "version"
@@ -139,13 +24,40 @@ export interface RememberRequest {
   indexed?: boolean
 }
 
-export interface RestoreRequest {
-  version?: number | string | null
+export interface RememberManyRequest {
+  items: Array<string | { [name: string]: unknown }>
+  policy?: { [name: string]: unknown } | null
+  on_existing?: "error" | "replace" | "version"
 }
 
-export interface ReviewAuditRequest {
-  checks?: Array<string> | null
-  mend?: boolean
+export interface GetManyRequest {
+  ids: Array<string>
+}
+
+export interface UpdateRequest {
+  expires_at?: string | null
+  renew?: boolean
+  text?: string
+  context?: string | null
+  vector?: unknown
+  kind?: string
+  scope?: string
+  tags?: Array<string>
+  importance?: number
+  metadata?: { [name: string]: unknown } | null
+  topic?: string | null
+  source?: string | null
+  position?: number | null
+  valid_from?: string | null
+  valid_until?: string | null
+  pinned?: boolean
+}
+
+export interface ForgetRequest {
+  id?: string | Array<string> | null
+  missing_ok?: boolean
+  receipt?: boolean
+  chain?: boolean
   scope?: string | Array<string> | null
   where?: { [name: string]: unknown } | null
   kinds?: string | Array<string> | null
@@ -155,6 +67,58 @@ export interface ReviewAuditRequest {
   as_of?: string | null
   valid_at?: string | null
   include_superseded?: boolean
+}
+
+export interface TouchRequest {
+  ids: Array<string>
+  expires_at?: string | null
+  never?: boolean
+}
+
+export interface StorePurgeExpiredRequest {
+  scope?: string | null
+}
+
+export interface VectorsRequest {
+  ids: Array<string>
+}
+
+export interface RecallRequest {
+  query: string
+  limit?: number | null
+  vector?: unknown
+  mode?: "hybrid" | "vector" | "keyword"
+  profile?: string | { [name: string]: unknown } | null
+  relevant?: boolean
+  scope?: string | Array<string> | null
+  kinds?: string | Array<string> | null
+  tags?: Array<string> | null
+  where?: { [name: string]: unknown } | null
+  as_of?: string | null
+  valid_at?: string | null
+  filter?: { [name: string]: unknown } | null
+  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
+  token_budget?: number | null
+  purpose?: "use" | "inspect" | "explain"
+}
+
+export interface RecallManyRequest {
+  queries: Array<string>
+  limit?: number | null
+  vectors?: Array<unknown> | null
+  mode?: "hybrid" | "vector" | "keyword"
+  profile?: string | { [name: string]: unknown } | null
+  relevant?: boolean
+  scope?: string | Array<string> | null
+  kinds?: string | Array<string> | null
+  tags?: Array<string> | null
+  where?: { [name: string]: unknown } | null
+  as_of?: string | null
+  valid_at?: string | null
+  filter?: { [name: string]: unknown } | null
+  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
+  token_budget?: number | null
+  purpose?: "use" | "inspect" | "explain"
 }
 
 export interface ReviewExplainRequest {
@@ -177,32 +141,30 @@ export interface ReviewExplainRequest {
   purpose?: "use" | "inspect" | "explain"
 }
 
-export interface SessionEndRequest {
-  snapshot?: boolean
+export interface BootstrapRequest {
   agent?: string | null
-  summary?: string
-  key_decisions?: Array<string>
-  task_ids?: Array<string>
-  started_at?: string | null
-  ended_at?: string | null
-  total_cost?: number
-  total_tokens?: number
+  task: string
+  budget_tokens?: number
+  task_type?: string | null
 }
 
-export interface SessionExtendRequest {
-  messages: Array<{ [name: string]: unknown }>
-  created_at?: string | null
-  agent?: string | null
+export interface LinkRequest {
+  source: string
+  target: string
+  type?: string
+  strength?: number
 }
 
-export interface SessionPopRequest {
-  skip_damaged?: boolean
-  agent?: string | null
+export interface SupersedeRequest {
+  old: string | Array<string>
+  new: string | Array<string>
+  reason?: string | null
+  strength?: number
+  at?: string | null
 }
 
-export interface SessionsCleanupRequest {
-  older_than: string
-  agent?: string | null
+export interface RestoreRequest {
+  version?: number | string | null
 }
 
 export interface SessionsOpenRequest {
@@ -217,45 +179,83 @@ export interface SessionsSearchRequest {
   limit?: number
 }
 
-export interface StorePurgeExpiredRequest {
-  scope?: string | null
+export interface SessionsCleanupRequest {
+  older_than: string
+  agent?: string | null
 }
 
-export interface SupersedeRequest {
-  old: string | Array<string>
-  new: string | Array<string>
-  reason?: string | null
-  strength?: number
-  at?: string | null
+export interface SessionExtendRequest {
+  messages: Array<{ [name: string]: unknown }>
+  created_at?: string | null
+  agent?: string | null
 }
 
-export interface TouchRequest {
-  ids: Array<string>
-  expires_at?: string | null
-  never?: boolean
+export interface SessionPopRequest {
+  skip_damaged?: boolean
+  agent?: string | null
 }
 
-export interface UpdateRequest {
-  expires_at?: string | null
-  renew?: boolean
-  text?: string
-  context?: string | null
-  vector?: unknown
-  kind?: string
-  scope?: string
-  tags?: Array<string>
-  importance?: number
-  metadata?: { [name: string]: unknown } | null
-  topic?: string | null
-  source?: string | null
-  position?: number | null
-  valid_from?: string | null
-  valid_until?: string | null
-  pinned?: boolean
+export interface SessionEndRequest {
+  snapshot?: boolean
+  agent?: string | null
+  summary?: string
+  key_decisions?: Array<string>
+  task_ids?: Array<string>
+  started_at?: string | null
+  ended_at?: string | null
+  total_cost?: number
+  total_tokens?: number
 }
 
-export interface VectorsRequest {
-  ids: Array<string>
+export interface KnowledgeSearchRequest {
+  query: string
+  limit?: number
+  mode?: "hybrid" | "vector" | "keyword"
+  profile?: string | { [name: string]: unknown } | null
+  relevant?: boolean
+  scope?: string | Array<string> | null
+  kinds?: string | Array<string> | null
+  tags?: Array<string> | null
+  where?: { [name: string]: unknown } | null
+  as_of?: string | null
+  valid_at?: string | null
+  filter?: { [name: string]: unknown } | null
+  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
+  token_budget?: number | null
+  purpose?: "use" | "inspect" | "explain"
+}
+
+export interface KnowledgeContextRequest {
+  query: string
+  budget_tokens?: number
+  limit?: number
+  mode?: "hybrid" | "vector" | "keyword"
+  profile?: string | { [name: string]: unknown } | null
+  relevant?: boolean
+  scope?: string | Array<string> | null
+  kinds?: string | Array<string> | null
+  tags?: Array<string> | null
+  where?: { [name: string]: unknown } | null
+  as_of?: string | null
+  valid_at?: string | null
+  filter?: { [name: string]: unknown } | null
+  diversify_by?: "time" | "source" | "one_per_source" | "one_per_source_over_time" | null
+  token_budget?: number | null
+  purpose?: "use" | "inspect" | "explain"
+}
+
+export interface ReviewAuditRequest {
+  checks?: Array<string> | null
+  mend?: boolean
+  scope?: string | Array<string> | null
+  where?: { [name: string]: unknown } | null
+  kinds?: string | Array<string> | null
+  tags?: Array<string> | null
+  since?: string | null
+  until?: string | null
+  as_of?: string | null
+  valid_at?: string | null
+  include_superseded?: boolean
 }
 
 export interface MemoryRecord {
@@ -354,6 +354,57 @@ export interface TimelineBucket {
   memories: number
 }
 
+export interface HitsAnswer {
+  hits: Array<Hit>
+  query: string
+  evidence_gaps: Array<string>
+  left_out: number
+  sub_queries: Array<string>
+  scopes: Array<string>
+  diversify_by: string | null
+  stages: { [name: string]: number }
+}
+
+export interface Hit {
+  id: string
+  text: string
+  score: number
+  confidence: number
+  kind: string
+  scope: string
+  context: string | null
+  tags: Array<string>
+  importance: number
+  created_at: string
+  valid_from: string | null
+  valid_until: string | null
+  updated_at: string
+  authority: "agent" | "document" | "tool" | "user" | "web"
+  topic: string | null
+  held_until: string | null
+  superseded_by: Array<string>
+  supersedes: Array<Former>
+  metadata: { [name: string]: unknown }
+  source: SourceRef | null
+  match_reasons: Array<string>
+  evidence_gaps: Array<string>
+  signals: { [name: string]: number }
+}
+
+export interface Former {
+  id: string
+  text: string
+  held_from: string
+  held_until: string
+}
+
+export interface SourceRef {
+  id: string
+  position: number | null
+  path: string | null
+  lines: [number, number] | null
+}
+
 export interface Explanation {
   id: string
   query: string
@@ -431,6 +482,19 @@ export interface Snapshot {
   total_tokens: number
 }
 
+export interface IngestedDocument {
+  id: string
+  source: string
+  outcome: "created" | "duplicate" | "unchanged" | "updated"
+  title: string | null
+  chunks: number
+  chunks_created: number
+  chunks_deleted: number
+  pending: number
+  duplicate_of: string | null
+  warnings: Array<string>
+}
+
 export interface Document {
   id: string
   source: string
@@ -501,74 +565,10 @@ export interface Finding {
   mended: boolean
 }
 
-export interface Hit {
-  id: string
-  text: string
-  score: number
-  confidence: number
-  kind: string
-  scope: string
-  context: string | null
-  tags: Array<string>
-  importance: number
-  created_at: string
-  valid_from: string | null
-  valid_until: string | null
-  updated_at: string
-  authority: "agent" | "document" | "tool" | "user" | "web"
-  topic: string | null
-  held_until: string | null
-  superseded_by: Array<string>
-  supersedes: Array<Former>
-  metadata: { [name: string]: unknown }
-  source: SourceRef | null
-  match_reasons: Array<string>
-  evidence_gaps: Array<string>
-  signals: { [name: string]: number }
-}
-
-export interface Former {
-  id: string
-  text: string
-  held_from: string
-  held_until: string
-}
-
-export interface SourceRef {
-  id: string
-  position: number | null
-  path: string | null
-  lines: [number, number] | null
-}
-
 export interface Imported {
   records: number
   skipped: number
   links: number
-}
-
-export interface IngestedDocument {
-  id: string
-  source: string
-  outcome: "created" | "duplicate" | "unchanged" | "updated"
-  title: string | null
-  chunks: number
-  chunks_created: number
-  chunks_deleted: number
-  pending: number
-  duplicate_of: string | null
-  warnings: Array<string>
-}
-
-export interface Hits {
-  hits: Array<Hit>
-  query: string
-  evidence_gaps?: Array<string>
-  left_out?: number
-  sub_queries?: Array<string>
-  scopes?: Array<string>
-  diversify_by?: string | null
-  stages?: { [name: string]: number }
 }
 
 export interface ClientOptions {
@@ -596,19 +596,19 @@ export class Client {
   /** Store memories, and print their ids. */
   remember(fields: RememberRequest): Promise<MemoryRecord>
   /** Show memories in order, filtered as recall filters. */
-  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: string | Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: string | Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<MemoryRecord>>
+  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<MemoryRecord>>
   /** Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids. */
   rememberMany(fields: RememberManyRequest): Promise<Array<string>>
   /** Show memories. */
   get(fields: { id: string }): Promise<MemoryRecord>
-  /** Purge a memory, with its versions, vectors and words. */
-  forgetOne(fields: { id: string }): Promise<Forgotten>
   /** Change fields of a memory. */
   update(fields: { id: string } & UpdateRequest): Promise<MemoryRecord>
+  /** Purge a memory, with its versions, vectors and words. */
+  forgetOne(fields: { id: string }): Promise<Forgotten>
   /** The memories with these ids, in their order; those that are not visible here are absent. */
   getMany(fields: GetManyRequest): Promise<Array<MemoryRecord>>
   /** Count memories, filtered as recall filters. */
-  count(fields?: { scope?: string | Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: string | Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<number>
+  count(fields?: { scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<number>
   /** Purge memories by id or by filter. */
   forget(fields?: ForgetRequest): Promise<Forgotten>
   /** Let memories live longer, or expire at another time. */
@@ -618,15 +618,15 @@ export class Client {
   /** The vectors of memories by id, a unit vector for each part of a long text. */
   vectors(fields: VectorsRequest): Promise<{ [name: string]: Array<Array<number>> }>
   /** Show the scopes that hold memories, with their numbers. */
-  scopes(fields?: { scope?: string; depth?: number | null; kinds?: string | Array<string> | null }): Promise<Array<ScopeCount>>
+  scopes(fields?: { scope?: string; depth?: number | null; kinds?: Array<string> | null }): Promise<Array<ScopeCount>>
   /** Show the tags of memories, with their numbers. */
   tags(fields?: { scope?: string }): Promise<Array<TagCount>>
   /** The numbers of memories by day or month. */
-  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: string | Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: string | Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<TimelineBucket>>
+  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<TimelineBucket>>
   /** Find the memories that answer a question, best first. */
-  recall(fields: RecallRequest): Promise<Hits>
+  recall(fields: RecallRequest): Promise<HitsAnswer>
   /** `recall` for many questions at once. */
-  recallMany(fields: RecallManyRequest): Promise<Array<Hits>>
+  recallMany(fields: RecallManyRequest): Promise<Array<HitsAnswer>>
   /** Say why a memory is or is not among the hits. */
   reviewExplain(fields: ReviewExplainRequest): Promise<Explanation>
   /** Print a briefing for an agent's task, as Markdown. */
@@ -667,14 +667,14 @@ export class Client {
   sessionPop(fields: { id: string } & SessionPopRequest): Promise<{ [name: string]: unknown } | null>
   /** Remove a session. */
   sessionEnd(fields: { id: string } & SessionEndRequest): Promise<Snapshot | null>
-  /** Find passages, best first, with path:line or page. */
-  knowledgeSearch(fields: KnowledgeSearchRequest): Promise<Hits>
-  /** Passages that answer a question, as Markdown for a prompt, within a budget of tokens. */
-  knowledgeContext(fields: KnowledgeContextRequest): Promise<string>
+  /** Read documents, and store what is new or has changed. */
+  knowledgeIngest(fields: { name: string; title?: string | null; scope?: string; metadata?: { [name: string]: unknown } | null; data: string | Blob | Uint8Array }): Promise<IngestedDocument>
   /** Show the documents, in the order of their sources. */
   knowledgeList(fields?: { scope?: string | null; limit?: number | null }): Promise<Array<Document>>
-  /** Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format. */
-  ingest(fields: { name: string; title?: string | null; scope?: string; metadata?: string | null; data: string | Blob | Uint8Array }): Promise<IngestedDocument>
+  /** Find passages, best first, with path:line or page. */
+  knowledgeSearch(fields: KnowledgeSearchRequest): Promise<HitsAnswer>
+  /** Passages that answer a question, as Markdown for a prompt, within a budget of tokens. */
+  knowledgeContext(fields: KnowledgeContextRequest): Promise<string>
   /** The document with this id, or with this source in a scope. */
   knowledgeGet(fields: { id: string; scope?: string }): Promise<Document>
   /** Delete documents with all their passages. */
@@ -683,8 +683,8 @@ export class Client {
   storeStats(): Promise<Stats>
   /** Find memories that should not be there, with a remedy. */
   reviewAudit(fields?: ReviewAuditRequest): Promise<Audit>
-  /** Read memories from the body, all or none; those whose id exists are skipped. */
-  import(fields: { format?: string; scope?: string; data: string | Blob | Uint8Array }): Promise<Imported>
   /** Write memories as JSON lines, CSV or text. */
-  export(fields?: { format?: string; vectors?: boolean; scope?: string | Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: string | Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<string>
+  transferExport(fields?: { format?: string; vectors?: boolean; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<string>
+  /** Read memories, all or none; those whose id exists are skipped. */
+  transferImport(fields: { format?: string; scope?: string; data: string | Blob | Uint8Array }): Promise<Imported>
 }

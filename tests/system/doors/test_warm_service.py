@@ -15,7 +15,7 @@ from recallite.doors.hooks.running import PATH as HOOKS
 from recallite.doors.warm import asking, proxy, service
 from tests.limits import LAST_RESORT_SECONDS
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
+pytest.importorskip("starlette", reason="the extra server is not installed")
 
 
 @pytest.fixture

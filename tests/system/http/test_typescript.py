@@ -40,8 +40,8 @@ await memory.rememberMany({ items: ["Bob likes coffee", { text: "Cleo likes wate
 const { hits } = await memory.recall({ query: "What does Ada drink?", limit: 1 })
 const listed = await memory.list({ tags: ["x", "y"], where: { text: { contains: "water" } }, limit: null })
 const changed = await memory.update({ id: "a/b", importance: 0.9 })
-const lines = (await memory.export({ format: "jsonl" })).trim().split("\\n").length
-const document = await memory.ingest({ name: "a.md", data: "# Port\\n\\nThe port is 8080." })
+const lines = (await memory.transferExport({ format: "jsonl" })).trim().split("\\n").length
+const document = await memory.knowledgeIngest({ name: "a.md", data: "# Port\\n\\nThe port is 8080." })
 const failed = async (call) => {
   try {
     await call()
