@@ -1,7 +1,8 @@
-"""Times of the resident process: python -m benchmarks.warm [--records N] [--runs N] [--hosts N].
+"""Times of the resident process: python -m benchmarks.warm [--records N] [--runs N] [--cold-runs N] [--hosts N].
 
-Each run is a process from its start to its end, or a host's conversation from the start of `recallite mcp`. Runs with
-and without the resident process take turns. Memory is the proportional set size of all processes together.
+Each run is a process from its start to its end, as a host or a shell starts it, or a host's conversation from the start
+of `recallite mcp`. Hooks are those of Claude Code in one scope with all memories; each turn's end leaves two memories
+in the store. Memory is the proportional set size of all processes together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import Any
 
 import numpy as np
@@ -66,18 +67,39 @@ class Host:
         self._process.communicate()
 
 
-def timed(db: str, questions: list[str], environments: Mapping[str, Mapping[str, str]]) -> Times:
-    """Seconds of commands and of hosts, by what they did and in which environment."""
+def timed(db: str, questions: list[str], environment: Mapping[str, str], folder: Path) -> Times:
+    """Seconds of commands, hooks and hosts, by what they did."""
     times: Times = {}
-    for question in questions:
-        for name, environment in environments.items():
+    for number, question in enumerate(questions):
+        calls = {"recallite recall": ((*RECALLITE, "--db", db, "recall", question), b"")}
+        for event, fields in _events(f"{os.getpid()}-{time_ns()}-{number}", question, folder).items():
+            words = (*RECALLITE, "--db", db, "hook", event, "--scope", "/")
+            calls[f"hook {event}"] = words, json.dumps(fields).encode()
+        for name, (command, payload) in calls.items():
             began = perf_counter()
-            subprocess.run([*RECALLITE, "--db", db, "recall", question], env=environment, stdout=subprocess.DEVNULL)
-            times.setdefault(f"recallite recall, {name}", []).append(perf_counter() - began)
-            with Host(db, environment) as host:
-                times.setdefault(f"mcp handshake, {name}", []).append(host.handshake_seconds)
-                times.setdefault(f"mcp first call, {name}", []).append(host.recall(question))
+            subprocess.run(command, env=environment, input=payload, stdout=subprocess.DEVNULL, check=name[0] == "h")
+            times.setdefault(name, []).append(perf_counter() - began)
+        with Host(db, environment) as host:
+            times.setdefault("mcp handshake", []).append(host.handshake_seconds)
+            times.setdefault("mcp first call", []).append(host.recall(question))
     return times
+
+
+def _events(session: str, prompt: str, folder: Path) -> dict[str, dict[str, str]]:
+    """The payloads of a session's events, with a transcript of one turn."""
+    transcript = folder / f"{session}.jsonl"
+    lines = [
+        {"type": role, "message": {"role": role, "content": f"{text} {session}"}, "sessionId": session,
+         "uuid": f"{session}-{role}", "cwd": str(folder), "timestamp": "2026-04-01T10:00:00Z"}
+        for role, text in (("user", prompt), ("assistant", "It is done, and the tests pass:"))
+    ]  # fmt: skip
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    base = {"session_id": session, "transcript_path": str(transcript), "cwd": str(folder)}
+    return {
+        "session-start": {**base, "hook_event_name": "SessionStart", "source": "startup"},
+        "prompt": {**base, "hook_event_name": "UserPromptSubmit", "prompt": prompt},
+        "turn": {**base, "hook_event_name": "Stop"},
+    }
 
 
 def pss_megabytes(pid: int) -> float:
@@ -125,7 +147,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=200, help="runs with the resident process")
+    parser.add_argument("--cold-runs", type=int, default=20, help="runs without it, which take seconds each")
     parser.add_argument("--hosts", type=int, default=10)
     parser.add_argument("--embedder", default="default")
     parser.add_argument("--corpus", type=Path, help="text file (.gz too), a memory per line; else made up")
@@ -136,10 +159,13 @@ def main() -> None:
         db, environment = stack.enter_context(prepared(options.records, options.corpus, options.embedder, folder))
         cold = {**environment, "RECALLITE_WARM": "0"}
         questions = queries(read_lines(options.corpus, options.records), options.runs)
-        print(f"{options.records:,} memories, {options.runs} runs")
-        for name, seconds in timed(db, questions, {"warm": environment, "cold": cold}).items():
-            p50, p95 = np.percentile(seconds, [50, 95]) * 1000
-            print(f"{name:28} p50 {p50:8,.0f} ms   p95 {p95:8,.0f} ms")
+        transcripts = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        print(f"{options.records:,} memories", flush=True)
+        for way, variables, runs in (("warm", environment, options.runs), ("cold", cold, options.cold_runs)):
+            timed(db, questions[:1], variables, transcripts)  # files into the page cache
+            for name, seconds in timed(db, questions[:runs], variables, transcripts).items():
+                p50, p95 = np.percentile(seconds, [50, 95]) * 1000
+                print(f"{f'{name}, {way}':26} {runs:4} runs   p50 {p50:7,.0f} ms   p95 {p95:7,.0f} ms", flush=True)
         for name, variables in (("warm", environment), ("cold", cold)):
             of_hosts, beside = memory_of_hosts(db, options.hosts, questions[0], variables)
             others = f" and {beside:,.0f} MB of the resident process" if name == "warm" else ""
