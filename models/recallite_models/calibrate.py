@@ -6,7 +6,8 @@
 The shipped ranges come from `calibration/texts.txt` alone: 774 lines written for this purpose alone, part of
 Recallite and under its licence, taken from no data set. They are chat turns, notes, lists, headings, queries,
 paragraphs, code, logs, numbers, 36 languages and emoji. The model sees each line by itself, and then all of
-them end to end in full windows, so that every position is covered. The ranges are kept in the repository because
+them end to end in full windows, so that every position is covered; the reader sees each line with the next, and has
+ranges of its own layers alone. The ranges are kept in the repository because
 a float graph's last bits differ between machines, and the build must not.
 """
 
@@ -15,15 +16,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models import DEFAULT
-from recallite_models.build import RANGES, load_weights, unpack
-from recallite_models.graph import MAX_TOKENS, MiniLM
+from recallite_models import DEFAULT, READER
+from recallite_models.build import RANGES, load_weights, unpack, writer
+from recallite_models.graph import MAX_TOKENS
 from recallite_models.runtime import load_onnxruntime
 
 TEXTS = RANGES[DEFAULT].with_name("texts.txt")
@@ -40,6 +42,12 @@ def windows(rows: Sequence[list[int]]) -> Iterator[list[int]]:
         yield [first, *stream[start : start + inner], last]
 
 
+def pairs(rows: Sequence[list[int]]) -> Iterator[list[int]]:
+    """Each row of token ids but the last with the next behind it, as the reader reads two texts."""
+    for one, next_row in pairwise(rows):
+        yield [*one, *next_row[1:]][:MAX_TOKENS]
+
+
 def ranges(weights: Path, texts: Sequence[str], name: str = DEFAULT) -> dict[str, NDArray[Any]]:
     """Lowest and highest value seen per channel of each quantised input: float16 (2, channels)."""
     from tokenizers import Tokenizer
@@ -47,15 +55,15 @@ def ranges(weights: Path, texts: Sequence[str], name: str = DEFAULT) -> dict[str
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    writer = MiniLM(load_weights(weights, name), None)
-    model = writer.model(name, expose=True).SerializeToString()
+    graph = writer(name)(load_weights(weights, name), None)
+    model = graph.model(name, expose=True).SerializeToString()
     session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     seen: dict[str, NDArray[Any]] = {}
-    for window in windows([row.ids for row in tokenizer.encode_batch(list(texts))]):
+    outputs = {site: output for site, output in graph.sites.items() if int(site[0]) >= graph.first}
+    rows = [row.ids for row in tokenizer.encode_batch(list(texts))]
+    for window in pairs(rows) if name == READER else windows(rows):
         ids = np.array([window], np.int64)
-        for site, values in zip(
-            writer.sites, session.run(list(writer.sites.values()), {"input_ids": ids}), strict=True
-        ):
+        for site, values in zip(outputs, session.run(list(outputs.values()), {"input_ids": ids}), strict=True):
             bounds = np.stack([values[0].min(axis=0), values[0].max(axis=0)])
             if site in seen:
                 bounds = np.stack([np.minimum(seen[site][0], bounds[0]), np.maximum(seen[site][1], bounds[1])])

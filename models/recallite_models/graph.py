@@ -76,7 +76,12 @@ def quantise_rows(weights: Array) -> tuple[Array, Array]:
 
 
 class MiniLM:
-    """Writes the graph from the weights of the checkpoint; `ranges` None keeps everything float32."""
+    """Writes the graph from the weights of the checkpoint; `ranges` None keeps everything float32.
+
+    `first` is the first layer whose ranges are the model's own.
+    """
+
+    first = 0
 
     def __init__(self, weights: Mapping[str, Array], ranges: Ranges | None) -> None:
         self.graph = Graph()
@@ -111,8 +116,12 @@ class MiniLM:
         tokens = g.node("Gather", [shape, one], "tokens")
         start = g.constant("zero", np.array([0], np.int64))
         positions = g.node("Slice", [g.constant("positions", places), start, tokens], "position_rows")
-        summed = g.node("Add", [rows, positions], "embedding_sum")
+        summed = self.typed(g.node("Add", [rows, positions], "embedding_sum"))
         return self.normalise(summed, "embeddings.LayerNorm", "embedded")
+
+    def typed(self, summed: str) -> str:
+        """The embeddings with the types of tokens; those of one text are of type 0, which is in the positions."""
+        return summed
 
     def divide(self, x: str, site: str) -> str:
         """Smooth the channels of `x` ahead of quantisation."""
@@ -182,8 +191,8 @@ class MiniLM:
         codes = self.quantise(self.divide(active, inner_site), inner_site)
         return self.product(codes, inner_site, weights, bias, f"{layer}.narrow")
 
-    def model(self, name: str, *, expose: bool = False) -> Any:
-        """The finished model; `expose` adds the inputs of every product as outputs (for calibration)."""
+    def encode(self) -> str:
+        """The outputs of the last layer."""
         g = self.graph
         x = self.embed()
         for layer in range(LAYERS):
@@ -193,12 +202,20 @@ class MiniLM:
             summed = g.node("Add", [x, self.widen(x, layer, source)], f"{layer}.sum2")
             last = layer == LAYERS - 1
             x = self.normalise(summed, f"{source}.output.LayerNorm", "token_embeddings" if last else f"{layer}.norm2")
-        mean = g.node("ReduceMean", [x], "mean", axes=[1], keepdims=0)
-        g.node("LpNormalization", [mean], "sentence_embedding", axis=-1, p=2)
-        outputs = [
+        return x
+
+    def outputs(self) -> list[Any]:
+        """Add the nodes behind the last layer; returns what they give."""
+        mean = self.graph.node("ReduceMean", [self.encode()], "mean", axes=[1], keepdims=0)
+        self.graph.node("LpNormalization", [mean], "sentence_embedding", axis=-1, p=2)
+        return [
             helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", WIDTH]),
             helper.make_tensor_value_info("token_embeddings", TensorProto.FLOAT, ["batch", "tokens", WIDTH]),
         ]
+
+    def model(self, name: str, *, expose: bool = False) -> Any:
+        """The finished model; `expose` adds the inputs of every product as outputs (for calibration)."""
+        g, outputs = self.graph, self.outputs()
         if expose:
             extra = dict.fromkeys(self.sites.values())
             outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in extra]

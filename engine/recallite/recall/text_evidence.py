@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from math import exp
 from typing import TYPE_CHECKING
 
 from recallite.recall.answering import Answer
 from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
 from recallite.recall.evidence_gaps import Missing, find_gaps
+from recallite.recall.hit_reading import READ, read
 from recallite.recall.named import SUREST, Name, named_first, names_of
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
@@ -57,6 +59,11 @@ def judge(
                 without = lacks(slot, record.text, record.context)
                 sure[rank] = completed(sure[rank], record, without, weights, 0.0 if name is None else name.added)
                 lacking = lacking and without
+        if request.relevant and queries.vectors is not None:
+            # The reader sees no tags: what is found by its name is as sure as it was.
+            named = zip_longest(answer.keys[:READ], names[:READ])
+            unnamed = {key: records[key] for key, name in named if not name and key in records}
+            sure[:] = read(text, answer.keys, sure, unnamed, embedder)
         if any(names) and request.diversify_by is None:
             answer, parts = named_first(answer, names)
         answer = _with_gaps(text, answer, slot if lacking else None, request)
@@ -71,7 +78,10 @@ def judged_alone(
     weights, question = _weights(embedder, _signals(queries, request)), queries.texts[0]
     without = lacks(slot_of(question), record.text, record.context)
     (name,) = names_of(question, missing, [record])
-    return completed(confidence, record, without, weights, 0.0 if name is None else name.added)
+    sure = completed(confidence, record, without, weights, 0.0 if name is None else name.added)
+    if request.relevant and queries.vectors is not None and name is None:
+        (sure,) = read(question, [0], [sure], {0: record}, embedder)
+    return sure
 
 
 def completed(confidence: float, record: Found, without: bool, weights: TextWeights, named: float = 0.0) -> float:

@@ -71,7 +71,7 @@ _WITHOUT = {
 # What is weighed: what the kernel measures, then what texts tell.
 KINDS = (*EVIDENCE._fields, *TextWeights._fields)
 # A question counts for less in what was made by rules alone.
-_COUNTS = {NOTES: 0.3}
+COUNTS = {NOTES: 0.3}
 
 
 class Answered(NamedTuple):
@@ -158,7 +158,7 @@ def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
         sizes = sum(other == name for other, _ in cells)
         total = sum(SHARES[kind] for kind in kinds)
         for kind, places in kinds.items():
-            weights[places] = _COUNTS.get(name, 1.0) * SHARES[kind] / total / sizes / len(places)
+            weights[places] = COUNTS.get(name, 1.0) * SHARES[kind] / total / sizes / len(places)
     weights /= weights.mean()
     return weights
 

@@ -57,6 +57,11 @@ def sources() -> dict[str, Any]:
     return loaded
 
 
+def used_by(module: str) -> dict[str, Any]:
+    """The pins of what a module of this package reads: those that name no modules are read by all."""
+    return {name: pin for name, pin in sources().items() if module in pin.get("used_by", [module])}
+
+
 def read(repositories: Path, repository: str, path: str) -> str:
     """The text of a pinned file. Raises DataError if it cannot be read or is not the one that was pinned."""
     pin = sources()[repository]
@@ -98,7 +103,7 @@ def friendsqa(repositories: Path, split: Split) -> Iterator[Store]:
                 turns.append(_turn(line["utterance"], ", ".join(line["speakers"]), title, place))
             for entry in paragraph["qas"]:
                 gold = {first + answer["utterance_id"] for answer in entry["answers"]}
-                questions.append(Question(_plain(entry["question"]), tuple(sorted(gold))))
+                questions.append(Question(plain(entry["question"]), tuple(sorted(gold))))
     for title, (turns, questions) in sorted(episodes.items()):
         yield Store(f"friendsqa/{title}", turns, questions)
 
@@ -129,7 +134,7 @@ def molweni(repositories: Path, split: Split) -> Iterator[Store]:
                     if answer["answer_start"] < ends[-1]
                 }
                 if gold and not entry["is_impossible"]:
-                    questions.append(Question(_plain(entry["question"]), tuple(sorted(gold))))
+                    questions.append(Question(plain(entry["question"]), tuple(sorted(gold))))
         yield Store(f"molweni/{split}-{start // _DIALOGUES_TOGETHER}", turns, questions)
 
 
@@ -146,7 +151,7 @@ def qmsum(repositories: Path, split: Split) -> Iterator[Store]:
             turns: list[dict[str, Any]] = []
             turn_of: dict[int, int] = {}
             for place, line in enumerate(meeting["meeting_transcripts"]):
-                text = _plain(_MARKS.sub(" ", line["content"]))
+                text = plain(_MARKS.sub(" ", line["content"]))
                 if any(map(str.isalnum, text)):
                     turn_of[place] = len(turns)
                     turns.append(_turn(text, line["speaker"], name, place))
@@ -157,7 +162,7 @@ def qmsum(repositories: Path, split: Split) -> Iterator[Store]:
                 # "Mm-hmm." lies within a span and answers nothing.
                 gold = {place for place in gold if len(turns[place]["text"].split()) >= _LEAST_WORDS}
                 if 0 < len(gold) <= _MAX_EVIDENCE:
-                    questions.append(Question(_plain(entry["query"]), tuple(sorted(gold))))
+                    questions.append(Question(plain(entry["query"]), tuple(sorted(gold))))
             if questions:
                 yield Store(f"qmsum/{name}", turns, questions)
 
@@ -179,10 +184,10 @@ SETS: dict[str, Callable[[Path, Split], Iterator[Store]]] = {
 
 def _turn(text: str, speaker: str, source: str, position: int) -> dict[str, Any]:
     # Never an empty text: FriendsQA has turns that are a stage direction only.
-    return {"text": _plain(text) or "...", "context": speaker or None, "source": source, "position": position}
+    return {"text": plain(text) or "...", "context": speaker or None, "source": source, "position": position}
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Tokenised text as one writes it: "I do n't know ." becomes "I don't know."."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r" (n't|'(?:s|m|d|ll|re|ve)|na)\b", r"\1", text, flags=re.IGNORECASE)

@@ -47,6 +47,10 @@ class Encoder:
         rows = [encoded.ids for encoded in self.tokenizer.encode_batch(list(texts))]
         return [row if len(row) <= limit else [*row[: limit - 1], row[-1]] for row in rows]
 
+    def bare_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids without special tokens."""
+        return [encoded.ids for encoded in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
     def lower(self, rows: Sequence[list[int]]) -> list[Tensor]:
         """Outputs of the frozen layers for each row: float16 (tokens, 384)."""
         import torch
@@ -55,7 +59,7 @@ class Encoder:
         with torch.no_grad():
             for places in _by_length(rows):
                 x, mask = self._embedded([rows[place] for place in places])
-                x = self._layers(x, mask, range(self.first))
+                x = self.run_layers(x, mask, range(self.first))
                 for place, outputs in zip(places, x, strict=True):
                     hidden[place] = outputs[: len(rows[place])].to(torch.float16)
         return hidden
@@ -71,7 +75,7 @@ class Encoder:
         size = -(-len(order) // _CHUNKS)
         parts = [order[start : start + size] for start in range(0, len(order), size)]
         outputs = [self._padded([lower[place] for place in part]) for part in parts]
-        outputs = [(self._layers(x, mask, range(self.first, LAYERS)), mask) for x, mask in outputs]
+        outputs = [(self.run_layers(x, mask, range(self.first, LAYERS)), mask) for x, mask in outputs]
         places = torch.argsort(torch.tensor([place for part in parts for place in part]))
         x, mask = (
             torch.cat([functional.pad(values, (*skipped, 0, longest - values.shape[1])) for values in column])[places]
@@ -99,7 +103,7 @@ class Encoder:
         with torch.no_grad():
             for places in _by_length(rows):
                 x, mask = self._embedded([rows[place] for place in places])
-                vectors[places] = pool(self._layers(x, mask, range(LAYERS)), mask).numpy()
+                vectors[places] = pool(self.run_layers(x, mask, range(LAYERS)), mask).numpy()
         return vectors
 
     def _embedded(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
@@ -111,18 +115,23 @@ class Encoder:
         for place, row in enumerate(rows):
             ids[place, : len(row)] = torch.tensor(row)
             mask[place, : len(row)] = 1
-        w = self.weights
-        x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][:longest]
-        x = x + w["embeddings.token_type_embeddings.weight"][0]
-        return self._normalised(x, "embeddings.LayerNorm"), mask
+        return self.joined(ids), mask
 
-    def _layers(self, x: Tensor, mask: Tensor, which: Iterable[int]) -> Tensor:
+    def joined(self, ids: Tensor, types: Tensor | float = 0.0) -> Tensor:
+        """The embeddings of token ids and their places, with what is added for types other than the first."""
+        w = self.weights
+        x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x = x + w["embeddings.token_type_embeddings.weight"][0] + types
+        return self._normalised(x, "embeddings.LayerNorm")
+
+    def run_layers(self, x: Tensor, mask: Tensor, which: Iterable[int], dropout: float = 0.0) -> Tensor:
+        """The outputs of some layers; `dropout` is that of the trained ones."""
         import torch
         from torch.nn import functional
 
         texts, tokens, _ = x.shape
         bias = (1 - mask[:, None, None, :]) * _MASKED
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16 or x.is_cuda):
             for layer in which:
                 source = f"encoder.layer.{layer}."
                 query, key, value = (
@@ -132,10 +141,12 @@ class Encoder:
                 # torch's fused attention takes twice the time of all else on the way back.
                 scores = query @ key.transpose(2, 3) * (WIDTH // HEADS) ** -0.5 + bias.to(query.dtype)
                 mixed = (scores.softmax(-1).to(value.dtype) @ value).transpose(1, 2).reshape(texts, tokens, WIDTH)
-                attended = self._linear(mixed, f"{source}attention.output.dense")
+                share = dropout if layer >= self.first else 0.0
+                attended = functional.dropout(self._linear(mixed, f"{source}attention.output.dense"), share)
                 x = self._normalised(x + attended, f"{source}attention.output.LayerNorm")
                 wide = functional.gelu(self._linear(x, f"{source}intermediate.dense"))
-                x = self._normalised(x + self._linear(wide, f"{source}output.dense"), f"{source}output.LayerNorm")
+                narrow = functional.dropout(self._linear(wide, f"{source}output.dense"), share)
+                x = self._normalised(x + narrow, f"{source}output.LayerNorm")
         return x.float()
 
     def _linear(self, x: Tensor, source: str) -> Tensor:

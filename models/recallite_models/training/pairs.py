@@ -104,7 +104,7 @@ def persona(repositories: Path) -> Iterator[Store]:
                     user, _, text = line.partition(": ")
                     if user not in speakers or not text:
                         continue
-                    if (question := _asked(before)) and len(text.split()) > 3:
+                    if (question := asked_of_other(before)) and len(text.split()) > 3:
                         named = by_name(question, speakers[user]) if chance.random() < 0.7 else question
                         questions.append(Question(named, (len(turns),)))
                     turns.append({"text": text, "context": speakers[user]})
@@ -118,7 +118,7 @@ _AS_THE_ASKER = tuple(
 )
 
 
-def _asked(text: str) -> str | None:
+def asked_of_other(text: str) -> str | None:
     """The question about the other that a turn ends with, in the first person; None if it has none of its own sense."""
     last = re.split(r"(?<=[.!?]) ", text)[-1]
     if not re.match(r"(What|Where|Who|When|Which|How|Do|Are|Have)\b.*\?$", last) or len(last.split()) < 5:

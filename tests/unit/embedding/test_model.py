@@ -121,14 +121,29 @@ def test_models_have_no_constant_of_their_own_that_the_base_has() -> None:
     assert sizes[1] < 3_700_000
 
 
-def test_the_trained_model_names_its_data_and_their_licences() -> None:
-    from recallite_models.training.data import sources
+@pytest.mark.parametrize(
+    ("trained", "module"), [(recallite_models.DEFAULT, "vectors"), (recallite_models.READER, "reader")]
+)
+def test_a_trained_model_names_its_data_and_their_licences(trained: str, module: str) -> None:
+    from recallite_models.training.data import used_by
 
-    stated = json.loads(recallite_models.path().read_text("utf-8"))["training"]
+    stated = json.loads(recallite_models.path(trained).read_text("utf-8"))["training"]
     notice = recallite_models.path().with_name("NOTICE").read_text("utf-8")
     named = {entry["repository"]: entry["commit"] for entry in stated["data"] if "repository" in entry}
-    assert named == {repository: pin["commit"] for repository, pin in sources().items()}
+    assert named == {repository: pin["commit"] for repository, pin in used_by(module).items()}
     assert all(repository in notice for repository in named)
+
+
+def test_the_reader_shares_all_but_its_own_layers_and_is_what_its_manifest_says() -> None:
+    path = recallite_models.path(recallite_models.READER)
+    assert path.with_suffix(".onnx").stat().st_size < 7_300_000
+    pytest.importorskip("onnx")
+    from recallite_models.build import manifest, serialised
+    from recallite_models.sharing import join
+
+    stated = json.loads(path.read_text("utf-8"))
+    assert manifest(path.parent, recallite_models.READER, stated["sha256"]) == stated
+    assert hashlib.sha256(serialised(join(path.with_suffix(".onnx")))).hexdigest() == stated["sha256"]
 
 
 def test_the_model_is_carried_with_its_licence(model: str) -> None:

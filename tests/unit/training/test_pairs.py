@@ -72,7 +72,7 @@ def test_examples_of_a_group_come_from_one_store() -> None:
     ],
 )
 def test_a_question_to_the_other_becomes_the_others_own(said: str, asked: str | None) -> None:
-    assert pairs._asked(said) == asked
+    assert pairs.asked_of_other(said) == asked
 
 
 def test_what_may_answer_a_question_too_is_no_negative() -> None:

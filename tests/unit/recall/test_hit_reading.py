@@ -1,0 +1,111 @@
+"""The cut of `relevant` reads the first hits beside the question, with the bundled reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from recallite import Memory, Settings
+from recallite.embedding import answer_reader
+from recallite.embedding.answer_reader import AnswerReader, load_reader
+from recallite.recall import hit_reading
+from recallite.recall.hit_reading import READ, load_weights, read
+
+FACTS = [
+    "User works at Calder Freight", "User has a cat named Biscuit", "User's mother is called Birthe",
+    "The car has done 143,000 km", "User takes tram 16 to the office", "Ebba administers the database",
+]  # fmt: skip
+
+
+class Text:
+    def __init__(self, text: str, context: str | None = None) -> None:
+        self.text, self.context = text, context
+
+
+@pytest.fixture(scope="module")
+def reader() -> AnswerReader:
+    loaded = load_reader()
+    assert loaded is not None
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def facts():
+    with Memory(":memory:") as memory:
+        memory.remember_many(FACTS)
+        yield memory
+
+
+def test_what_answers_has_a_higher_logit_than_its_neighbours(reader):
+    for question, answer, neighbours in (
+        ("What is the name of the user's cat?", "User has a cat named Biscuit", ["User feeds the cat at seven"]),
+        (
+            "Who is the user's dentist?",
+            "User's dentist is Dr. Holm",
+            ["User sees the dentist in May", "Dr. Aas is a vet"],
+        ),
+        ("What instrument does Ada play?", "Ada: I play the viola.", ["Ben: I play the viola.", "Ben: Do you play?"]),
+    ):
+        best, *others = reader.answers(question, [answer, *neighbours])
+        assert best > max(others)
+
+
+def test_a_text_beside_others_is_read_as_it_is_alone(reader):
+    question = "Where does the user work?"
+    assert reader.answers(question, FACTS) == [reader.answers(question, [fact])[0] for fact in FACTS]
+
+
+def test_marks_of_the_tokenizer_within_a_text_part_nothing(reader):
+    assert reader.answers("Where [SEP] to?", ["To [SEP] Rome"]) == reader.answers("Where to?", ["To Rome"])
+
+
+def test_what_is_longer_than_the_reader_was_trained_on_keeps_its_confidence(reader):
+    long = "The user told a very long story of the sea. " * 12
+    assert reader.answers("Where does the user work?", [long, FACTS[0]])[0] is None
+    records = {7: Text(long), 8: Text(FACTS[0])}
+    sure = read("Where does the user work?", [7, 8], [0.5, 0.5], records, load_weights().embedder)
+    assert sure[0] == 0.5 < sure[1]
+
+
+def test_only_the_first_hits_are_read_and_only_with_the_embedder_of_the_fit():
+    keys = list(range(READ + 1))
+    records = {key: Text(FACTS[0]) for key in keys}
+    sure = read("Where does the user work?", keys, [0.3] * len(keys), records, load_weights().embedder)
+    assert min(sure[:READ]) > 0.3 == sure[READ]
+    assert read("Where does the user work?", keys, [0.3] * len(keys), records, "another") == [0.3] * len(keys)
+
+
+def test_what_asks_nothing_is_not_read():
+    records, embedder = {0: Text(FACTS[0])}, load_weights().embedder
+    for text, is_read in (
+        ("Where does the user work?", True),
+        ("what does the user do", True),
+        ("calder freight", False),
+    ):
+        assert (read(text, [0], [0.3], records, embedder) != [0.3]) == is_read
+
+
+def test_the_cut_refuses_what_is_on_the_topic_alone(facts):
+    question = "What is the user's salary?"
+    assert facts.recall(question, limit=1)[0].confidence > 0.15
+    assert facts.recall(question, relevant=True) == []
+    assert [hit.text for hit in facts.recall("What is the user's cat called?", relevant=True)][:1] == [FACTS[1]]
+
+
+def test_plain_recall_reads_nothing(facts, monkeypatch):
+    monkeypatch.setattr(answer_reader, "load_reader", lambda: pytest.fail("a hit was read"))
+    assert facts.recall("Where does the user work?")
+    with pytest.raises(pytest.fail.Exception):
+        facts.recall("Where does the user work?", relevant=True)
+
+
+def test_without_onnxruntime_the_cut_goes_by_confidence_alone(facts, monkeypatch):
+    plain = facts.recall("Where does the user work?", limit=1)[0].confidence
+    monkeypatch.setattr(answer_reader, "load_reader", lambda: None)
+    assert facts.recall("Where does the user work?", relevant=True)[0].confidence == plain
+
+
+def test_a_store_without_vectors_is_not_read(monkeypatch):
+    monkeypatch.setattr(hit_reading, "read", lambda *arguments: pytest.fail("a hit was read"))
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        memory.remember_many(FACTS)
+        assert memory.recall("Where does the user work?", relevant=True)
