@@ -47,8 +47,8 @@ def claims(saved: dict[str, Any]) -> str:
     figures = dict(rows)[OURS]["figures"]
     insert = milliseconds(dict(rows)[OURS]["insert"]["p50_ms"])
     text = (
-        f"- **It is compared with the fastest.** With the query vector ready, a hybrid recall among {int(records):,} memories "
-        f"takes {_shown(figures['hybrid'])} ms in {figures['hybrid']['calls']:,} questions, "
+        f"- **It is compared with the fastest.** With the query vector ready, a hybrid recall among {int(records):,} "
+        f"memories takes {_shown(figures['hybrid'])} ms in {figures['hybrid']['calls']:,} questions, "
         f"{figures['batch']['queries_per_second']:,.0f} a second in batches, and a write that survives power loss "
         f"{insert} ms. Others at a recall@10 of .99, in ms, with what each promises: {others}. [Embedded "
         "libraries](docs/comparison.md#embedded-libraries)"
