@@ -169,6 +169,8 @@ def _check_asking(asking: Asking, plan: Plan, vectors: Vectors) -> int:
     array("vectors", asking.vectors, contract.f32, questions, vectors.codes.shape[1] if plan.by_vector else 0)
     contract.finite("counting", asking.counting)
     contract.finite("shares", array("shares", asking.shares, contract.f64, words))
+    if ((asking.shares < 0) | (asking.shares > 1)).any():
+        raise KernelError("shares: a share of texts that is not from 0 to 1")
     array("roles", asking.roles, contract.u8, words)
     offsets("word_offsets", asking.word_offsets, words, questions)
     spans = asking.begins.shape[0]

@@ -526,7 +526,7 @@ class StoreMachine(RuleBasedStateMachine):
             lambda: handle.remember("kiln", scope="a"),
             lambda: handle.remember("kiln", importance=1.5),
             lambda: handle.remember(NewRecord("kiln", vector=[float("nan")] * DIMENSION)),
-            lambda: handle.remember("kiln", expires_at="tomorrow"),
+            lambda: handle.remember("kiln", expires_at="some day"),
             lambda: handle.update(public_id, importance=float("nan"), text="otter"),
             lambda: handle.update(public_id, colour="red"),
             lambda: handle.update(public_id, scope="/../x", tags=["red"]),
