@@ -26,6 +26,7 @@ from recallite_models.training.pairs import HELD_EPISODES, asked_of_other, embed
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _SENTENCES, _QUESTIONS = "xinyadu/nqg", "chrischute/squad"
+_WORD = re.compile(r"\w+")
 _PERSONA = "google-research-datasets/Synthetic-Persona-Chat"
 _WRONG, _NEAR_SENTENCES, _CHARS = 8, 60, 500
 _SYMBOLS = (
@@ -122,12 +123,14 @@ def _dialogues(repositories: Path, name: str, embed: Embed) -> Iterator[Group]:
 def _of_another(question: str, store: Store, place: int, chance: random.Random) -> str | None:
     """The question with the first name of another speaker in the place of the one who answers it."""
     speaker = (store.turns[place]["context"] or "").split(" ")[0]
-    named = rf"\b{re.escape(speaker)}\b"
-    if not speaker or not re.search(named, question):
+    if speaker not in _WORD.findall(question):
         return None
     first_names = sorted({(turn["context"] or "-").split(" ")[0] for turn in store.turns} - {speaker})
     others = [name for name in first_names if name[:1].isupper() and name not in question]
-    return re.sub(named, chance.choice(others), question) if others else None
+    if not others:
+        return None
+    other = chance.choice(others)
+    return _WORD.sub(lambda word: other if word[0] == speaker else word[0], question)
 
 
 def _chats(repositories: Path) -> Iterator[Group]:

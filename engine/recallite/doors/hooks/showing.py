@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.states import SessionState, remove_old_states
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST, _PROMPT_TOKENS, _BRIEFING_TOKENS = 5, 600, 1_500
 _STANDING, _FACTS, _SESSIONS = 10, 10, 2
 _MOST_TURNS = 200
+# Hits that may be turns of the session itself.
+_OWN_TURNS = 20
 _TEXT_CHARS = 500
 # What a longer prompt has pasted in takes seconds to embed.
 _PROMPT_CHARS = 4_000
@@ -37,13 +39,15 @@ def relevant_cut(memory: Memory, event: Event) -> str:
     if not event.prompt.strip() or is_junk(event.prompt):
         return ""
     state = SessionState(memory, event)
+    # A condition on the session's name would be looked for in every memory after every turn.
     hits = memory.recall(
-        event.prompt[:_PROMPT_CHARS], limit=_MOST + min(len(state.shown), 50), relevant=True,
-        scope=event.project.scopes, where=_elsewhere(event),
+        event.prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(state.shown), 50), relevant=True,
+        scope=event.project.scopes,
     )  # fmt: skip
     records: dict[str, Record | Hit] = {}
     for hit in hits:
-        if len(records) < _MOST:
+        # What was said in this session the model still sees.
+        if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
             records |= {record.id: record for record in both if record.id not in state.shown}
     text, shown = _fitted(memory, [(_RELEVANT, [*records.values()][:_MOST])], _PROMPT_TOKENS)
@@ -81,11 +85,6 @@ def briefing(memory: Memory, event: Event) -> str:
     elif shown:
         state.show(shown)
     return text
-
-
-def _elsewhere(event: Event) -> dict[str, Any]:
-    """A condition that leaves out what was said in this session, which the model still sees."""
-    return {"metadata.session": {"ne": event.session}}
 
 
 def _open_ends(turns: Sequence[Record], session: str) -> list[Record]:

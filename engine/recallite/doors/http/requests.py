@@ -29,7 +29,6 @@ ID = "{id}"
 """The part of a path that is the id of a memory, session or document."""
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
-_PATH = re.compile(r" - at `\$\.?(.*)`$")
 
 
 def fields_of(operation: Operation) -> dict[str, tuple[Any, Any]]:
@@ -135,9 +134,9 @@ def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) 
         return InvalidInput(f"{missing[1]} is missing: give it")
     if unknown := _UNKNOWN.fullmatch(message):
         return WrongField(unknown[1], takes)
-    path = match[1] if (match := _PATH.search(message)) else ""
+    problem, _, path = message.partition(" - at `$")
+    path = path.removeprefix(".").removesuffix("`")
     name = re.split(r"[.\[]", path)[0]
-    problem = message.removesuffix(match[0]) if match else message
     where = "" if path == name else f" at {path}"
     return InvalidInput(f"{name} is {shown(values.get(name))}: {problem[0].lower()}{problem[1:]}{where}")
 

@@ -90,7 +90,9 @@ _PHRASE = lazily(
     rf"\b(?=(?:{_FIRST_WORDS})\b)(?:" + "|".join(f"(?P<{kind}>{some})" for kind, some in _CUE_PHRASES.items()) + r")\b"
 )
 # Two words or more; what somebody says follows a comma, a colon or a verb.
-_TITLE = lazily(r"(?<![,:] )(?<!said )(?<!says )(?<!told )[\"\u201c][A-Z][^\"\u201d ]* [^\"\u201d]{1,60}[\"\u201d]")
+_TITLE = lazily(
+    r"(?<![,:] )(?<!said )(?<!says )(?<!told )[\"\u201c][A-Z][^\"\u201d ]{0,40} [^\"\u201d]{1,60}[\"\u201d]"
+)
 # Within a sentence: not its first word.
 _CAPITAL = lazily(r"(?<=[\w,;] )[A-Z][\w']*")
 _KIN = lx.stems(
