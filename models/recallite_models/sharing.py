@@ -71,7 +71,6 @@ def join(file: Path) -> Any:
         constant.ClearField("data_location")
         if constant.name.endswith(_CHANGE):
             changes[constant.name.removesuffix(_CHANGE)] = numpy_helper.to_array(constant)
-        if constant.name.endswith(_CHANGE):
             model.graph.initializer.remove(constant)
     for constant in model.graph.initializer:
         name = constant.name.removesuffix(_BASE)

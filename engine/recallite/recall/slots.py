@@ -104,6 +104,7 @@ _PHONE = lazily(r"\+?\d(?:[ ()/.-]?\d){4,}")
 _EMAIL = lazily(r"\S@\S")
 _CLOCK = lazily(r"\d(?:[:./h-]\d|st|nd|rd|th|[ap]m\b)|\b(?:1[89]|20)\d\d\b")
 _HOUR = lazily(r"\b(?:at|by|before|after) \d", re.IGNORECASE)
+_SPOKEN = lazily(r"\b(?:half past|quarter (?:past|to))\b", re.IGNORECASE)
 # The day of a date is no amount, and neither is a year or the time of a clock.
 _MONTH_DAY = lazily(
     rf"\b(?:{'|'.join(month[:3] for month in _MONTHS)})[a-z]* \d{{1,4}}(?:st|nd|rd|th)?\b", re.IGNORECASE
@@ -160,9 +161,11 @@ def _has_duration(text: str) -> bool:
 
 def _has_time(text: str) -> bool:
     words = _words(text)
-    if not (_TIMES.isdisjoint(words) and _UNITS.isdisjoint(words)) or "half past" in text or "quarter" in words:
+    if not (_TIMES.isdisjoint(words) and _UNITS.isdisjoint(words)):
         return True
-    return _DIGIT.search(text) is not None and bool(_CLOCK.search(text) or _HOUR.search(text))
+    if _DIGIT.search(text) is None:
+        return ("half" in words or "quarter" in words) and _SPOKEN.search(text) is not None
+    return bool(_CLOCK.search(text) or _HOUR.search(text) or _SPOKEN.search(text))
 
 
 def _has_place(text: str) -> bool:

@@ -56,3 +56,11 @@ def test_a_question_holds_nothing():
 
 def test_a_long_question_asks_for_several_things():
     assert slot_of("Where is it? " + "And " * 80) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [("We meet at half past", False), ("Quarter to nine suits me", False), ("A quarter of the budget is gone", True)],
+)
+def test_a_time_in_words_is_a_time_and_a_share_is_none(text, without):
+    assert lacks("time", text) is without

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
-# Each is embedded within its transaction, for which other writers wait.
+# Turns of one transaction: other writers wait while they are embedded.
 _A_TRANSACTION = 20
 
 

@@ -37,7 +37,7 @@ class RecallBatcher:
     """Answers recalls in threads; those of the same scope and options together."""
 
     def __init__(self, run: InThread[Any], *, seen: Callable[[int], None] = lambda _: None) -> None:
-        """`run` calls a function in a thread; one batch runs at a time; `seen` is told the size of each."""
+        """Take `run`, which calls a function in a thread, and `seen`, which is called with the size of each batch."""
         self._run, self._seen = run, seen
         self._waiting: deque[_Waiting] = deque()
         self._working: asyncio.Task[None] | None = None

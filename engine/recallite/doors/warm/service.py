@@ -236,7 +236,7 @@ class _Conversation:
 async def _answer_hook(store: OpenStore, body: bytes, scope: Message, receive: Receive, send: Send) -> None:
     """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
 
-    If turns that came with the call cannot be stored, the client is told, and tries itself.
+    If turns in the call cannot be stored, the answer is an error, and the client stores them itself.
     """
     from recallite.doors.hooks.events import TRANSCRIPTS, answer
 

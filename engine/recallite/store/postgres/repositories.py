@@ -104,7 +104,7 @@ class ConfinedLexicon(Lexicon):
 
 
 class PostgresVectors(Vectors):
-    """The tables of vectors; of two writers that bring the first embedder, the second waits and is told."""
+    """The tables of vectors; a writer that brings the first embedder waits for another that does so too."""
 
     _tx: PostgresTransaction
 
