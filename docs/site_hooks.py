@@ -113,7 +113,7 @@ def settings() -> str:
 def workspace_settings() -> str:
     """Every setting of a workspace by its key in a file."""
     from recallite.model.configuration import list_settings
-    from recallite.notes import WorkspaceConfig
+    from recallite.notes.config import WorkspaceConfig
 
     return _settings_table(list_settings(WorkspaceConfig))
 

@@ -14,7 +14,9 @@ from typing import Any, Self
 
 from recallite.errors import InvalidInput
 from recallite.integrations.common import in_thread, needed, threaded
-from recallite.notes import SearchResults, Workspace, WorkspaceConfig
+from recallite.notes.config import WorkspaceConfig
+from recallite.notes.search import SearchResults
+from recallite.notes.workspace import Workspace
 
 with needed("anthropic"):
     from anthropic import beta_async_tool, beta_tool

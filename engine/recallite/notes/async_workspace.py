@@ -47,8 +47,6 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
     status = awaited(Workspace.status)
     search = awaited(Workspace.search)
     flush = awaited(Workspace.flush)
-    export = awaited(Workspace.export)
-    restore = awaited(Workspace.restore)
     start_watching = awaited(Workspace.start_watching)
     stop_watching = awaited(Workspace.stop_watching)
 

@@ -6,17 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
 
 from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_path
-from recallite.model.filters import Filter, FilterFields
-from recallite.model.reports import Exported, Restored
 from recallite.notes.config import WorkspaceConfig
 from recallite.notes.flushing import append_to_day, extract, known_lines, language_model_of, today_in
-from recallite.notes.memory_files import memory_and_folder
 from recallite.notes.note_files import FileProblem, Selection, Unreadable, problem_of
 from recallite.notes.opening import IndexFile
 from recallite.notes.results import FileInfo, IndexResult, StoreStatus
@@ -31,7 +28,6 @@ from recallite.system.messages import fault_text, shown
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
-    from recallite.memory import Memory
     from recallite.remote.model_protocol import LanguageModel
 
 
@@ -230,43 +226,6 @@ class Workspace:
         if fresh is not None:
             self.add(path)
         return fresh
-
-    def export(
-        self,
-        memory: Memory | str | os.PathLike[str],
-        *,
-        filter: Filter | None = None,
-        overwrite: bool = False,
-        on_progress: Progress | None = None,
-        **fields: Unpack[FilterFields],
-    ) -> Exported:
-        """Write the memories of a Memory, or of its file, as Markdown below `memory/`, and index them.
-
-        There is a file for each scope and month; `restore` reads them back. Otherwise as
-        `memory.transfer.export_folder`.
-        """
-        with memory_and_folder(self._config, memory, must_exist=True) as (source, folder):
-            done = source.transfer.export_folder(
-                folder, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields
-            )
-        self.index()
-        return done
-
-    def restore(
-        self,
-        memory: Memory | str | os.PathLike[str],
-        *,
-        overwrite: bool = False,
-        forget_missing: bool = False,
-        on_progress: Progress | None = None,
-    ) -> Restored:
-        """Read what `export` wrote below `memory/`, with its later edits, into a Memory or its file: as
-        `memory.transfer.import_folder`.
-        """
-        with memory_and_folder(self._config, memory, must_exist=False) as (target, folder):
-            return target.transfer.import_folder(
-                folder, overwrite=overwrite, forget_missing=forget_missing, on_progress=on_progress
-            )
 
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from recallite import Workspace
-from recallite.notes import WorkspaceConfig
+from recallite.notes.config import WorkspaceConfig
 
 anthropic = pytest.importorskip("anthropic", reason="anthropic is not installed")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")

@@ -7,7 +7,7 @@ import pytest
 from recallite import Workspace
 from recallite.doors.cli import main
 from recallite.errors import InvalidInput
-from recallite.notes import WorkspaceConfig
+from recallite.notes.config import WorkspaceConfig
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ READING = (
     "stats", "verify", "audit", "rebuild", "purge-expired", "vacuum", "backup copy.db", "reembed", "rekey --decrypt",
     "sessions list", "sessions show id", "sessions search q", "sessions end id", "sessions clean --days 1",
     "episodes list", "episodes snapshots", "procedures list", "procedures outcome name --success", "experience tips",
-    "knowledge search q", "knowledge list", "knowledge delete id", "workspace export -w .",
+    "knowledge search q", "knowledge list", "knowledge delete id",
 )  # fmt: skip
 
 

@@ -109,8 +109,8 @@ def test_filter_options_are_the_fields_of_a_filter_on_every_command_that_filters
     for command in ("list", "count", "recall", "explain"):
         shown = run(command, "--help").out
         assert all(f"--{name.replace('_', '-')} " in shown for name in fields), command
-    for command in (("forget",), ("export",), ("workspace", "export")):
-        shown = run(*command, "--help").out
+    for command in ("forget", "export"):
+        shown = run(command, "--help").out
         assert all(f"--{name} " in shown for name in ("scope", "kind", "tag", "where")), command
 
 

@@ -1,4 +1,4 @@
-"""recallite workspace search, flush, export, restore; recallite export and import of a folder."""
+"""recallite workspace search and flush; recallite export and import of a folder."""
 
 from __future__ import annotations
 
@@ -87,17 +87,18 @@ def test_flush_without_a_model_says_what_to_set(run, notes, monkeypatch):
     assert "RECALLITE_LLM_BASE_URL" in result.err
 
 
-def test_export_edit_and_restore(run, remember, notes):
+def test_export_into_a_workspace_edit_and_import(run, remember, notes):
     id = remember("The queue is Kafka", "--scope", "/infra")
-    result = run("workspace", "export", "-w", notes, "--json")
+    export = ("export", notes / "memory", "--format", "markdown")
+    result = run(*export, "--json")
     (path,) = result.json["written"]
     assert run("workspace", "search", "kafka", "-w", notes).out.startswith(f"notes/memory/{path}:")
     file = notes / "memory" / path
     file.write_text(file.read_text().replace("Kafka", "Pulsar"))
-    assert run("workspace", "export", "-w", notes).code == 1
-    assert run("workspace", "restore", "-w", notes, "--json").json["updated"] == 1
+    assert run(*export).code == 1
+    assert run("import", notes / "memory", "--json").json["updated"] == 1
     assert run("get", id, "--json").json["text"] == "The queue is Pulsar"
-    assert run("workspace", "export", "-w", notes).code == 0
+    assert run(*export).code == 0
 
 
 def test_export_and_import_of_a_folder(run, remember, tmp_path):

@@ -13,7 +13,8 @@ import pytest
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite.errors import InvalidInput, NotFound, RecalliteError
 from recallite.model.records import NewRecord
-from recallite.notes import Workspace, WorkspaceConfig
+from recallite.notes.config import WorkspaceConfig
+from recallite.notes.workspace import Workspace
 from recallite.system import plugins
 from tests.raising import raises
 

@@ -12,9 +12,10 @@ import stamina
 from recallite import Memory
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.model_address import PROVIDERS
-from recallite.notes import FlushConfig, Workspace, WorkspaceConfig
+from recallite.notes.config import FlushConfig, WorkspaceConfig
 from recallite.notes.editable.safe_folder import Folder
 from recallite.notes.flushing import new_facts
+from recallite.notes.workspace import Workspace
 from recallite.remote import OpenAICompatible
 from recallite.text.quoting import quoted
 from tests.endpoint import Answer, said, serving

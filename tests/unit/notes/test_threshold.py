@@ -8,8 +8,9 @@ import pytest
 
 from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
-from recallite.notes import RawSearchRow, WorkspaceConfig
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.search import MIN_CONFIDENCE, MIN_SCORE
+from recallite.notes.strategies import RawSearchRow
 from recallite.recall.confidence import least_confidence
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.notes.support import config, write

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recallite import Memory, Settings, Workspace, WorkspaceConfig
-from recallite.errors import InvalidInput, NotADatabase
+from recallite import Workspace
 from tests.unit.memory.support import WordEmbedder
 
-PLAIN = Settings(embedder="none")
 MARCH = "2026-03-21T14:02:11Z"
+
+
+def export(workspace, memory, **fields):
+    return memory.transfer.export_folder(workspace.folder / "memory", **fields)
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def test_exported_memories_are_found_with_file_and_line(workspace, on_disk):
     texts = ["The cache is Valkey", "The queue is Kafka", "# A heading\n\nDeploys happen on Tuesday"]
     for text in texts:
         on_disk.remember(text, scope="/coder", tags=["stack"], created_at=MARCH)
-    done = workspace.export(on_disk)
+    done = export(workspace, on_disk)
     assert (done.records, done.written) == (3, ("coder/2026-03.md",))
     for query, text in zip(["valkey", "kafka", "tuesday deploys"], texts, strict=True):
         found = workspace.search(query, source_filter="coder")[0]
@@ -36,7 +38,7 @@ def test_exported_memories_are_found_with_file_and_line(workspace, on_disk):
 def test_each_memory_is_a_passage_of_its_own(workspace, on_disk):
     for place in range(5):
         on_disk.remember(f"# Title {place}\n\nFact {place}\n\n---\n\nmore\n===\n", created_at=MARCH)
-    workspace.export(on_disk)
+    export(workspace, on_disk)
     found = workspace.search("fact title", min_score=0.0, max_results=20)
     assert len(found) == 5
     assert {each.headings for each in found} == {("Memories of /, 2026-03", "2026-03-21 14:02")}
@@ -47,7 +49,7 @@ def test_comments_of_an_export_are_neither_embedded_nor_shown(tmp_path, on_disk)
     embedder = WordEmbedder()
     on_disk.remember("The cache is Valkey", tags=["stack"], created_at=MARCH)
     with Workspace(tmp_path / "notes", embedder=embedder) as workspace:
-        workspace.export(on_disk)
+        export(workspace, on_disk)
         (found,) = workspace.search("what is the cache?")
         assert found.text == "# Memories of /, 2026-03\n\n## 2026-03-21 14:02\n\n\nThe cache is Valkey"
         file = (workspace.folder / found.path).read_text().split("\n")
@@ -58,30 +60,12 @@ def test_comments_of_an_export_are_neither_embedded_nor_shown(tmp_path, on_disk)
 
 def test_edits_in_the_editor_come_back_to_the_memory(workspace, on_disk):
     record = on_disk.remember("The cache is Redis", created_at=MARCH)
-    workspace.export(on_disk)
+    export(workspace, on_disk)
     file = workspace.folder / "memory" / "2026-03.md"
     file.write_text(file.read_text().replace("Redis", "Valkey"))
-    done = workspace.restore(on_disk)
+    done = on_disk.transfer.import_folder(workspace.folder / "memory")
     assert (done.updated, on_disk.get(record.id).text) == (1, "The cache is Valkey")
-    assert workspace.export(on_disk).conflicts == ()
-
-
-def test_a_store_is_named_by_its_path_too(workspace, path, tmp_path):
-    with Memory(path, settings=PLAIN) as memory:
-        memory.remember("The cache is Valkey", created_at=MARCH)
-        texts = [record.text for record in memory.list()]
-    assert workspace.export(path).records == 1
-    assert workspace.restore(tmp_path / "fresh.db").created == 1
-    with Memory(tmp_path / "fresh.db", settings=PLAIN) as fresh:
-        assert [record.text for record in fresh.list()] == texts
-    with pytest.raises(InvalidInput, match="not a file"):
-        workspace.export(tmp_path / "missing.db")
-    assert not (tmp_path / "missing.db").exists()
-    with pytest.raises(NotADatabase):
-        workspace.export(workspace.folder / "memory" / "2026-03.md")
-    for wrong in (3, None, Memory):
-        with pytest.raises(InvalidInput, match="Memory"):
-            workspace.export(wrong)
+    assert export(workspace, on_disk).conflicts == ()
 
 
 def test_a_flushed_day_and_an_evergreen_file_are_left_alone(workspace, on_disk):
@@ -90,33 +74,15 @@ def test_a_flushed_day_and_an_evergreen_file_are_left_alone(workspace, on_disk):
     (memory / "MEMORY.md").write_text("Mine\n")
     (memory / "2026-03-21.md").write_text("- A flushed fact\n")
     on_disk.remember("Fact", created_at=MARCH)
-    workspace.export(on_disk)
+    export(workspace, on_disk)
     assert (memory / "MEMORY.md").read_text() == "Mine\n"
     assert (memory / "2026-03-21.md").read_text() == "- A flushed fact\n"
-    assert workspace.restore(on_disk).created == 0
-
-
-def test_nothing_is_written_through_a_linked_memory_folder(workspace, on_disk, tmp_path):
-    (tmp_path / "outside").mkdir()
-    (workspace.folder / "memory").symlink_to(tmp_path / "outside")
-    on_disk.remember("Fact")
-    with pytest.raises(InvalidInput, match="link"):
-        workspace.export(on_disk)
-    assert list((tmp_path / "outside").iterdir()) == []
-
-
-def test_chunks_of_documents_are_not_memories(tmp_path):
-    with Workspace(tmp_path / "a", embedder=WordEmbedder()) as workspace:
-        (workspace.folder / "note.md").write_text("# Note\n\nText.\n")
-        workspace.index()
-        index = WorkspaceConfig(workspace_dir=str(tmp_path / "a")).index_path
-    with Workspace(tmp_path / "b", embedder="none") as other:
-        assert other.export(index).records == 0
+    assert on_disk.transfer.import_folder(workspace.folder / "memory").created == 0
 
 
 def test_a_tags_filter_exports_those_alone(workspace, on_disk):
     on_disk.remember("Kept", tags=["a"], created_at=MARCH)
     on_disk.remember("Left out", created_at=MARCH)
-    workspace.export(on_disk, tags=["a"])
+    export(workspace, on_disk, tags=["a"])
     assert workspace.search("kept") != []
     assert workspace.search("left out") == []

@@ -13,7 +13,7 @@ from recallite.embedding import load
 from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.model.model_address import ROUTED, address_of
-from recallite.notes import EmbeddingConfig, FlushConfig, WorkspaceConfig
+from recallite.notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from recallite.remote import OpenAICompatible
 from tests.endpoint import Answer, embeddings, said
 from tests.raising import raises

@@ -1,4 +1,4 @@
-"""Commands on a workspace: index, add, files, status, watch, search, flush, export, restore."""
+"""Commands on a workspace: index, add, files, status, watch, search, flush."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recallite.doors.cli.command import confirm, nothing, prints
+from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.hits import marked
-from recallite.doors.cli.options import AsJson, Yes, argument, flag, open_memory, option
+from recallite.doors.cli.options import AsJson, argument, flag, option
 from recallite.doors.cli.output import (
     console,
     hint,
@@ -25,12 +25,10 @@ from recallite.doors.cli.output import (
     safe,
 )
 from recallite.doors.cli.streams import stdin_text
-from recallite.doors.cli.transfer import print_exported, print_restored
 from recallite.errors import InvalidInput
 from recallite.system.processes import heed_interrupts, wait_for_interrupt
 
 if TYPE_CHECKING:
-    from recallite.model.reports import Exported, Restored
     from recallite.notes.results import FileInfo, IndexResult, StoreStatus
     from recallite.notes.search import SearchResult, SearchResults
     from recallite.notes.workspace import Workspace
@@ -45,10 +43,8 @@ EmbedderName = Annotated[str | None, option("NAME", "Instead of the configured o
 Force = Annotated[bool, flag("Read and cut files that seem unchanged too.", "--force")]
 
 
-def open_workspace(folder: str | None, config: str | None, embedder: str | None, *, make: bool = False) -> Workspace:
-    """The workspace that the options name; it starts nothing by itself. A folder that is missing is made only by what
-    writes files: elsewhere its name is mistyped.
-    """
+def open_workspace(folder: str | None, config: str | None, embedder: str | None) -> Workspace:
+    """The workspace that the options name; it starts nothing. A missing folder is a mistyped name."""
     from msgspec import structs
 
     from recallite.notes.config import WorkspaceConfig
@@ -56,7 +52,7 @@ def open_workspace(folder: str | None, config: str | None, embedder: str | None,
 
     settings = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
     place = settings.folder if folder is None else Path(folder).expanduser()
-    if not make and not place.is_dir():
+    if not place.is_dir():
         raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")
     quiet = structs.replace(settings.sync, watch=False, interval_minutes=0)
     return Workspace(folder, structs.replace(settings, sync=quiet), embedder=embedder)
@@ -242,52 +238,6 @@ def flush_conversation(
     conversation = _conversation(file)
     with open_workspace(folder, config, embedder) as opened:
         return opened.flush(conversation, model=model, system_prompt=system_prompt)
-
-
-@workspace.command("export")
-@prints(print_exported, fails=lambda done: bool(done.conflicts), operation="count")
-def export_memories(
-    context: typer.Context,
-    folder: Folder = None,
-    overwrite: Annotated[bool, flag("Replace changed files too.", "--overwrite")] = False,
-    config: Config = None,
-    embedder: EmbedderName = None,
-    **fields: Any,
-) -> Exported:
-    """Write memories to Markdown, and index them.
-
-    The memories of --db are written below memory/, where people can read and edit them.
-    """
-    with (
-        open_memory(context) as memory,
-        open_workspace(folder, config, embedder, make=True) as opened,
-        progress("exporting", "memories") as report,
-    ):
-        return opened.export(memory, **fields, overwrite=overwrite, on_progress=report)
-
-
-@workspace.command("restore")
-@prints(print_restored, fails=lambda done: bool(done.problems))
-def restore_memories(
-    context: typer.Context,
-    folder: Folder = None,
-    overwrite: Annotated[bool, flag("The file wins where the store has changed too.", "--overwrite")] = False,
-    forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
-    yes: Yes = False,
-    config: Config = None,
-) -> Restored:
-    """Read memories back from Markdown.
-
-    The memories below memory/ are read into --db, with what was changed in them.
-    """
-    if forget_missing:
-        confirm("Forget the memories that were removed from the folder?", yes)
-    with (
-        open_memory(context, create=True) as memory,
-        open_workspace(folder, config, "none") as opened,
-        progress("restoring", "files") as report,
-    ):
-        return opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
 
 
 def _conversation(file: str) -> Any:
