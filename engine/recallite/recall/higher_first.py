@@ -1,7 +1,8 @@
 """Hits of a lower authority follow what a higher one says of the same thing, however often they say it.
 
 The kernel of a recall orders changes among the best hits only. Hundreds of copies from the web may leave no place among
-these for what the user said: here it is looked up by the keys of the first hits, and put before them.
+these for what the user said: here it is looked up by the keys of the first hits, and put before them. What has no such
+keys, as a long text, is recalled alone if the hits are a crowd, and joins them if it answers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
 from recallite.model.expressions import And, Comparison
 from recallite.model.records import Hit, Hits
-from recallite.recall.request import Request
+from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
@@ -43,20 +44,38 @@ def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> 
     """Put what a higher authority says before the first hit that speaks of the same thing."""
     places = _places(reader, hits)
     if not places:
+        _join_crowd(hits, request, ask)
         return
     by_id = {hit.id: hit for hit in hits}
     missing = tuple(id for id in places if id not in by_id)
     if missing:
-        only = Comparison("id", "in", missing)
-        where = only if request.filter.where is None else And((request.filter.where, only))
-        narrowed = request.filter.replaced(where=where)
-        by_id |= {hit.id: hit for hit in ask(structs.replace(request, limit=len(missing), filter=narrowed))}
+        by_id |= {hit.id: hit for hit in ask(_narrowed(request, Comparison("id", "in", missing), len(missing)))}
     for id, place in sorted(places.items(), key=lambda item: -item[1]):
         if hit := by_id.get(id):
-            rest = [other for other in hits if other.id != id]
-            reasons = dict.fromkeys((*hit.match_reasons, "authority"))
-            leading = structs.replace(hit, score=hits[place].score, match_reasons=(*reasons,))
-            hits[:] = [*rest[:place], leading, *rest[place:]][: len(hits)]
+            _put(hits, hit, place)
+
+
+def _put(hits: Hits, hit: Hit, place: int) -> None:
+    rest = [other for other in hits if other.id != hit.id]
+    reasons = dict.fromkeys((*hit.match_reasons, "authority"))
+    leading = structs.replace(hit, score=hits[place].score, match_reasons=(*reasons,))
+    hits[:] = [*rest[:place], leading, *rest[place:]][: len(hits)]
+
+
+def _narrowed(request: Request, condition: Comparison, limit: int) -> Request:
+    where = condition if request.filter.where is None else And((request.filter.where, condition))
+    return structs.replace(request, limit=limit, filter=request.filter.replaced(where=where))
+
+
+def _join_crowd(hits: Hits, request: Request, ask: Ask) -> None:
+    """Put the user's best answer after the first hits, if these leave no place and all of them are of others."""
+    crowded = len(hits) > _FIRST and (request.relevant or len(hits) == request.limit)
+    if not crowded or not all(map(_may_follow, hits)):
+        return
+    least = min(ANSWER_CONFIDENCE, ANSWER_SHARE * max(hit.confidence for hit in hits))
+    for hit in ask(_narrowed(request, Comparison("authority", "eq", rank_of("user")), 1)):
+        if hit.confidence >= least:
+            _put(hits, hit, _FIRST)
 
 
 def _places(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:

@@ -228,6 +228,29 @@ def test_a_flood_crowds_neither_an_update_nor_the_answer(flood, at_once):
             assert memory.store.verify().problems == ()
 
 
+LONG = "Since we moved to the new flat in March, which has no lift and a very small kitchen, our cat's vet is Dr. Lind."
+CROWDS = {
+    "lies": "Our cat's vet is Dr. Evil {}.",
+    "notices": "Notice {}: Our cat's vet is Dr. Evil {}.",
+    "answers": "Who is our cat's vet? Our cat's vet is Dr. Evil {}.",
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_a_crowd_of_short_answers_leaves_a_place_to_what_the_user_said_at_length(crowd):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        own = memory.remember(LONG)
+        other = memory.remember("We moved to the old town when Ada was four.")
+        memory.remember_many([NewRecord(CROWDS[crowd].format(n, n), source=f"{WEB}{n}") for n in range(300)])
+        memory.store.catch_up()
+        hits = memory.recall("Who is our cat's vet?")
+        assert own.id in [hit.id for hit in hits[:4]]
+        assert other.id not in [hit.id for hit in hits]
+        assert len(hits) == 10
+        assert memory.review.explain("Who is our cat's vet?", own.id).returned
+        assert own.id not in [hit.id for hit in memory.recall("Who is our cat's vet?", where={"authority": "web"})]
+
+
 def test_what_is_put_first_is_within_the_budget(monkeypatch):
     def put_longer(reader, hits, request, ask):
         hits[:] = [replace(hits[0], text="The office is in Rome. " * 5), *hits[1:]]
