@@ -16,60 +16,30 @@ from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
 from recallite.text.normalise import normalized
 from recallite.text.stopwords import STOP_WORDS
+from recallite.text.word_tables import read_tables
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_TABLES = read_tables(__file__)
 _TOKEN = lazily(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
-_NEGATIONS = _words(
-    """
-    not no never none nobody nothing nowhere neither nor cannot without hardly stopped quit ceased lacks lack fails
-    failed refuses refused unable dislikes dislike hates hate avoids avoid isn't
-    """
-)
-_NUMBER_WORDS = _words(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first
-    second third fourth fifth sixth seventh eighth ninth tenth once twice half double monday tuesday wednesday
-    thursday friday saturday sunday january february march april may june july august september october november
-    december today tomorrow yesterday morning afternoon evening night noon midnight spring summer autumn winter
-    """
-)
+_NEGATIONS = _words(_TABLES["negations"])
+_NUMBER_WORDS = _words(_TABLES["number_words"])
 # Words that change the strength or the tone of a statement, not its meaning.
 _FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
 # Stop words that carry meaning here.
-_MEANINGFUL = _words(
-    """
-    he him his himself she her hers herself i me my you your they them their we our before after above below up down
-    in out on off over under more most few all both each other some same will would can could may might must shall
-    should against from to if unless until who whom where when why how
-    """
-)
+_MEANINGFUL = _words(_TABLES["meaningful"])
 _PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
 _STATES = _words("is are was were am be been has have had will 's 're")
 _DEFINITE = _words("the our my your his her its their")
 _ONLY = _words("the our")
 _LONGEST = 400
-_COUNTED = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty
-    """
-_DIGITS = {word: str(value) for value, word in enumerate(_COUNTED.split())}
+# From zero to twenty.
+_DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
 # Units next to a number, each with its other names.
-_UNIT_NAMES = """
-    mg milligram milligrams; g gram grams; kg kilogram kilograms kilo kilos; lb lbs pound pounds; oz ounce ounces;
-    t ton tons tonne tonnes; mm millimetre millimetres millimeter millimeters; cm centimetre centimetres centimeter
-    centimeters; m metre metres meter meters; km kilometre kilometres kilometer kilometers; in inch inches;
-    ft foot feet; mi mile miles; yd yard yards; ml millilitre millilitres milliliter milliliters; l litre litres liter
-    liters; gal gallon gallons; ms millisecond milliseconds; s sec secs second seconds; min mins minute minutes;
-    h hour hours hr hrs; day days; week weeks; month months; year years; % percent; $ usd dollar dollars;
-    € eur euro euros; £ gbp; ¥ yen; c celsius; f fahrenheit; kb; mb; gb; tb; hz; khz; mhz; ghz; w; kw; kwh; v; mph; kmh;
-    k thousand; million; billion; am; pm
-    """
-_UNITS = {name: unit.split()[0] for unit in _UNIT_NAMES.split(";") for name in unit.split()}
+_UNITS = {name: unit.split()[0] for unit in _TABLES["unit_names"].split(";") for name in unit.split()}
 
 
 class Statement(Struct, frozen=True):

@@ -13,6 +13,7 @@ import numpy as np
 
 from recallite.text.lazy_patterns import lazily
 from recallite.text.unwanted import addresses_model
+from recallite.text.word_tables import read_tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,19 +28,7 @@ _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.
-_DONE = """
-    add address answer append ask assume attach avoid base begin book bring call capitalise capitalize check choose
-    cite close comment commit compare confirm contact convert copy create default delete deliver deploy disturb do
-    document double email emphasise emphasize end ensure estimate exclude explain fetch focus follow format
-    generate give greet highlight ignore include indent inform interrupt introduce invite keep label leave link
-    list lock log mail maintain make mention merge message name note notify offer open order organise organize
-    outline phone pick place plan point prefer prefix present print prioritise prioritize provide push put quote
-    read recommend refer remind remove rename reply report respect respond reveal review ring round run save say
-    schedule send serve set share show sign sort speak specify spell split stage start state stick store structure
-    suggest summarise summarize support switch tag talk tell test text translate treat turn update use validate
-    verify wake warn wrap write
-"""
-_VERBS = frozenset(_DONE.split())
+_VERBS = frozenset(read_tables(__file__)["done"].split())
 _VERB = r"([a-z]+)"
 # The start of a sentence, past words that only lead in.
 _START = (

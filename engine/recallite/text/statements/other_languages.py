@@ -16,6 +16,7 @@ from recallite.text.normalise import normalized
 from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.verdict import Finding
+from recallite.text.word_tables import read_tables
 
 
 def _words(text: str) -> frozenset[str]:
@@ -29,6 +30,7 @@ _CHANGES = lazily(
     r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b",
     re.IGNORECASE,
 )
+_TABLES = read_tables(__file__)
 _PART = "[^,.;:!?]{1,60}"
 _REPLACED = lazily(
     rf"(?P<gone>{_PART}?) (?:"
@@ -37,12 +39,7 @@ _REPLACED = lazily(
     rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*",
     re.IGNORECASE,
 )
-_REPLACING = _words(
-    """
-    ersetzt abgelöst remplacé remplacée remplacés remplacées reemplazado reemplazada reemplazados reemplazadas
-    sustituido sustituida sustituidos sustituidas
-    """
-)
+_REPLACING = _words(_TABLES["replacing"])
 # "Früher wohnte ich in Bonn", but "früher aufstehen".
 _FORMERLY = lazily(
     r"(?:Früher (?!oder\b)|Autrefois\b|Auparavant\b|Anteriormente\b|Antes (?!de\b|que\b))[,\s]*[a-zäöüéèáíóúñ]"
@@ -56,22 +53,9 @@ _ARTICLES = _words("ein eine einen einem einer kein keine keinen keinem keiner u
 # Two words of which neither tells of an end alone: "mehr Geld", "plus tard".
 _ENDS = (("nicht", "mehr"), ("kein", "mehr"), ("ne", "plus"), ("ya", "no"))
 # Living and working somewhere, being called: the value follows a preposition, or is a number.
-_PLACED = _words(
-    """
-    wohne wohnst wohnt wohnen lebe lebst lebt leben arbeite arbeitest arbeitet arbeiten studiere studiert studieren
-    läuft laufen liegt steht sitzt
-    habite habites habitons habitent vis vit vivons vivent travaille travailles travaillons travaillent étudie tourne
-    vivo vives vive vivimos viven trabajo trabajas trabaja trabajamos trabajan estudio estudia funciona corre está están
-    """
-)
+_PLACED = _words(_TABLES["placed"])
 # The value follows the verb at once.
-_USED = _words(
-    """
-    heiße heißt heißen benutze benutzt benutzen nutze nutzt nutzen verwende verwendet verwenden
-    utilise utilises utilisons utilisent appelle appelles
-    uso usas usa usamos usan utilizo utiliza utilizamos utilizan llamo llamas llama
-    """
-)
+_USED = _words(_TABLES["used"])
 # The value has to be a number: "der Preis ist 50 Euro".
 _COUNTED = _words("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
 _HOLDING = _PLACED | _USED | _COUNTED

@@ -23,39 +23,10 @@ from recallite.text.statements.statement_words import (
     Word,
 )
 from recallite.text.statements.subjects import SUBJECTS
+from recallite.text.word_tables import read_tables
 
 # Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.
-_CUE_WORDS = {
-    "stopped": "anymore stopped quit dropped over",
-    "ended": """
-    sold cancel cancels cancelled canceled cancelling died broke left gone retired lost fired closed shut finished
-    deleted removed returned gave dead resigned scrapped withdrew withdrawn rejected refused goodbye traded dumped
-    """,
-    "changed": """
-    switch switched switching change changed changes changing moved moving migrated migrate migrating migration replaced
-    replace replaces rename renamed transferred transfer swapped reassigned handed turned became become becomes upgraded
-    upgrade converted rewrote rewritten ported promoted elected relocated settled traded joined new instead
-    """,
-    "shifted": """
-    moved postponed postpone pushed bumped rescheduled reschedule delayed delay slipped slips extended extension raised
-    lowered increased increase decreased decrease cut doubled halved grew rose fell dropped hit reached
-    """,
-    "now": "now nowadays currently today lately since starting",
-    "again": "again back reopened reopens resumed resumes returned restored still",
-    "corrected": "sorry actually correction oops update mistake checked wasn't",
-    "done": """
-    finally finished done passed arrived got came fixed repaired solved merged shipped delivered bought started signed
-    graduated hired found born married engaged booked approved landed healed paid received completed learned renewed
-    adopted closed accepted installed works
-    """,
-    "added": "also too another both either besides plus additionally sometimes",
-    "then": "yesterday ago once before",
-    "instead": "instead",
-    "none": "no not never nothing nobody without can't cannot won't neither none",
-    "hedged": """
-    maybe perhaps might think guess probably would could if wonder hope want plan plans planned planning should
-    """,
-}
+_CUE_WORDS = read_tables(__file__)
 _CUE_PHRASES = {
     "stopped": r"no longer|any more|any longer|no more|(?:gave|given|give|giving) (?:it |that )?up|done with"
     r"|through with|off (?:the )?\w+ (?:now|completely)|came off|got rid|never again",
@@ -95,15 +66,8 @@ _TITLE = lazily(
 )
 # Within a sentence: not its first word.
 _CAPITAL = lazily(r"(?<=[\w,;] )[A-Z][\w']*")
-_KIN = lx.stems(
-    """
-    mother mom mum father dad brother sister son daughter uncle aunt cousin wife husband grandma grandpa grandmother
-    grandfather girlfriend boyfriend partner friend neighbour neighbor colleague coworker boss roommate flatmate niece
-    nephew parents kids kid twins nanny landlord client team user intern customer
-    """
-)
 _UNNAMED_WEIGHT = 9.0
-_KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in _KIN)
+_KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in lx.KIN)
 _SILENT = frozenset((STOP, COMMA, MARK, UNIT))
 _FIRST = frozenset(("i", "me", "my", "we", "our"))
 _ANAPHORS = frozenset(("he", "she", "it", "they", "that", "this"))
