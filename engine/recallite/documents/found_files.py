@@ -6,20 +6,20 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from recallite.documents.detecting import BY_EXTENSION
 from recallite.documents.outcomes import Skipped
-from recallite.errors import DocumentError, DocumentReason
-from recallite.system.folders import Folder, Stamp, compile_patterns, kind_of, open_folder, printable, read_steady
+from recallite.errors import DocumentError
+from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 
 _TEXT_EXTENSIONS = frozenset(
     (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
 )
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
+_HIDDEN, _EXCLUDED = "hidden and generated files and folders are left out", "exclude leaves it out"
 
 
 class FoundFile(NamedTuple):
@@ -82,101 +82,52 @@ class Walk:
     extension of a document are taken. Raises InvalidInput for an invalid pattern.
     """
 
-    def __init__(
-        self, root: Path, include: Sequence[str], exclude: Sequence[str], *, recursive: bool, follow_symlinks: bool
-    ) -> None:
+    def __init__(self, root: Path, include: Sequence[str], exclude: Sequence[str], *, recursive: bool) -> None:
         self.skipped: list[Skipped] = []
         self._root = root
         self._include = compile_patterns(include, "include")
         self._exclude = compile_patterns(exclude, "exclude")
         self._recursive = recursive
-        self._follow = follow_symlinks
         self._folded: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[FoundFile]:
-        try:
-            folder = open_folder(self._root)
-        except OSError as fault:
-            raise DocumentError(_why(fault)) from None
-        yield from self._enter(folder, "", "", ())
-
-    def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """Yield the files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
-        with closing(folder):
-            try:
-                entries = folder.entries()
-            except OSError as fault:
-                self._skip(name, _why(fault))
-                return
+        for inner, folders, entries in walk(self._root, self._refuse):
+            below = f"{inner}/" if inner else ""
+            folders[:] = [name for name in folders if self._enters(name, below + name)]
             for entry in entries:
-                path = f"{name}/{entry.name}" if name else entry.name
-                below = f"{inner}/{entry.name}" if inner else entry.name
+                path = below + entry.name
+                try:
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                except OSError as fault:  # removed since the folder was listed
+                    self._skip(path, _why(fault))
+                    continue
                 if entry.name.startswith(".") or entry.name in _LEFT_OUT:
-                    self._skip(path, "hidden and generated files and folders are left out")
-                elif entry.is_symlink():
-                    yield from self._linked(entry, path, above)
-                elif entry.is_dir(follow_symlinks=False):
-                    yield from self._folder(folder, entry.name, path, below, above)
+                    self._skip(path, _HIDDEN)
+                elif stat.S_ISLNK(mode):
+                    self._skip(path, "it is a symbolic link, which is not followed: name its target")
                 else:
-                    try:
-                        mode = entry.stat(follow_symlinks=False).st_mode
-                    except OSError as fault:  # removed since the folder was listed
-                        self._skip(path, _why(fault))
-                        continue
-                    yield from self._file(mode, path, below)
+                    yield from self._file(mode, path)
 
-    def _folder(
-        self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
-    ) -> Iterator[FoundFile]:
-        if not self._recursive:
-            self._skip(path, "subfolders are left out, as requested (not recursive)")
-        elif self._exclude is not None and self._exclude.match_file(f"{path}/"):
-            self._skip(path, "exclude leaves it out")
-        elif len(above) == _DEEPEST:
-            self._skip(path, f"it is nested deeper than {_DEEPEST} folders")
-        elif below in above:
-            self._skip(path, "a symbolic link leads back to it")
-        else:
-            try:
-                inner = self._opened(below) if folder is None else folder.enter(entry)
-            except OSError as fault:
-                self._skip(path, _why(fault))
-                return
-            yield from self._enter(inner, path, below, (*above, below))
+    def _refuse(self, inner: str, fault: OSError) -> None:
+        if not inner:
+            raise DocumentError(_why(fault))
+        self._skip(inner, _why(fault))
 
-    def _opened(self, below: str) -> Folder:
-        """Open a folder at its real path step by step, so that no link is followed on the way."""
-        folder = open_folder(self._root)
-        for name in below.split("/"):
-            with closing(folder):
-                folder = folder.enter(name)
-        return folder
+    def _enters(self, name: str, path: str) -> bool:
+        for applies, reason in (
+            (name.startswith(".") or name in _LEFT_OUT, _HIDDEN),
+            (not self._recursive, "subfolders are left out, as requested (not recursive)"),
+            (self._exclude is not None and self._exclude.match_file(f"{path}/"), _EXCLUDED),
+            (path.count("/") == _DEEPEST, f"it is nested deeper than {_DEEPEST} folders"),
+        ):
+            if applies:
+                self._skip(path, reason)
+                return False
+        return True
 
-    def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """Yield the target of a symbolic link, if links are followed and the target is in the folder."""
-        if not self._follow:
-            self._skip(
-                path, "it is a symbolic link: those that stay in the folder are followed on request (follow symlinks)"
-            )
-            return
-        try:
-            real = Path(os.path.realpath(self._root / path, strict=True))
-            mode = real.stat().st_mode
-        except OSError as fault:
-            self._skip(path, _why(fault))
-            return
-        if not real.is_relative_to(self._root) or real == self._root:
-            self._skip(path, "it is a symbolic link that leads out of the folder", "refused")
-            return
-        below = real.relative_to(self._root).as_posix()
-        if stat.S_ISDIR(mode):
-            yield from self._folder(None, entry.name, path, below, above)
-        else:
-            yield from self._file(mode, path, below)
-
-    def _file(self, mode: int, path: str, below: str) -> Iterator[FoundFile]:
+    def _file(self, mode: int, path: str) -> Iterator[FoundFile]:
         if self._exclude is not None and self._exclude.match_file(path):
-            self._skip(path, "exclude leaves it out")
+            self._skip(path, _EXCLUDED)
         elif self._include is not None and not self._include.match_file(path):
             return  # not reported: nothing asked for it
         elif not stat.S_ISREG(mode):
@@ -188,10 +139,10 @@ class Walk:
         else:
             other = self._folded.setdefault(path.casefold(), path)
             clash = () if other == path else (f"its name and that of {other} differ only in case",)
-            yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
+            yield FoundFile((self._root / path).as_posix(), self._root, path, clash)
 
-    def _skip(self, path: str, reason: str, error: DocumentReason | None = None) -> None:
-        self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason, error=error))
+    def _skip(self, path: str, reason: str) -> None:
+        self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason))
 
 
 def _is_document(path: str) -> bool:

@@ -44,7 +44,6 @@ class IngestOptions(NamedTuple):
     exclude: Sequence[str]
     password: str | None
     recursive: bool
-    follow_symlinks: bool
     allow_private_addresses: bool
     root: Path | None
     limits: Limits
@@ -140,10 +139,7 @@ class Ingest:
             raise InvalidInput(f"name and title are for one document, and {path} is a folder")
         self._alone = False
         self._folders.append(target.as_posix().rstrip("/") + "/")
-        walk = Walk(
-            target, options.include, options.exclude,
-            recursive=options.recursive, follow_symlinks=options.follow_symlinks and options.root is None,
-        )  # fmt: skip
+        walk = Walk(target, options.include, options.exclude, recursive=options.recursive)
         for file in walk:
             yield _Item(file.source, file.inner, file=file)
         self.skipped += walk.skipped

@@ -53,7 +53,6 @@ class Knowledge(Service):
         exclude: Sequence[str] = (),
         password: str | None = None,
         recursive: bool = True,
-        follow_symlinks: bool = False,
         allow_private_addresses: bool = False,
         root: str | os.PathLike[str] | None = None,
         max_bytes: int = 100_000_000,
@@ -75,9 +74,9 @@ class Knowledge(Service):
         replace its chunks in one transaction.
 
         In a folder, `include` and `exclude` are .gitignore patterns; without `include`, files with the extension of a
-        document are read. Hidden files and folders are left out; symbolic links too, unless `follow_symlinks` is set
-        and they stay in the folder. With `root` only paths in that folder are read, and no links are followed. URLs
-        at private addresses are refused unless `allow_private_addresses` is set. `on_progress(done, total)` is called
+        document are read. Hidden files and folders and symbolic links are left out. With `root` only paths in that
+        folder are read, and not through links. URLs at private addresses are refused unless `allow_private_addresses`
+        is set. `on_progress(done, total)` is called
         for each document.
 
         A document of more than `max_bytes` bytes, or of more than `max_chars` characters of text, is not ingested.
@@ -97,7 +96,7 @@ class Knowledge(Service):
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),
             title=None if title is None else checks.check_name(title, "title"), include=include, exclude=exclude,
-            password=password, recursive=recursive, follow_symlinks=follow_symlinks,
+            password=password, recursive=recursive,
             allow_private_addresses=allow_private_addresses,
             root=None if root is None else checks.check_path(root, "root"),
             limits=Limits(

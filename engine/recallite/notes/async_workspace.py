@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from recallite.embedding.protocol import Embedder
 from recallite.notes.config import WorkspaceConfig
 from recallite.notes.search import Extensions
 from recallite.notes.workspace import Workspace
+from recallite.remote.model_protocol import LanguageModel
 from recallite.system.asynchrony import AsyncHandle, awaited
-
-if TYPE_CHECKING:
-    from recallite.embedding.protocol import Embedder
-    from recallite.remote.model_protocol import LanguageModel
 
 
 class AsyncWorkspace(AsyncHandle[Workspace]):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from recallite.agents.session_messages import plain_text
+from recallite.engine import Engine
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
+from recallite.notes.config import FlushConfig, WorkspaceConfig
 from recallite.notes.editable.safe_folder import Changed, Folder
 from recallite.notes.rules import is_evergreen
 from recallite.recall.pipeline import recall_queries
@@ -24,11 +25,6 @@ from recallite.system.numerics import kernel_errors
 from recallite.text.normalise import text_key
 from recallite.text.quoting import visible, without_quotes
 from recallite.text.wrappers import announced, stripped_head, stripped_tail
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-    from recallite.notes.config import FlushConfig, WorkspaceConfig
-
 
 SILENT = "@@SILENT_REPLY@@"
 """The answer of a model if nothing is worth keeping."""

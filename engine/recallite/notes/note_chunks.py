@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.embedding.places import measure_of
 from recallite.embedding.remote import RemoteEmbedder
+from recallite.engine import Engine
 from recallite.errors import EmbedderError
 from recallite.model.model_address import ModelAddress
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.editable.markdown import is_memory_file, searchable_text
 from recallite.notes.rules import source_label, written_at
 from recallite.remember.document_writing import NewChunk, NewDocument
 from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recallite.engine import Engine
-    from recallite.notes.config import WorkspaceConfig
-
 
 MEDIA_TYPE = "text/markdown"
 # The version of the chunking rules: to be raised when they change.

@@ -7,15 +7,17 @@ import inspect
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_query, now_us
 from recallite.model.profiles import Profile
 from recallite.model.records import Plain
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.rules import age_days, source_label
 from recallite.notes.search_options import SearchOptions
 from recallite.notes.snippets import cut_snippet
@@ -32,11 +34,6 @@ from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.index_terms import tokenize
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-    from recallite.notes.config import WorkspaceConfig
-
 
 MIN_SCORE = 0.35
 """memweave's threshold, for rows without a confidence and for an embedder that it was not fitted on."""

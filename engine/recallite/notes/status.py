@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from recallite.engine import Engine
 from recallite.errors import RecalliteError
 from recallite.model.checks import now_us
 from recallite.model.model_address import ModelAddress
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.note_files import FileProblem, problem_of
 from recallite.notes.opening import moved_aside
 from recallite.notes.results import FileInfo, StoreStatus
 from recallite.notes.rules import is_evergreen, source_label
 from recallite.notes.sync import SCOPE, Plan, waiting
 from recallite.system.messages import fault_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recallite.engine import Engine
-    from recallite.notes.config import WorkspaceConfig
-
 
 _SHOWN = 5
 _ASIDE = "this index was damaged and replaced by a new one: it can be deleted"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
+from recallite.model.records import Hit
+from recallite.notes.config import HybridConfig
 from recallite.notes.rules import source_label
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.query import query_words
@@ -17,14 +20,6 @@ from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
 from recallite.text.index_terms import tokenize
 from recallite.text.stopwords import STOP_TERMS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from recallite.engine import Engine
-    from recallite.model.records import Hit
-    from recallite.notes.config import HybridConfig
-
 
 BUILT_IN = ("hybrid", "vector", "keyword")
 # Least share of BM25 in the score of a chunk with every word of the query, whatever its cosine. Unrelated cosines are

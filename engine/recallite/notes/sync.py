@@ -8,13 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import ref
 
 from msgspec import Struct, field
 
+from recallite.engine import Engine
 from recallite.errors import EmbedderError, InvalidInput
 from recallite.model.checks import now_us
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.note_chunks import chunking_name, to_document
 from recallite.notes.note_files import (
     FileProblem,
@@ -38,11 +40,6 @@ from recallite.remember.pending import embed_pending, start_over
 from recallite.store.store import Progress
 from recallite.store.values import DocumentRow
 from recallite.system.messages import fault_text
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-    from recallite.notes.config import WorkspaceConfig
-
 
 SCOPE = "/"
 # Within this time a file can be changed twice without a change of its time stamp.

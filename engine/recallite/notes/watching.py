@@ -7,17 +7,14 @@ import threading
 from collections.abc import Callable
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recallite.errors import InvalidInput, StoreClosed
+from recallite.notes.config import WorkspaceConfig
 from recallite.notes.note_files import ENDINGS
+from recallite.notes.results import IndexResult
 from recallite.system.extras import install_command
 from recallite.system.messages import fault_text
-
-if TYPE_CHECKING:
-    from recallite.notes.config import WorkspaceConfig
-    from recallite.notes.results import IndexResult
-
 
 # How often the watcher checks for quiet, and for its end.
 _TICK_MS = 100

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from msgspec import structs
 
+from recallite.embedding.protocol import Embedder
+from recallite.engine import Engine
 from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_path
 from recallite.notes.config import WorkspaceConfig
@@ -22,14 +24,9 @@ from recallite.notes.search_options import SearchOptions
 from recallite.notes.status import file_infos, store_status, unread
 from recallite.notes.sync import Settled, add_file, make_plan, synchronise
 from recallite.notes.watching import Watcher
+from recallite.remote.model_protocol import LanguageModel
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
-
-if TYPE_CHECKING:
-    from recallite.embedding.protocol import Embedder
-    from recallite.engine import Engine
-    from recallite.remote.model_protocol import LanguageModel
-
 
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.

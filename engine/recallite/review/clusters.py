@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recallite.text.stopwords import STOP_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _LEAST_POINTS, _MOST_CLUSTERS = 12, 10
 _SAMPLE = 5_000

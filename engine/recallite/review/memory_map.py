@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
+from recallite.memory import Memory
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.plugin import EngineHandle, engine_of
 from recallite.review.clusters import cluster_names, clusters_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.memory import Memory
-    from recallite.store.sql.overview import Labels
-    from recallite.store.transaction import Reader
-    from recallite.store.values import Commit, EmbedderRow
-
+from recallite.store.sql.overview import Labels
+from recallite.store.transaction import Reader
+from recallite.store.values import Commit, EmbedderRow
 
 MAX_POINTS = 100_000
 """The most points of a scope: of more memories an even sample is placed."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
+from recallite.memory import Memory
 from recallite.model.checks import check_choice, now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
-
-if TYPE_CHECKING:
-    from recallite.memory import Memory
-
 
 Bucket = Literal["day", "week", "month"]
 _FIRST_DAY = date(1970, 1, 1)

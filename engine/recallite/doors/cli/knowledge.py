@@ -61,7 +61,6 @@ def ingest(
     exclude: Annotated[list[str] | None, option("PATTERN", "Not what matches; repeat for more.")] = None,
     password: Annotated[str | None, option("TEXT", "Opens encrypted PDFs.")] = None,
     recursive: Annotated[bool, typer.Option(help="Look into folders of folders.")] = True,
-    follow_symlinks: Annotated[bool, flag("Follow links that stay in the folder.", "--follow-symlinks")] = False,
     allow_private_addresses: Annotated[
         bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
     ] = False,
@@ -80,7 +79,7 @@ def ingest(
         raise InvalidInput("- is standard input, and no source beside others")
     done = memory.knowledge.ingest(
         source, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
-        exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
+        exclude=exclude or (), password=password, recursive=recursive,
         allow_private_addresses=allow_private_addresses, max_bytes=max_bytes, max_chars=max_chars, memory_mb=memory_mb,
         seconds=seconds, on_progress=report,
     )  # fmt: skip

@@ -7,13 +7,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_time, join_scopes
+from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.model.reports import Exported, FileTrouble
 from recallite.notes.editable.manifest import FileEntry, FolderManifest, store_identity
@@ -34,10 +34,6 @@ from recallite.store.transaction import Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.tracing import traced
 from recallite.transfer.line_types import scope_within
-
-if TYPE_CHECKING:
-    from recallite.model.filters import Filter
-
 
 _UNSAFE = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60
