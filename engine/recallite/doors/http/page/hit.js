@@ -79,7 +79,7 @@ export function meta(memory) {
     memory.context && h("span", { dir: "auto" }, short(memory.context, 60)),
     memory.superseded_by?.length > 0 &&
       h("span", { class: "warn" }, `superseded${memory.held_until ? `, held until ${day(memory.held_until)}` : ""}`),
-    memory.authority !== "user" && h("span", { class: "warn" }, `said by ${saidBy(memory)}`),
+    memory.authority !== "user" && h("span", { class: memory.authority === "web" && "warn" }, `said by ${saidBy(memory)}`),
     memory.pinned && h("span", {}, "pinned"),
     (memory.tags ?? []).map((tag) => chip(tag, { href: link("search", "", { tag }) })),
   );

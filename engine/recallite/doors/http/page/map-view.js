@@ -1,4 +1,4 @@
-// The map: every memory as a point, near others of like meaning.
+// The map: every memory as a point, near those with similar meaning.
 
 import { get, ofMemory, post } from "./api.js";
 import { empty, faultLine, field, load, movable } from "./components.js";
@@ -59,7 +59,7 @@ export function show(view) {
         "div",
         {},
         h("h1", {}, "Map"),
-        h("p", {}, "Every memory is a point. Memories of like meaning lie near each other; directions mean nothing."),
+        h("p", {}, "Every memory is a point, near those with similar meaning."),
       ),
     ),
     body,

@@ -1,7 +1,7 @@
 // Search: what the memory finds for a query and why; without a query, the newest memories.
 
 import { aborted, get, post, unanswered } from "./api.js";
-import { empty, failed, field, loading, movable } from "./components.js";
+import { empty, failed, field, load, loading, movable } from "./components.js";
 import { announce, debounced, h, replace } from "./dom.js";
 import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
 import { memories, milliseconds, plural } from "./format.js";
@@ -28,6 +28,8 @@ export function show({ root, route, signal }) {
     order: route.query.get("order") ?? "updated",
     page: Number(route.query.get("page") ?? 0) || 0,
     limit: FIRST_LIMIT,
+    // Whether the hits that do not answer are shown.
+    weaker: false,
   };
   // The memory that is followed through the query: what was typed, and whether it is an id that was explained.
   const why = route.query.get("why") ?? "";
@@ -79,65 +81,68 @@ export function show({ root, route, signal }) {
 
   async function recalled(aborter) {
     const query = asked.query.trim();
-    const body = {
-      query,
-      limit: asked.limit,
-      purpose: "explain",
-      filter: toFields(filter),
+    const ask = (relevant) =>
+      post("v1/recall", { query, limit: asked.limit, purpose: "explain", relevant, filter: toFields(filter) }, aborter);
+    const answers = await ask(true);
+    const nearest = answers.hits.length === 0 || asked.weaker ? await ask(false) : null;
+    const took_ms = Object.values(answers.stages).reduce((sum, each) => sum + each, 0);
+    const count = plural(answers.hits.length, "hit");
+    shared.lastRecall = { query, stages: answers.stages, hits: answers.hits.length };
+    announce(`${count} for ${query}`);
+    replace(below, whyNot({ query, filter, limit: asked.limit, followed, hits: (nearest ?? answers).hits, signal }));
+    if (nearest?.hits.length === 0) return empty("Nothing was found", "Other words may help, or fewer filters.");
+    const ids = new Set(answers.hits.map((each) => each.id));
+    const ranked = (hits, from = 0) => {
+      const scale = scaleOf(hits.map((each) => each.signals));
+      return h("ol", { class: "hits" }, hits.map((each, place) => hit(each, from + place, scale, query)));
     };
-    const [found, relevant] = await Promise.all([
-      post("v1/recall", body, aborter),
-      post("v1/recall", { ...body, relevant: true }, aborter),
-    ]);
-    const answers = new Set(relevant.hits.map((each) => each.id));
-    const took_ms = Object.values(found.stages).reduce((sum, each) => sum + each, 0);
-    shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
-    const scale = scaleOf(found.hits.map((each) => each.signals));
-    announce(`${plural(found.hits.length, "hit")} for ${query}`);
-    replace(below, whyNot({ query, filter, limit: asked.limit, followed, hits: found.hits, signal }));
-    if (found.hits.length === 0) return empty("Nothing was found", "Other words may help, or fewer filters.");
-    const count = h(
-      "p",
-      { class: "muted small" },
-      `${plural(found.hits.length, "hit")} in ${milliseconds(took_ms)}`,
-      found.diversify_by && `, spread over ${found.diversify_by}`,
-    );
-    const gaps =
-      found.evidence_gaps.length > 0 &&
-      h("p", { class: "note" }, `The memory may not know this: ${found.evidence_gaps.join("; ")}.`);
-    const more =
-      found.hits.length >= asked.limit &&
-      asked.limit < MOST &&
-      h(
-        "button",
-        {
-          type: "button",
-          click: () => {
-            asked.limit = Math.min(asked.limit * 3, MOST);
-            run();
-          },
+    const weaker = ({ hits }) => {
+      const others = hits.filter((each) => !ids.has(each.id));
+      if (others.length === 0) return h("p", { class: "hint" }, "There are no others.");
+      return [ranked(others, ids.size), hits.length >= asked.limit && moreHits()];
+    };
+    const box = h("div", {}, nearest && weaker(nearest));
+    const fold = h(
+      "details",
+      {
+        class: "weak",
+        open: nearest !== null,
+        toggle: () => {
+          asked.weaker = fold.open;
+          if (fold.open && !box.firstChild) load(box, () => ask(false), weaker, { signal: aborter });
         },
-        "More hits",
-      );
-    const items = found.hits.map((each, place) => hit(each, place, scale, query));
-    const [strong, weak] = [true, false].map((wanted) =>
-      items.filter((_, place) => answers.has(found.hits[place].id) === wanted),
+      },
+      h("summary", { "data-item": true }, ids.size ? "Weaker hits" : "Nothing answers it: the nearest"),
+      box,
     );
-    const fold =
-      weak.length > 0 &&
-      h(
-        "details",
-        { class: "weak" },
-        h("summary", {}, strong.length ? `${plural(weak.length, "weaker hit")}` : "Nothing answers it: the nearest"),
-        h("ol", { class: "hits" }, weak),
-      );
-    if (fold && (strong.length === 0 || fold.contains(document.activeElement))) fold.open = true;
     return [
-      count,
-      gaps,
-      movable(h("div", { class: "results", "data-list": true }, strong.length > 0 && h("ol", { class: "hits" }, strong), fold)),
-      more,
+      h(
+        "p",
+        { class: "muted small" },
+        `${count} in ${milliseconds(took_ms)}`,
+        answers.diversify_by && `, spread over ${answers.diversify_by}`,
+      ),
+      answers.evidence_gaps.length > 0 &&
+        h("p", { class: "note" }, `The memory may not know this: ${answers.evidence_gaps.join("; ")}.`),
+      movable(
+        h(
+          "div",
+          { class: "results", "data-list": true },
+          ids.size > 0 && ranked(answers.hits),
+          ids.size >= asked.limit && moreHits(),
+          fold,
+        ),
+      ),
     ];
+  }
+
+  function moreHits() {
+    if (asked.limit >= MOST) return null;
+    const more = () => {
+      asked.limit = Math.min(asked.limit * 3, MOST);
+      run();
+    };
+    return h("button", { type: "button", click: more }, "More hits");
   }
 
   async function listed(aborter) {
@@ -209,7 +214,7 @@ export function show({ root, route, signal }) {
   input.addEventListener("input", () => {
     asked.query = input.value;
     asked.page = 0;
-    asked.limit = FIRST_LIMIT;
+    Object.assign(asked, { limit: FIRST_LIMIT, weaker: false });
     typed();
   });
   input.addEventListener("keydown", (event) => {

@@ -80,7 +80,7 @@ function stated(stats, view) {
           ["sqlite-vec", stats.sqlite_vec],
           ["Encrypted", stats.encrypted ? "yes" : "no"],
           ["Sources", number(stats.sources)],
-          ["Words", stats.terms !== null && `${number(stats.terms)} different ones`],
+          ["Different words", stats.terms !== null && number(stats.terms)],
           ["Waiting", stats.pending > 0 && `${number(stats.pending)} without a vector yet`],
           ["Refused", stats.refused > 0 && `${number(stats.refused)} by the embedder`],
         ]),
@@ -93,7 +93,7 @@ function stated(stats, view) {
           ["Mode", stats.records > 0 && stats.mode],
           ["Embedder", stats.embedder ?? (stats.records ? "none" : "loaded with the first memory")],
           ["Dimensions", stats.dimension !== null && number(stats.dimension)],
-          ["Vectors", number(stats.vectors)],
+          ["Vectors", number(stats.vectors) + (stats.versions ? ", earlier versions included" : "")],
           ["Token codes", `${number(stats.token_codes)}, ${bytes(stats.token_code_bytes)}`],
           ["Kernels", stats.kernels],
           [
@@ -112,6 +112,7 @@ function stated(stats, view) {
         "div",
         {},
         h("h2", {}, "Kinds, superseded included"),
+        stats.records === 0 && h("p", { class: "muted" }, "None."),
         h(
           "dl",
           { class: "bars" },

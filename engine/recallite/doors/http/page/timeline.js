@@ -123,7 +123,7 @@ export function show({ root, route, signal }) {
         h(
           "p",
           {},
-          "When things happened, by the time they are about where that is known, else by when they were stored.",
+          "Memories by the time they are about if it is known, else by the time they were stored.",
         ),
       ),
       h("div", { class: "inline-field" }, field("Columns", unit)),
