@@ -67,6 +67,8 @@ class MemoryIndex:
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
+        # Whether arrays hold traces of purged records, which belong in no snapshot.
+        self.purged = False
         # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
         # records whose frames a recall has read.
         self.waiting: list[tuple[int, int]] = []
@@ -280,15 +282,20 @@ class MemoryIndex:
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
             self._count_load()
-            self.origin, self.changed = "snapshot", 0
+            self.origin, self.changed, self.purged = "snapshot", 0, False
         except UNFIT:
             self._reset()
             self._snapshots.refused()
 
+    def _drop_saved(self) -> None:
+        if self._snapshots is not None and self.scope == "/":
+            self._snapshots.drop()
+
     def _load(self, reader: Reader) -> None:
+        self._drop_saved()
         self._reset()
         self._count_load()
-        self.origin, self.changed = "store", 0
+        self.origin, self.changed, self.purged = "store", 0, False
         embedder = reader.vectors.active_embedder()
         self.embedder_id = None if embedder is None else embedder.id
         if embedder is not None:
@@ -317,6 +324,9 @@ class MemoryIndex:
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
         moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())
+        if touched["delete"]:
+            self.purged = True
+            self._drop_saved()
         touched["insert"] |= moved_in
         touched["delete"] |= moved_out
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.

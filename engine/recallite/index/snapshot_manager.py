@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from time import perf_counter
@@ -87,8 +86,8 @@ class SnapshotManager:
                 self.refused()
             return None
         header = snapshot_read.header
-        made_of = (header.token, header.lexicon_epoch, header.fingerprint)
-        if made_of != expected[:3] or reader.changes.since(header.commit) is None:
+        fits = header.token.startswith(expected.token) and header.lexicon_epoch == expected.lexicon_epoch
+        if not fits or header.fingerprint != expected.fingerprint or reader.changes.since(header.commit) is None:
             _log.info("index snapshot is of another state of the store: the index is loaded from the store")
             return None
         _log.info("index snapshot read in %.0f ms", (perf_counter() - began) * 1e3)
@@ -97,6 +96,11 @@ class SnapshotManager:
     def refused(self) -> None:
         """Warn of a snapshot that cannot be used."""
         _log.warning("index snapshot %s is damaged: the index is loaded from the store", self._path)
+
+    def drop(self) -> None:
+        """Remove a snapshot that may hold traces of what another process has purged."""
+        if self._enabled:
+            self._store.drop_snapshot()
 
     def exists(self) -> bool:
         """Whether there is a snapshot file; it may still be damaged."""
@@ -120,13 +124,13 @@ class SnapshotManager:
             self._save(index)
 
     def _behind(self, index: MemoryIndex) -> bool:
-        if index.commit is None or len(index.table) < _SMALLEST:
+        if index.commit is None or len(index.table) < _SMALLEST or index.purged:
             return False
         if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
             return True
         try:
             with self._store.read() as reader:
-                return not reader.snapshot.identity().token
+                return not (reader.snapshot.identity().token and os.path.exists(self._path))
         except RecalliteError:
             return False
 
@@ -161,13 +165,13 @@ class SnapshotManager:
 
     def _attempt(self, index: MemoryIndex) -> _Written | None:
         with self._store.read() as reader:
-            expected = reader.snapshot.identity()
+            expected, token = reader.snapshot.identity(), reader.snapshot.new_token()
         with index.lock.reading():
             version, commit, changed = index.version, index.commit, index.changed
             if commit is None or index.embedder_id != expected.embedder_id:
                 return None
             header = snapshot.Header(
-                token=uuid.uuid4().hex,
+                token=token,
                 commit=commit,
                 lexicon_epoch=expected.lexicon_epoch,
                 fingerprint=expected.fingerprint,

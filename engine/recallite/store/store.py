@@ -114,6 +114,10 @@ class Store(ABC):
     def close(self) -> None:
         """Release everything. A second call, or one in a forked child, does nothing."""
 
+    def drop_snapshot(self) -> None:
+        """Remove a snapshot of the index that whoever purges a record cannot remove itself."""
+        return
+
     def size(self) -> int:
         """About how many records there are, versions included."""
         with self.read() as reader:

@@ -30,9 +30,13 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def postgres_address(postgres_server: PostgresServer) -> Iterator[str]:
+def postgres_address(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """The address of a memory that does not exist yet; its schema is dropped after the test."""
     schema = f"t_{next(_numbers)}"
+    cache = str(tmp_path_factory.mktemp("cache"))
+    monkeypatch.setattr("recallite.store.postgres.snapshots._folder", lambda: cache)
     yield postgres_server.address(schema=schema)
     # Connections that a test left open would hold locks on what is dropped.
     postgres_server.execute(

@@ -20,8 +20,10 @@ from recallite.index.growable import Growable
 from recallite.index.table import RecordTable
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
+from recallite.store.opening import open_store
 from tests.unit.index.support import told
 from tests.unit.memory.support import raw, scored, unit
+from tests.unit.store.contract.support import row
 
 FAST = Settings(embedder="none", durability="normal")
 PLAIN = Settings(embedder="none", durability="normal", index_snapshot=False)
@@ -275,6 +277,27 @@ def test_forget_removes_it_before_it_returns(stored):
         assert not Path(f"{stored}-index-part").exists()
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
+
+
+def test_a_file_knows_the_token_of_the_last_one_until_a_record_is_purged(path):
+    store = open_store(path)
+    with store.atomic() as writer:
+        ids = writer.records.insert([row("a"), row("b")], None)
+        identity, commit = writer.snapshot.identity(), writer.changes.commit()
+        assert identity.token == ""
+        assert writer.snapshot.publish(identity, "first", commit, lambda: None)
+        assert writer.snapshot.identity().token == "first"
+        writer.records.delete(ids[:1])
+        assert writer.snapshot.identity().token == ""
+    store.close()
+
+
+def test_nothing_that_held_a_purged_record_is_written(stored):
+    with Memory(stored, settings=FAST) as memory:
+        memory.recall("apple")
+        memory.forget(memory.list(limit=1)[0].id)
+        memory.recall("apple")
+    assert not Path(f"{stored}-index").exists()
 
 
 def test_one_that_is_written_while_something_is_forgotten_is_not_kept(stored, monkeypatch):

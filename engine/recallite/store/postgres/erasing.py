@@ -6,6 +6,7 @@ receipt says so.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from recallite.store.values import Erased
 
 if TYPE_CHECKING:
     from recallite.store.postgres.store import PostgresStore
+    from recallite.store.postgres.transaction import PostgresTransaction
 
 _OUTSIDE = (
     "PostgreSQL keeps what was deleted in its WAL, in archives and backups, and on standbys, which cannot be searched "
@@ -26,11 +28,17 @@ _OUTSIDE = (
 class PostgresErasure(Erasure):
     """Erasure in a write transaction."""
 
+    _tx: PostgresTransaction
+
     def _tables(self) -> list[str]:
         return self._column(
             "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() "
             "AND tablename NOT IN ('feed', 'meta', 'scope_tag', 'tenant') ORDER BY 1"
         )
+
+    def _has_snapshot(self) -> bool:
+        path = self._tx.snapshot.path
+        return path is not None and os.path.exists(path)
 
     def _in_a_message(self, word: str) -> bool:
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM session_words WHERE words @> ?)", ([word],)).get)
@@ -54,6 +62,6 @@ def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:
         elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
     return ErasureReceipt(
         complete=False, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids, removed=erased.rows,
-        index_snapshot=False, searched=len(erased.pieces), too_short=erased.skipped, files={}, elsewhere=elsewhere,
-        problems=(_OUTSIDE,),
+        index_snapshot=erased.had_snapshot, searched=len(erased.pieces), too_short=erased.skipped, files={},
+        elsewhere=elsewhere, problems=(_OUTSIDE,),
     )  # fmt: skip

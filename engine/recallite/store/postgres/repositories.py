@@ -15,7 +15,6 @@ from recallite.store.columns import RowColumns
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.embedding_cache import EmbeddingCache
 from recallite.store.sql.lexicon import Lexicon
-from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.sessions import Sessions, bm25
 from recallite.store.sql.vectors import Vectors
@@ -132,10 +131,3 @@ class ConfinedCache(EmbeddingCache):
 
     def count(self) -> int:
         return 0
-
-
-class ConfinedSnapshot(IndexSnapshot):
-    """The state of the memory, of whose index a server keeps no snapshot."""
-
-    def discard(self) -> None:
-        pass

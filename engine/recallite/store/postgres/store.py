@@ -14,7 +14,7 @@ import psycopg
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.reports import ErasureReceipt, Verification
-from recallite.store.postgres import candidate_indexes, erasing, tenants, upkeep
+from recallite.store.postgres import candidate_indexes, erasing, snapshots, tenants, upkeep
 from recallite.store.postgres.address import parse_address
 from recallite.store.postgres.commits import commit
 from recallite.store.postgres.connection import Connections, StoreConnection
@@ -77,6 +77,8 @@ class PostgresStore(Store):
         prepared = prepare(self._connections)
         self.standby = Standby(self.path, options.standby_lag_ms) if prepared.standby else None
         self.confined_to = prepared.scope
+        if self.standby is None and self.confined_to is None:
+            self.snapshot_path = snapshots.path_of(self.path)
         self._connections.open()
         if not unfinished:
             self._refuse_unfinished()
@@ -262,6 +264,9 @@ class PostgresStore(Store):
         self.check_outside()
         return erasing.prove(self, erased)
 
+    def drop_snapshot(self) -> None:
+        snapshots.remove(self.snapshot_path)
+
     def close(self) -> None:
         if os.getpid() != self._process or self._closed:
             return
@@ -281,7 +286,7 @@ class PostgresStore(Store):
         if transaction is None:
             made = PostgresTransaction if self.confined_to is None else ConfinedTransaction
             transaction = made(raw, self.path, self._address.schema, self._add_names)
-            transaction.vector_type = self._vector_type
+            transaction.vector_type, transaction.snapshot.path = self._vector_type, self.snapshot_path
             raw.transaction_on_it = transaction
         return transaction
 

@@ -18,11 +18,11 @@ from recallite.store.postgres.inserting import Inserter
 from recallite.store.postgres.repositories import (
     ConfinedCache,
     ConfinedLexicon,
-    ConfinedSnapshot,
     PostgresRecords,
     PostgresSessions,
     PostgresVectors,
 )
+from recallite.store.postgres.snapshots import PostgresSnapshot
 from recallite.store.postgres.statements import PostgresConnection
 from recallite.store.postgres.values import BytesArray, IdArray, TextArray, adapt
 from recallite.store.sql.lexicon import WordNumbers
@@ -47,6 +47,7 @@ class PostgresTransaction(Writer):
     erasure: PostgresErasure
     records: PostgresRecords
     sessions: PostgresSessions
+    snapshot: PostgresSnapshot
     vectors: PostgresVectors
     confined = False
     """Whether the server confines the user to a scope."""
@@ -168,7 +169,6 @@ class ConfinedTransaction(PostgresTransaction):
 
     embedding_cache: ConfinedCache
     lexicon: ConfinedLexicon
-    snapshot: ConfinedSnapshot
     confined = True
 
 

@@ -5,6 +5,7 @@ The index of a workspace is marked, so that no other file is used as one.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 from recallite.store.sql.repository import Repository, SqlConnection
@@ -52,9 +53,12 @@ def is_index(connection: SqlConnection) -> bool:
 class IndexSnapshot(Repository):
     """The token of the snapshot; a store that keeps no files has none."""
 
+    # Of `?`, the name of the row, and of the epoch.
+    _values = "SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')"
+
     def identity(self) -> SnapshotIdentity:
         """The identity that the store expects of its index snapshot; an empty token if it has none."""
-        values = dict(self._execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (INDEX_SNAPSHOT,)))
+        values = dict(self._execute(self._values, (INDEX_SNAPSHOT,)))
         embedder = self._tx.vectors.active_embedder()
         fingerprint, embedder_id = ("", None) if embedder is None else (embedder.fingerprint, embedder.id)
         return SnapshotIdentity(
@@ -71,11 +75,18 @@ class IndexSnapshot(Repository):
         if purged or self.identity()[1:] != made_of[1:]:
             return False
         move()
+        self._keep(token)
+        return True
+
+    def new_token(self) -> str:
+        """A token for the next snapshot; the identity's is its beginning."""
+        return uuid.uuid4().hex
+
+    def _keep(self, token: str) -> None:
         self._execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (INDEX_SNAPSHOT, token),
         )
-        return True
 
     def discard(self) -> None:
         """Remove the snapshot, which may hold traces of what this transaction purges."""

@@ -240,13 +240,10 @@ def test_an_index_snapshot_never_outlives_what_it_was_made_from(store):
     with store.atomic() as writer:
         ids = writer.records.insert([row("a"), row("b")], None)
         identity, token = writer.snapshot.identity(), writer.changes.commit()
-        assert identity.token == ""
         assert writer.snapshot.publish(identity, "first", token, lambda: moved.append("first"))
-        assert writer.snapshot.identity().token == "first"
         writer.records.insert([row("c")], None)
         assert writer.snapshot.publish(identity, "second", token, lambda: moved.append("second"))
         writer.records.delete(ids[:1])
-        assert writer.snapshot.identity().token == ""
         assert not writer.snapshot.publish(identity, "third", token, lambda: moved.append("third"))
     assert moved == ["first", "second"]
 
