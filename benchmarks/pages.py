@@ -51,6 +51,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "truth": lambda: quality.truth_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
+    "large": lambda: scaling.markdown(_saved("large")),
     "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
     "peers": lambda: f"{_PICTURE}\n\n{peers.markdown(_saved('peers'))}",

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from benchmarks.dataset import FILTERS, Dataset
 from benchmarks.harness.measure import percentiles
 from benchmarks.isolated_process import anonymous_mb, finish
+from benchmarks.scaling.large import MARK, LargeDataset
 from recallite import Memory, Settings
 from recallite.model.records import NewRecord
 
@@ -22,7 +24,7 @@ _WRITES, _WEIGHED = 100, 100
 _SECONDS = 12.0
 
 
-def _ask(data: Dataset, store: Path) -> dict[str, Any]:
+def _ask(data: Dataset, store: Path, filters: Sequence[str] = tuple(FILTERS)) -> dict[str, Any]:
     """Recall with the query vector ready, hybrid and by vector alone, and under filters."""
     # Imported here: the start of a process is measured, and the contenders take 0.1 s of it.
     from benchmarks.peers.contenders.recallite_memory import Recallite
@@ -36,7 +38,7 @@ def _ask(data: Dataset, store: Path) -> dict[str, Any]:
     for mode in ("hybrid", "vector"):
         measured[mode] = _with_mean(contender.ask(mode, None, 0, len(data.questions), _SECONDS))
         measured[mode]["filters"] = {
-            name: _with_mean(contender.ask(mode, None, 0, 200, _SECONDS / 4, name)) for name in FILTERS
+            name: _with_mean(contender.ask(mode, None, 0, 200, _SECONDS / 4, name)) for name in filters
         }
     rates = [contender.batch(None, begin, 100)["queries_per_second"] for begin in range(0, 1000, 100)]
     measured["hybrid"]["queries_per_second"] = round(median(rates[1:]), 1)
@@ -103,5 +105,6 @@ _TASKS: dict[str, Any] = {"ask": _ask, "open": _open, "weigh": _weigh, "write": 
 
 if __name__ == "__main__":
     arguments = json.loads(sys.argv[1])
-    task, data, store = arguments.pop("task"), Dataset(Path(arguments.pop("data"))), Path(arguments.pop("store"))
+    task, folder, store = arguments.pop("task"), Path(arguments.pop("data")), Path(arguments.pop("store"))
+    data = LargeDataset(folder) if (folder / MARK).exists() else Dataset(folder)
     finish(_TASKS[task](data, store, **arguments))

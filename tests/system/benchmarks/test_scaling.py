@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from benchmarks import corpus, dataset, saving
 from benchmarks.isolated_process import run
+from benchmarks.scaling import large
+from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
 
 
@@ -29,6 +32,21 @@ def test_plots_are_small_and_the_same_every_time(tmp_path):
             written.append((folder / f"{name}.svg").read_bytes())
         assert written[0] == written[1]
         assert len(written[0]) < 100_000
+
+
+@pytest.mark.slow
+def test_a_large_store_is_asked_what_its_records_were_made_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "BLOCK", 400)
+    large.build(tmp_path, 1000)
+    data = large.prepare(tmp_path)
+    rows = np.concatenate([large.vectors(block) for block in range(3)])[:1000]
+    nearest = np.argsort(-(data.asked[0] @ rows.T))[:10].tolist()
+    assert data.recall(0, nearest) == 1.0
+    assert data.recall(0, [*nearest[:4], 1001]) == 0.4
+    with Memory(tmp_path / "store" / "memory.db") as memory:
+        assert memory.store.stats().records == 1000
+        hits = memory.recall("", vector=data.asked[0], mode="vector", limit=10)
+    assert data.recall(0, [int(hit.source.id.split()[1]) * 20 + hit.source.position for hit in hits]) == 1.0
 
 
 @pytest.mark.slow
