@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from recallite.remember import catching_up, change, fields, write
     from recallite.remember import links as linking
     from recallite.remember import supersession as superseding
-    from recallite.remember.pending import Progress
     from recallite.remote.model_protocol import LanguageModel
+    from recallite.store.store import Progress
     from recallite.store.values import Direction
     from recallite.system import numerics
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy

@@ -27,9 +27,9 @@ from recallite.model.reports import Remembered
 from recallite.model.settings import Settings
 from recallite.plugin import engine_of
 from recallite.recall.request import RecallOptions
-from recallite.remember.pending import Progress
 from recallite.remember.prepare import as_new_record
 from recallite.remember.write import check_policy
+from recallite.store.store import Progress
 
 BATCH = 512
 QUESTIONS = 256

@@ -30,7 +30,7 @@ from recallite.model.policies import WritePolicy
 from recallite.model.reports import Remembered
 from recallite.model.settings import Settings
 from recallite.recall.request import RecallOptions
-from recallite.remember.pending import Progress
+from recallite.store.store import Progress
 from recallite.system.cpus import limit_cpus
 from recallite.system.extras import install_command
 from recallite.system.messages import fault_text

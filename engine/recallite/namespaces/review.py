@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Unpack
+from typing import IO, Any, Unpack
 
 from recallite.model.checks import check_count, check_flag
 from recallite.model.evaluations import Evaluation
@@ -18,10 +18,8 @@ from recallite.remember import model_judging
 from recallite.remember.supersession import row_id
 from recallite.review.audit import audit
 from recallite.review.evaluation import evaluate
+from recallite.store.store import Progress
 from recallite.system.asynchrony import AsyncService, awaited
-
-if TYPE_CHECKING:
-    from recallite.remember.pending import Progress
 
 
 class MemoryReview(Namespace):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.namespaces import Namespace
+from recallite.store.store import Progress
 from recallite.system import numerics
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.deferred import Deferred
@@ -15,7 +16,6 @@ from recallite.system.tracing import traced
 
 if TYPE_CHECKING:
     from recallite.remember import catching_up, change, pending
-    from recallite.remember.pending import Progress
 else:  # stats and verify load nothing that writes
     catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
     pending = Deferred("recallite.remember.pending")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import IO, TYPE_CHECKING, Unpack
+from typing import IO, Unpack
 
 from recallite import transfer
 from recallite.model import checks
@@ -12,11 +12,9 @@ from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.reports import Exported, Imported, Restored, Synced
 from recallite.namespaces import Namespace
 from recallite.notes import editable
+from recallite.store.store import Progress
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.transfer import syncing
-
-if TYPE_CHECKING:
-    from recallite.remember.pending import Progress
 
 
 class MemoryTransfer(Namespace):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from recallite.engine import Engine
 from recallite.errors import EmbedderError
 from recallite.remember.embed import finished, parts_by_id, retry_reason
+from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow
 
-Progress = Callable[[int, int | None], None]
 _BATCH = 256
 
 

@@ -21,10 +21,11 @@ from recallite.remember.batch import write_one, write_rows
 from recallite.remember.catching_up import MANY, start_comparing
 from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
-from recallite.remember.pending import Progress, drain_pending
+from recallite.remember.pending import drain_pending
 from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import RowRefused
 from recallite.store.columns import RowColumns
+from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -27,13 +27,11 @@ from recallite.model.settings import Settings
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
 from recallite.store.opening import is_address, open_store, shown_path, store_exists
+from recallite.store.store import Progress, Store
+from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CopyMark
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
-
-if TYPE_CHECKING:
-    from recallite.store.store import Progress, Store
-    from recallite.store.transaction import Reader, Writer
 
 __all__ = ["CopyReport", "copy_store"]
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.filters import Filter
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.transfer.line_types import DocumentLine, scope_within, written_time
 from recallite.transfer.naming import name_document
-
-if TYPE_CHECKING:
-    from recallite.model.filters import Filter
-
 
 _HASH_BYTES = 32
 

@@ -6,11 +6,15 @@ import csv
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import msgspec
 
+from recallite.engine import Engine
+from recallite.model.filters import Filter
+from recallite.model.records import Record
 from recallite.store.store import Progress
+from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version
 from recallite.system.tracing import traced
 from recallite.transfer.document_lines import document_lines
@@ -26,12 +30,6 @@ from recallite.transfer.line_types import (
     written_time,
 )
 from recallite.transfer.supersessions import occurrence_lines, supersession_lines
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-    from recallite.model.filters import Filter
-    from recallite.model.records import Link, Record
-
 
 _PROGRESS_EVERY = 500
 # Whole runs of white space: those with a line break become one space.
@@ -53,11 +51,11 @@ def export(
 
     `on_progress(done, total)` counts memories.
     """
-    write = {"jsonl": _write_jsonl, "csv": _write_csv, "text": _write_text}[format_of(target, format)]
+    line_format = format_of(target, format)
     with engine.store.read() as reader, writing(target, store=engine.store.path) as stream:
         embedder = reader.vectors.active_embedder()
         total = None if on_progress is None else reader.records.count(filter, 0, versions="open")
-        with_vectors = embedder if vectors and write is _write_jsonl else None
+        with_vectors = embedder if vectors and line_format == "jsonl" else None
         done = 0
 
         def versions() -> Iterator[Version]:
@@ -69,37 +67,41 @@ def export(
                 if on_progress is not None and record.recorded_until is None and done % _PROGRESS_EVERY == 0:
                     on_progress(done, total)
 
-        write(stream, versions(), reader.links.between(filter), embedder, filter.base)
-        if write is _write_jsonl:
-            for pair in supersession_lines(reader, filter):
-                stream.write(_encode({"supersession": pair}).decode() + "\n")
-            for line in document_lines(reader, filter):
-                stream.write(_encode({"document": line}).decode() + "\n")
+        if line_format == "jsonl":
+            for line in _json_lines(reader, filter, versions(), embedder):
+                stream.write(_encode(line).decode() + "\n")
+        elif line_format == "csv":
+            _write_csv(stream, versions(), filter.base)
+        else:
+            for record, *_ in versions():
+                if record.recorded_until is None:
+                    stream.write(_SPACE.sub(_on_one_line, record.text.strip()) + "\n")
         if on_progress is not None:
             on_progress(done, total)
         return done
 
 
-def _write_jsonl(
-    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
-) -> None:
+def _json_lines(
+    reader: Reader, filter: Filter, versions: Iterator[Version], embedder: EmbedderRow | None
+) -> Iterator[dict[str, Any]]:
     made_by = None if embedder is None else Embedder(embedder.fingerprint, embedder.name, embedder.dimension)
-    header = {"format": FORMAT, "version": VERSION, "embedder": made_by}
-    stream.write(_encode(header).decode() + "\n")
+    yield {"format": FORMAT, "version": VERSION, "embedder": made_by}
     for record, parts, repeated in versions:
-        line = _fields(record, base)
+        line = _fields(record, filter.base)
         if repeated:
             line["repeated"] = occurrence_lines(repeated)
         if parts:
             line["vectors"] = parts
-        stream.write(_encode(line).decode() + "\n")
-    for link in links:
-        stream.write(_encode({"link": {"source": link.source, **link_fields(link)}}).decode() + "\n")
+        yield line
+    for link in reader.links.between(filter):
+        yield {"link": {"source": link.source, **link_fields(link)}}
+    for pair in supersession_lines(reader, filter):
+        yield {"supersession": pair}
+    for document in document_lines(reader, filter):
+        yield {"document": document}
 
 
-def _write_csv(
-    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
-) -> None:
+def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
     rows = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     rows.writeheader()
     for record, *_ in versions:
@@ -111,16 +113,8 @@ def _write_csv(
             rows.writerow(row)
 
 
-def _write_text(
-    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
-) -> None:
-    for record, *_ in versions:
-        if record.recorded_until is None:
-            stream.write(_on_one_line(record.text) + "\n")
-
-
-def _on_one_line(text: str) -> str:
-    return _SPACE.sub(lambda run: " " if "\n" in run[0] or "\r" in run[0] else run[0], text.strip())
+def _on_one_line(space: re.Match[str]) -> str:
+    return " " if "\n" in space[0] or "\r" in space[0] else space[0]
 
 
 def _fields(record: Record, base: str) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from recallite.embedding.handle import Identity
+from recallite.engine import Engine
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.reports import Imported
+from recallite.model.vector_checks import check_vectors
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.fields import check_expiry
 from recallite.remember.links import LINK_TYPES
@@ -41,10 +42,6 @@ from recallite.transfer.supersessions import (
     check_supersession,
     put_supersession,
 )
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-from recallite.model.vector_checks import check_vectors
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12

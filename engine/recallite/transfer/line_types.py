@@ -188,13 +188,9 @@ def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Entry]:
     """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
-    return _parse_text(lines) if format == "text" else _parse_jsonl(lines)
-
-
-def _parse_text(lines: Lines) -> Iterator[Incoming]:
-    for line in lines:
-        if text := line.strip():
-            yield Incoming(text=text)
+    if format == "text":
+        return (Incoming(text=text) for line in lines if (text := line.strip()))
+    return _parse_jsonl(lines)
 
 
 def _parse_jsonl(lines: Lines) -> Iterator[Entry]:
@@ -288,8 +284,10 @@ def _cell(name: str, cell: str) -> Any:
     """The argument that a cell holds."""
     try:
         match name:
+            case "tags" if cell.startswith("["):
+                return msgspec.json.decode(cell, type=tuple[str, ...])
             case "tags":
-                return _tags(cell)
+                return tuple(tag.strip() for tag in cell.split(";") if tag.strip())
             case "metadata":
                 return msgspec.json.decode(cell, type=dict[str, Any])
             case "importance":
@@ -307,9 +305,3 @@ def _cell(name: str, cell: str) -> Any:
         }  # fmt: skip
         raise InvalidInput(f"{name} is {shown(cell)}: give {wanted[name]}") from None
     return cell
-
-
-def _tags(cell: str) -> tuple[str, ...]:
-    if cell.startswith("["):
-        return msgspec.json.decode(cell, type=tuple[str, ...])
-    return tuple(tag.strip() for tag in cell.split(";") if tag.strip())

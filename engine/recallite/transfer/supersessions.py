@@ -47,7 +47,7 @@ def check_occurrences(
     """The further times of a memory, checked, and redacted as `policy` says."""
     return tuple(
         (
-            _moment(occurrence.at, "repeated.at"),
+            checks.check_time(occurrence.at, "repeated.at") or 0,
             None
             if occurrence.text is None
             else policy.clean(checks.check_text(occurrence.text, max_text_chars, "repeated.text")),
@@ -63,8 +63,8 @@ def check_supersession(entry: SupersessionLine, line: int) -> IncomingSupersessi
     row = Supersession(
         0,
         0,
-        _moment(entry.holds_from, "holds_from"),
-        _moment(entry.known_from, "known_from"),
+        checks.check_time(entry.holds_from, "holds_from") or 0,
+        checks.check_time(entry.known_from, "known_from") or 0,
         checks.check_time(entry.known_until, "known_until"),
         check_reason(entry.reason),
         checks.check_unit(entry.strength, "strength"),
@@ -74,23 +74,14 @@ def check_supersession(entry: SupersessionLine, line: int) -> IncomingSupersessi
     return IncomingSupersession(line, entry.old, entry.new, row)
 
 
-def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) -> bool:
-    """Store a supersession between memories that are here by now; False if the store has it already."""
+def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) -> None:
+    """Store a supersession between memories that are here by now, unless the store has it already."""
     names = name_memories(writer, {entry.old, entry.new}, sight)
     ids = writer.records.find_ids(list(names.values()), sight)
     for end in (entry.old, entry.new):
         if names[end] not in ids:
             raise InvalidInput(f"the end {shown(end)} is no memory here or in a line before")
     row = entry.row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
-    if not writer.supersessions.missing(row):
-        return False
-    check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
-    writer.supersessions.put([row])
-    return True
-
-
-def _moment(time: str, name: str) -> int:
-    moment = checks.check_time(time, name)
-    if moment is None:
-        raise InvalidInput(f"{name} is None: give a time")
-    return moment
+    if writer.supersessions.missing(row):
+        check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
+        writer.supersessions.put([row])

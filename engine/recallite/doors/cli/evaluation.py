@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from recallite.memory import Memory
     from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
-    from recallite.remember.pending import Progress
+    from recallite.store.store import Progress
 
 
 _PIPE_COLUMNS = 100

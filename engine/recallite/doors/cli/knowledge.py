@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recallite.documents.outcomes import DeletedDocument, Ingested
     from recallite.memory import Memory
     from recallite.model.records import Hit, Hits
-    from recallite.remember.pending import Progress
+    from recallite.store.store import Progress
 
 
 _SNIPPET_CHARS = 300

@@ -28,7 +28,7 @@ from recallite.model.filters import FilterFields
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting
 from recallite.model.reports import Imported
-from recallite.remember.pending import Progress
+from recallite.store.store import Progress
 
 _OPERATIONS = {operation.name: operation for operation in SERVED}
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import field
 
 from recallite.errors import InvalidInput
+from recallite.memory import Memory
 from recallite.model import checks
 from recallite.model.records import Plain, Record
 from recallite.remember.links import SUPERSEDES
+from recallite.store.store import Progress
 from recallite.transfer.exporters.targets import Memories, target_named, targets
 
-if TYPE_CHECKING:
-    from recallite.memory import Memory
-
-Progress: TypeAlias = Callable[[int, int | None], None]
 _PAGE = 1_000
 _DEFAULTS: dict[str, object] = {
     "scope": "/", "kind": "memory", "tags": (), "importance": 0.5, "metadata": {}, "context": None, "topic": None,

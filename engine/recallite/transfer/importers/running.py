@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import field, structs
 
 from recallite.errors import InvalidInput, InvalidItem, NotFound, RecalliteError
+from recallite.memory import Memory
 from recallite.model import checks
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
 from recallite.remember.prepare import as_record, prepare
+from recallite.store.store import Progress
 from recallite.transfer.importers.entries import Entry, FoundLink, FoundMemory, LeftOut
 from recallite.transfer.importers.sources import Source, source_named
 
-if TYPE_CHECKING:
-    from recallite.memory import Memory
-
-Progress: TypeAlias = Callable[[int, int | None], None]
 _MAX_TROUBLES = 1_000
 _MAX_ID_CHARS = 200
 _MAX_BATCH_CHARS = 8 << 20

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.reports import FileTrouble
 from recallite.system import plugins
 from recallite.transfer.importers.entries import Entries
+from recallite.transfer.importers.sessions import Sessions
 from recallite.transfer.importers.values import shown_name
-
-if TYPE_CHECKING:
-    from recallite.transfer.importers.sessions import Sessions
 
 
 class Source(NamedTuple):

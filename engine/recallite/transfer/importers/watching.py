@@ -6,15 +6,12 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from recallite.errors import InvalidInput
+from recallite.memory import Memory
 from recallite.system.extras import install_command
 from recallite.transfer.importers.running import ImportReport, Run
 from recallite.transfer.importers.sources import source_named, sources
-
-if TYPE_CHECKING:
-    from recallite.memory import Memory
 
 # Changes that are not reported, as on some network file systems, are found by listing the files so often.
 _LIST_EVERY_MS = 5_000

@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
+from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import now_us
 from recallite.model.reports import Synced, SyncedDevice
 from recallite.store.opening import is_address
 from recallite.store.sql.synced import SyncedRow
+from recallite.store.transaction import Reader, Writer
 from recallite.system.tracing import traced
 from recallite.transfer.line_types import Embedder
 from recallite.transfer.syncing.device_files import DeviceFiles, DeviceState, Header, new_device
 from recallite.transfer.syncing.merging import Merge
 from recallite.transfer.syncing.states import Item, Known, known_of, noticed
 from recallite.transfer.syncing.stored_items import all_items, items_named
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
-    from recallite.store.transaction import Reader, Writer
 
 _ITEMS_A_FILE = 2_000
 _MOST_FILES = 32

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
 from recallite.embedding.handle import Identity
+from recallite.engine import Engine
 from recallite.errors import EmbedderError, InvalidInput
 from recallite.model import checks
 from recallite.remember.change import version_row
@@ -34,9 +34,6 @@ from recallite.transfer.syncing.states import (
     noticed,
 )
 from recallite.transfer.syncing.stored_items import items_named, put_link, put_memory, put_supersession
-
-if TYPE_CHECKING:
-    from recallite.engine import Engine
 
 _PARTS = {"memory": 2, "link": 4, "supersession": 4}
 
