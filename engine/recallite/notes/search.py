@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,9 +17,8 @@ from recallite.errors import InvalidInput
 from recallite.model.checks import check_query, now_us
 from recallite.model.profiles import Profile
 from recallite.model.records import Plain
-from recallite.notes.config import WorkspaceConfig
+from recallite.notes.config import QueryConfig, WorkspaceConfig
 from recallite.notes.rules import age_days, source_label
-from recallite.notes.search_options import SearchOptions
 from recallite.notes.snippets import cut_snippet
 from recallite.notes.strategies import (
     BUILT_IN,
@@ -142,7 +141,14 @@ class Extensions:
 
 
 def search(
-    engine: Engine, config: WorkspaceConfig, extensions: Extensions, query: object, options: SearchOptions
+    engine: Engine,
+    config: WorkspaceConfig,
+    extensions: Extensions,
+    query: object,
+    settings: QueryConfig,
+    *,
+    source_filter: str | None,
+    options: Mapping[str, Any],
 ) -> SearchResults:
     """The chunks that answer a query, best first.
 
@@ -150,44 +156,46 @@ def search(
     query cannot be embedded.
     """
     text = check_query(query)
-    if options.extra and not extensions.postprocessors:
+    if options and not extensions.postprocessors:
         raise InvalidInput(
-            f"search has no option {shown(next(iter(options.extra)))}, and there is no post-processor to take it"
+            f"search has no option {shown(next(iter(options)))}, and there is no post-processor to take it"
         )
-    answer = _found(engine, extensions, text, options)
-    min_score, min_confidence = _threshold(engine, options, answer)
+    answer = _found(engine, extensions, text, settings, source_filter)
+    min_score, min_confidence = _threshold(engine, settings, answer)
+    mmr_lambda = settings.mmr.lambda_param if settings.mmr.enabled else None
+    half_life_days = settings.temporal_decay.half_life_days if settings.temporal_decay.enabled else None
     rows = [row for row in answer.rows if row.score >= min_score and _confident(row, min_confidence)]
     kept_ids = {row.chunk_id for row in rows}
     dropped = [row for row in answer.rows if row.chunk_id not in kept_ids]
-    if options.half_life_days is not None:
-        rows = _fade(rows, _ages(engine, config, rows), options.half_life_days)
-    if options.mmr_lambda is not None:
-        rows = _diversify(rows, options.mmr_lambda)
+    if half_life_days is not None:
+        rows = _fade(rows, _ages(engine, config, rows), half_life_days)
+    if mmr_lambda is not None:
+        rows = _diversify(rows, mmr_lambda)
     passed = {
-        "min_score": min_score, "min_confidence": min_confidence, "mmr_lambda": options.mmr_lambda,
-        "decay_half_life_days": options.half_life_days, **options.extra,
+        "min_score": min_score, "min_confidence": min_confidence, "mmr_lambda": mmr_lambda,
+        "decay_half_life_days": half_life_days, **options,
     }  # fmt: skip
     for processor in extensions.postprocessors:
         processed = extensions.finish(processor.apply(rows, text, **passed))
         rows = check_rows(processed, f"the post-processor {type(processor).__name__}")
-    results = [_result(row, text, options.snippet_max_chars) for row in rows[: options.max_results]]
+    results = [_result(row, text, settings.snippet_max_chars) for row in rows[: settings.max_results]]
     problems = answer.problems
-    if not answer.rows and options.source_filter is not None:
-        problems += _no_such_label(engine, options.source_filter)
+    if not answer.rows and source_filter is not None:
+        problems += _no_such_label(engine, source_filter)
     gaps: tuple[str, ...] = ()
     best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
     if best is not None and not kept_ids:
         gaps = (_nothing_reached(len(dropped), best, min_score, min_confidence),)
     return SearchResults(
-        results, query=text, strategy=options.strategy, problems=problems, evidence_gaps=gaps, dropped=len(dropped),
-        best_dropped=None if best is None else _result(best, text, options.snippet_max_chars),
+        results, query=text, strategy=settings.strategy, problems=problems, evidence_gaps=gaps, dropped=len(dropped),
+        best_dropped=None if best is None else _result(best, text, settings.snippet_max_chars),
     )  # fmt: skip
 
 
-def _threshold(engine: Engine, options: SearchOptions, answer: StrategyAnswer) -> tuple[float, float]:
+def _threshold(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) -> tuple[float, float]:
     """The least score and the least confidence."""
-    if options.min_score is not None or options.min_confidence is not None:
-        return options.min_score or 0.0, options.min_confidence or 0.0
+    if settings.min_score is not None or settings.min_confidence is not None:
+        return settings.min_score or 0.0, settings.min_confidence or 0.0
     active = None if answer.evidence in (None, "keyword") else engine.active_embedder()
     embedder = None if active is None else active.name
     if answer.evidence is None or not is_fitted_for(embedder):
@@ -211,15 +219,16 @@ def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confi
     )
 
 
-def _found(engine: Engine, extensions: Extensions, query: str, options: SearchOptions) -> StrategyAnswer:
-    name, source = options.strategy, options.source_filter
-    limit = options.max_results * options.hybrid.candidate_multiplier
+def _found(
+    engine: Engine, extensions: Extensions, query: str, settings: QueryConfig, source: str | None
+) -> StrategyAnswer:
+    name, limit = settings.strategy, settings.max_results * settings.hybrid.candidate_multiplier
     if name in extensions.strategies:
         return ask_strategy(engine, name, extensions.strategies[name], query, limit, source, extensions.finish)
     if name not in BUILT_IN:
         known = ", ".join((*BUILT_IN, *extensions.strategies))
         raise InvalidInput(f"strategy is {shown(name)}: use one of {known}, or register_strategy first")
-    return find(engine, name, query, limit, options.hybrid, source)
+    return find(engine, name, query, limit, settings.hybrid, source)
 
 
 def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:

@@ -1,88 +1,43 @@
-"""The options of one search: the arguments of its call, checked as the configuration is, which gives the rest."""
+"""The settings of one search: those of the configuration, and what the arguments of the call replace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from recallite.errors import InvalidInput
-from recallite.model.checks import check_name
 from recallite.model.configuration import Section, declared
-from recallite.notes.config import HybridConfig, QueryConfig
+from recallite.notes.config import QueryConfig
+
+# The setting that an argument replaces: its section of QueryConfig ("" is itself), and its name there.
+_SETTINGS = {
+    "vector_weight": ("hybrid", "vector_weight"),
+    "text_weight": ("hybrid", "text_weight"),
+    "candidate_multiplier": ("hybrid", "candidate_multiplier"),
+    "mmr_lambda": ("mmr", "lambda_param"),
+    "temporal_decay": ("temporal_decay", "enabled"),
+    "decay_half_life_days": ("temporal_decay", "half_life_days"),
+}
 
 
-class SearchOptions(Struct, frozen=True):
-    """The options of one search.
-
-    Where `min_score` and `min_confidence` are both None the threshold is Recallite's own. `mmr_lambda` is None without
-    MMR, `half_life_days` without decay. `extra` is for registered post-processors.
-    """
-
-    strategy: str
-    max_results: int
-    min_score: float | None
-    min_confidence: float | None
-    hybrid: HybridConfig
-    source_filter: str | None
-    mmr_lambda: float | None
-    half_life_days: float | None
-    snippet_max_chars: int
-    extra: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, config: QueryConfig, extra: Mapping[str, Any], **arguments: Any) -> SearchOptions:
-        """The options of a call; what is None is the configuration's. InvalidInput names the one that is wrong."""
-        thresholds = [_checked(config, name, arguments.get(name)) for name in ("min_score", "min_confidence")]
-        if thresholds == [None, None]:
-            thresholds = [config.min_score, config.min_confidence]
-        source, mmr_lambda = arguments.get("source_filter"), arguments.get("mmr_lambda")
-        if mmr_lambda is None:
-            mmr_lambda = config.mmr.lambda_param if config.mmr.enabled else None
-        return cls(
-            strategy=_chosen(config, "strategy", arguments),
-            max_results=_chosen(config, "max_results", arguments),
-            min_score=thresholds[0],
-            min_confidence=thresholds[1],
-            hybrid=_weights(config.hybrid, arguments),
-            source_filter=None if source is None else check_name(source, "source_filter"),
-            mmr_lambda=_checked(config.mmr, "lambda_param", mmr_lambda, "mmr_lambda"),
-            half_life_days=_half_life(config, arguments.get("temporal_decay"), arguments.get("decay_half_life_days")),
-            snippet_max_chars=_chosen(config, "snippet_max_chars", arguments),
-            extra=extra,
-        )
-
-
-def _checked(section: Section, field: str, value: object, name: str | None = None) -> Any:
-    """A value that passes the check of a setting; `name` is what the caller calls it. None stays None."""
-    return None if value is None else declared(type(section))[field].check(value, name or field)
-
-
-def _chosen(section: Section, field: str, arguments: Mapping[str, Any]) -> Any:
-    value = _checked(section, field, arguments.get(field))
-    return getattr(section, field) if value is None else value
-
-
-def _weights(config: HybridConfig, arguments: Mapping[str, Any]) -> HybridConfig:
-    """The weights of a call: the other is the rest of one that is given alone."""
-    vector, text = (_checked(config, name, arguments.get(name)) for name in ("vector_weight", "text_weight"))
-    if vector is not None and text is not None and abs(vector + text - 1.0) > 1e-6:
-        raise InvalidInput(
-            f"vector_weight {vector:g} and text_weight {text:g} sum to {vector + text:g}: they sum to 1, one is enough"
-        )
-    if vector is None:
-        vector = config.vector_weight if text is None else 1.0 - text
-    multiplier = _chosen(config, "candidate_multiplier", arguments)
-    return structs.replace(config, vector_weight=vector, text_weight=1.0 - vector, candidate_multiplier=multiplier)
-
-
-def _half_life(config: QueryConfig, temporal_decay: object, half_life_days: object) -> float | None:
-    """The age at which scores are halved; None without decay."""
-    enabled = _checked(config.temporal_decay, "enabled", temporal_decay, "temporal_decay")
-    days: float | None = _checked(config.temporal_decay, "half_life_days", half_life_days, "decay_half_life_days")
-    if enabled is None:
-        enabled = config.temporal_decay.enabled or days is not None
-    if not enabled:
-        return None
-    return config.temporal_decay.half_life_days if days is None else float(days)
+def query_settings(config: QueryConfig, **arguments: object) -> QueryConfig:
+    """The settings of a call; what is None is the configuration's. InvalidInput names the argument that is wrong."""
+    changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for argument, value in arguments.items():
+        if value is not None:
+            section, name = _SETTINGS.get(argument, ("", argument))
+            owner: Section = getattr(config, section) if section else config
+            changes[section][name] = declared(type(owner))[name].check(value, argument)
+    top, hybrid, decay = changes.pop("", {}), changes["hybrid"], changes["temporal_decay"]
+    if not top.keys().isdisjoint(("min_score", "min_confidence")):
+        top = {"min_score": None, "min_confidence": None, **top}
+    for one, other in (("vector_weight", "text_weight"), ("text_weight", "vector_weight")):
+        if one in hybrid:
+            hybrid.setdefault(other, 1.0 - hybrid[one])
+    if changes["mmr"]:
+        changes["mmr"]["enabled"] = True
+    if decay:
+        decay.setdefault("enabled", True)
+    sections = {name: structs.replace(getattr(config, name), **values) for name, values in changes.items()}
+    return structs.replace(config, **top, **sections)

@@ -13,14 +13,14 @@ from msgspec import structs
 from recallite.embedding.protocol import Embedder
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
-from recallite.model.checks import check_path
+from recallite.model.checks import check_name, check_path
 from recallite.notes.config import WorkspaceConfig
 from recallite.notes.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recallite.notes.note_files import FileProblem, Selection, Unreadable, problem_of
 from recallite.notes.opening import IndexFile
 from recallite.notes.results import FileInfo, IndexResult, StoreStatus
 from recallite.notes.search import Extensions, SearchResults, search
-from recallite.notes.search_options import SearchOptions
+from recallite.notes.search_options import query_settings
 from recallite.notes.status import file_infos, store_status, unread
 from recallite.notes.sync import Settled, add_file, make_plan, synchronise
 from recallite.notes.watching import Watcher
@@ -159,15 +159,16 @@ class Workspace:
         after it saw a change or a problem, and at least every 5 seconds, since some network file systems report no
         changes; a change can be missed for up to a quarter of a second.
         """
-        search_options = SearchOptions.of(
-            self._config.query, options, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
-            strategy=strategy, source_filter=source_filter, vector_weight=vector_weight, text_weight=text_weight,
+        settings = query_settings(
+            self._config.query, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
+            strategy=strategy, vector_weight=vector_weight, text_weight=text_weight,
             candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=temporal_decay,
             decay_half_life_days=decay_half_life_days, snippet_max_chars=snippet_max_chars,
         )  # fmt: skip
+        label = None if source_filter is None else check_name(source_filter, "source_filter")
 
         def answered(engine: Engine) -> SearchResults:
-            return search(engine, self._config, self._extensions, query, search_options)
+            return search(engine, self._config, self._extensions, query, settings, source_filter=label, options=options)
 
         problem = self._sync_if_due()
         engine = self._index.engine()
