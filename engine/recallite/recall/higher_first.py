@@ -20,7 +20,7 @@ from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
-from recallite.text.statements.record_keys import record_keys
+from recallite.text.statements.keys import record_keys
 
 # The hits that are looked at, and the statements of each authority that each is compared with.
 _FIRST, _COMPARED = 3, 6

@@ -24,7 +24,7 @@ from recallite.remember.model_judging import start_judging
 from recallite.store.supersession_values import Standpoint, Uncompared
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Commit, Row
-from recallite.text.statements.record_keys import record_keys
+from recallite.text.statements.keys import record_keys
 
 MANY = 64
 """Records from which on a batch is compared later."""

@@ -46,7 +46,7 @@ from recallite.text.statements import (
     several_valued,
     statement_of,
 )
-from recallite.text.statements.record_keys import record_keys
+from recallite.text.statements.keys import record_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -56,14 +56,10 @@ class Statement(Struct, frozen=True):
     units: tuple[str, ...]
     leads: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str, context: str | None = None) -> Statement:
-        """The statement of a text under its context header."""
-        return _statement(text if context is None else f"{context}\n{text}")
-
 
 @lru_cache(maxsize=1024)
-def _statement(text: str) -> Statement:
+def read_statement(text: str) -> Statement:
+    """The statement of a text."""
     folded = normalized("NFKC", text).casefold().replace("’", "'")
     tokens = tuple(token for word in _TOKEN.findall(folded) for token in _parted(word))
     content, numbers, negations, units, leads = [], [], 0, [], []

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from recallite.text.contrast import Statement, is_plain, other_subject
+from recallite.text.contrast import Statement, is_plain, other_subject, read_statement
 from recallite.text.index_terms import tokenize
 from recallite.text.lazy_patterns import lazily
 
@@ -81,7 +81,7 @@ def same_topic(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _topic(text: str) -> _Topic:
-    statement = Statement.of(text)
+    statement = read_statement(text)
     names: list[str] = []
     openers: set[str] = set()
     words: list[str] = []

@@ -26,9 +26,8 @@ from recallite.embedding import embed_documents, load
 from recallite.text.statements import Outcome, Statement, statement_of
 from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
-from recallite.text.statements.likelihood import DEPTH, FILE, is_cued, is_known
+from recallite.text.statements.likelihood import DEPTH, FILE, is_cued, is_known, wording_of
 from recallite.text.statements.traits import traits_of
-from recallite.text.statements.wording import wording_of
 from recallite_models.training.boosting import Boosted, boosted_logits, fit_boosted
 from recallite_models.training.logistic import fit_logistic
 from recallite_models.training.wording import Wording, crossed_logits, fit_wording

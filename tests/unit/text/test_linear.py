@@ -20,7 +20,7 @@ from recallite.notes.flushing import _said, _without_empty_headings
 from recallite.notes.snippets import cut_snippet
 from recallite.recall.decomposition import split_question
 from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
-from recallite.text.contrast import Statement, other_subject
+from recallite.text.contrast import other_subject, read_statement
 from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash, text_key
 from recallite.text.quotes import Quotation
@@ -40,7 +40,7 @@ _MOST = 1_000_000
 
 
 def _statements(text):
-    return other_subject(Statement.of(text), Statement.of(f"{text} not"))
+    return other_subject(read_statement(text), read_statement(f"{text} not"))
 
 
 def _lines(format):

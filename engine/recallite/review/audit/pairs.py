@@ -25,7 +25,7 @@ from recallite.store.store import Progress
 from recallite.store.supersession_values import Sought
 from recallite.store.transaction import Reader
 from recallite.text.statements import judge, several_valued, statement_of
-from recallite.text.statements.record_keys import record_keys
+from recallite.text.statements.keys import record_keys
 
 # The newest records that share a key with one: "I live in" may begin thousands.
 _MOST = 32

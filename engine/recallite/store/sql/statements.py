@@ -25,7 +25,7 @@ from recallite.store.supersession_values import (
 )
 from recallite.store.values import CHUNK_KIND
 from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
-from recallite.text.statements.record_keys import record_keys
+from recallite.text.statements.keys import record_keys
 
 # What happened, what a file says and how to do something is not superseded by a later text.
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")

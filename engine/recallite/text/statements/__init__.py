@@ -7,8 +7,8 @@ are known (`other_languages`), and elsewhere only numbers, dates, names and iden
 
 from recallite.text.statements.judging import Pair, judge, judge_all
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
+from recallite.text.statements.lexicon import SEVERAL, several_valued
 from recallite.text.statements.outline import Outline, may_relate, outline_of
-from recallite.text.statements.relations import SEVERAL, several_valued
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.verdict import Outcome, Verdict
 

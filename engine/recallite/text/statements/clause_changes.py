@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.couples import COUPLED, PARTNERS, TIES, couple
-from recallite.text.statements.in_use import is_in_use
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, NUMBER, TYPED, WORD
-from recallite.text.statements.value_changes import USES, another_value
+from recallite.text.statements.value_changes import USES, another_value, is_in_use
 from recallite.text.statements.verdict import Finding
 
 _SPEAKERS = frozenset(("i", "we"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import fsum
 
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.relations import SEVERAL
+from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.traits import Traits, content_of, cues_of, traits_of

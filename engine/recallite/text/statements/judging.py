@@ -13,10 +13,10 @@ from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import FORMER, REPLACED, apart, compare
 from recallite.text.statements.doubts import ELSEWHERE, doubt, spelled_alike
+from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
 from recallite.text.statements.over import successor_of
-from recallite.text.statements.relations import SEVERAL
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.verdict import Finding, Outcome, Verdict

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 
+from msgspec import Struct
+
+from recallite.text.normalise import text_key
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.over import over_of
-from recallite.text.statements.relations import SEVERAL
-from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
 from recallite.text.statements.traits import gist_of
 from recallite_kernels.arguments import OVER
@@ -22,6 +25,8 @@ _LEAST_WEIGHT = 6.0
 _MOST_WORDS, _MOST_SUBJECTS = 4, 2
 # "New wifi password: kestrel9" is no clause.
 _LONGEST_FRAGMENT = 16
+# What says more is never replaced as a whole, and nothing has to find it but an equal text.
+_MOST_STORED_CLAUSES, _MOST_STORED_WORDS = 2, 18
 
 
 def keys_of(statement: Statement) -> tuple[int, ...]:
@@ -134,3 +139,24 @@ def _hash64(text: str) -> int:
 
 def _hash32(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")
+
+
+class RecordKeys(Struct, frozen=True, gc=False):
+    """Signed 64-bit hashes by which a text finds others, and those by which others find it.
+
+    First is that of the text without case and marks around it; then follow `keys_of` its statement.
+    """
+
+    sought: tuple[int, ...]
+    stored: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def record_keys(text: str, context: str | None) -> RecordKeys:
+    """The keys of the record of a text under its context."""
+    statement = statement_of(text, context)
+    of_text = int.from_bytes(text_key(text), "little", signed=True)
+    sought = (of_text, *keys_of(statement))
+    short = len(statement.words) <= _MOST_STORED_WORDS
+    findable = short or (statement.whole and len(statement.clauses) <= _MOST_STORED_CLAUSES)
+    return RecordKeys(sought, sought if findable else (of_text,))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from recallite.text.index_terms import stem_of
+from collections.abc import Iterable
+from functools import lru_cache
+
+from recallite.text.index_terms import stem_of, tokenize
 from recallite.text.word_tables import read_tables
 
 
@@ -113,3 +116,18 @@ ATTRIBUTES = stems(_TABLES["attributes"])
 # Nouns of which a person may have several: who says "my friend is Ann" may have other friends.
 SEVERAL_NOUNS = stems(_TABLES["several_nouns"])
 KIN = stems(_TABLES["kin"])
+# What a stem is about, so that "I'm vegetarian" and "I eat meat again" are compared.
+SUBJECTS: dict[str, str] = {}
+for _name, _, _about in (line.partition(":") for line in _TABLES["subjects"].split(";")):
+    for _word in _about.split():
+        SUBJECTS.setdefault(stem_of(_word), _name.strip())
+
+
+@lru_cache(maxsize=64)
+def several_valued(more: Iterable[str] = ()) -> frozenset[str]:
+    """The stems of verbs and nouns whose relation may hold several values, as "speak" does: the table and `more`."""
+    return frozenset(tokenize(" ".join((_TABLES["several"], *more))))
+
+
+SEVERAL = several_valued(())
+"""The table without additions."""

@@ -6,7 +6,7 @@ found fewer pairs at the same precision. `recallite_models.training.changes` mak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from math import exp, fsum
@@ -20,9 +20,8 @@ import numpy as np
 import recallite_kernels as kernels
 from recallite.text.statements.evidence import CHANGING, evidence_of, other_label
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.traits import cues_of, traits_of
+from recallite.text.statements.traits import Traits, cues_of, traits_of
 from recallite.text.statements.verdict import Verdict
-from recallite.text.statements.wording import wording_logit
 from recallite_kernels import Forest
 
 FILE = Path(__file__).with_name("likelihood.json")
@@ -141,3 +140,31 @@ def _values(pair: Ruled, model: _Model) -> list[float]:
     evidence = evidence_of(*pair)
     wording = wording_logit(model.wording, model.wording_bias, traits_of(pair.new), traits_of(pair.old))
     return list(map((evidence | {"wording": wording}).get, model.features, repeat(0.0)))
+
+
+def wording_of(one: Traits, two: Traits) -> set[str]:
+    """The terms of a newer and an older statement: "+" only of the newer one, "-" only of the older one, "=" of both.
+
+    And pairs of neighbours of the newer one, in which each word that both have is "=": "sold =", "no longer".
+    """
+    known, ours = frozenset(two.order), frozenset(one.order)
+    terms = set()
+    before = "^"
+    for key, term in zip(one.order, one.terms, strict=True):
+        if key in known:
+            terms.add("=" + term)
+            term = "="
+        else:
+            terms.add("+" + term)
+        terms.add(f"{before} {term}")
+        before = term
+    terms.add(f"{before} $")
+    terms.update("-" + term for key, term in zip(two.order, two.terms, strict=True) if key not in ours)
+    return terms
+
+
+def wording_logit(weights: Mapping[str, float], bias: float, one: Traits, two: Traits) -> float:
+    """The logit of the chance that the newer statement replaces the older one, by their words alone."""
+    get = weights.get
+    # Sorted, for a sum of floats depends on its order, and that of a set on the process.
+    return bias + sum(sorted(get(term, 0.0) for term in wording_of(one, two)))

@@ -22,7 +22,6 @@ from recallite.text.statements.statement_words import (
     WORD,
     Word,
 )
-from recallite.text.statements.subjects import SUBJECTS
 from recallite.text.word_tables import read_tables
 
 # Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.
@@ -168,7 +167,7 @@ def _gist(statement: Statement) -> Gist:
     named = frozenset(names)
     return Gist(
         tuple(order), weights, heads, named, heads & _KIN_KEYS | heads & named,
-        frozenset([SUBJECTS[key] for key in weights if key in SUBJECTS]), first,
+        frozenset([lx.SUBJECTS[key] for key in weights if key in lx.SUBJECTS]), first,
     )  # fmt: skip
 
 
