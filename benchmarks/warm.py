@@ -1,8 +1,8 @@
 """Times of the resident process: python -m benchmarks.warm [--records N] [--runs N] [--cold-runs N] [--hosts N].
 
 Each run is a process from its start to its end, as a host or a shell starts it, or a host's conversation from the start
-of `recallite mcp`. Hooks are those of Claude Code in one scope with all memories; each turn's end leaves two memories
-in the store. Memory is the proportional set size of all processes together.
+of `recallite mcp`. Hooks are those that `connect claude-code` writes, in one scope with all memories; the end of a turn
+leaves two memories in the store. Memory is the proportional set size of all processes together.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.corpus import queries, read_lines
 from recallite import Memory, Settings
+from recallite.doors.hooks.running import quick_start
 
 RECALLITE = [sys.executable, "-m", "recallite"]
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
@@ -73,7 +74,7 @@ def timed(db: str, questions: list[str], environment: Mapping[str, str], folder:
     for number, question in enumerate(questions):
         calls = {"recallite recall": ((*RECALLITE, "--db", db, "recall", question), b"")}
         for event, fields in _events(f"{os.getpid()}-{time_ns()}-{number}", question, folder).items():
-            words = (*RECALLITE, "--db", db, "hook", event, "--scope", "/")
+            words = (*quick_start(), "--db", db, "hook", event, "--scope", "/")
             calls[f"hook {event}"] = words, json.dumps(fields).encode()
         for name, (command, payload) in calls.items():
             began = perf_counter()

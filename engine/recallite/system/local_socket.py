@@ -6,12 +6,14 @@ port there is a file with a token, which a client has to send.
 
 from __future__ import annotations
 
+import _socket  # importing socket takes 5 ms, which every hook would wait
 import os
-import socket
 import stat
-import struct
 import sys
-from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from socket import socket
 
 _BACKLOG = 128
 _XUCRED_BYTES = 76
@@ -28,11 +30,13 @@ def is_private(folder: str) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
-def listen(path: str) -> tuple[socket.socket, str]:
+def listen(path: str) -> tuple[socket, str]:
     """A socket that listens at a path, in place of what is there, and the token of its clients; "" for a Unix socket.
 
     Raises OSError.
     """
+    import socket
+
     if os.path.lexists(path):
         os.unlink(path)
     if sys.platform == "win32":
@@ -48,18 +52,18 @@ def listen(path: str) -> tuple[socket.socket, str]:
     return listener, ""
 
 
-def connect(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
+def connect(path: str, timeout_seconds: float) -> tuple[_socket.socket, str]:
     """A connection to the process that listens at a path, and the token to send.
 
     Raises OSError if there is none, and PermissionError if it is another user's.
     """
     if sys.platform == "win32":
         return _connect_to_port(path, timeout_seconds)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout_seconds)
         connection.connect(path)
-        if not is_own(connection.fileno()):
+        if not is_own(connection):
             raise PermissionError(f"{path} is another user's")
     except OSError:
         connection.close()
@@ -76,6 +80,7 @@ def remove_dead(path: str) -> None:
     """Remove the file of a port if its process has gone, however it ended: Windows takes seconds to refuse a port."""
     if sys.platform != "win32" or not os.path.exists(path):
         return
+    from contextlib import suppress
     from pathlib import Path
 
     from recallite.system.folder_lock import FolderLock
@@ -85,21 +90,20 @@ def remove_dead(path: str) -> None:
             os.unlink(path)
 
 
-def is_own(descriptor: int) -> bool:
+def is_own(connection: _socket.socket) -> bool:
     """Whether the process at the other end of a Unix socket is this user's; True if the system does not say."""
-    if sys.platform not in ("linux", "darwin"):
+    if sys.platform == "linux":
+        credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    elif sys.platform == "darwin":
+        credentials = connection.getsockopt(0, _socket.LOCAL_PEERCRED, _XUCRED_BYTES)
+    else:
         return True
-    with socket.socket(fileno=os.dup(descriptor)) as connection:
-        if sys.platform == "linux":
-            user = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-        else:
-            credentials = connection.getsockopt(0, socket.LOCAL_PEERCRED, _XUCRED_BYTES)
-            user = struct.unpack_from("2I", credentials)[1]
-    return bool(user == os.geteuid())
+    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()  # the second of its integers
 
 
-def _listen_at_port(path: str) -> tuple[socket.socket, str]:
+def _listen_at_port(path: str) -> tuple[socket, str]:
     import secrets
+    import socket
 
     from recallite.system.descriptors import create_private
 
@@ -113,7 +117,9 @@ def _listen_at_port(path: str) -> tuple[socket.socket, str]:
     return listener, token
 
 
-def _connect_to_port(path: str, timeout_seconds: float) -> tuple[socket.socket, str]:
+def _connect_to_port(path: str, timeout_seconds: float) -> tuple[socket, str]:
+    import socket
+
     with open(path, encoding="ascii") as file:
         port, _, token = file.read().partition(" ")
     if not port.isdecimal() or not token:

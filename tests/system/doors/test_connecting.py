@@ -13,6 +13,7 @@ from recallite import __version__
 from recallite.doors.cli import main
 from recallite.doors.hooks import connecting
 from recallite.doors.hooks.connecting import HOOKED
+from recallite.doors.hooks.running import quick_start
 from tests.system.doors.hooking import repository
 
 
@@ -81,8 +82,7 @@ def test_a_project_has_files_of_its_own_and_a_shared_scope(home, tmp_path):
     hooks = json.loads((project / ".claude/settings.local.json").read_text())["hooks"]
     command = shlex.split(hooks["UserPromptSubmit"][0]["hooks"][0]["command"])
     assert command == [
-        sys.executable, "-m", "recallite", "--db", str(home / "agent.db"), "hook", "prompt", "--host", "claude-code",
-        "--scope", "/team",
+        *quick_start(), "--db", str(home / "agent.db"), "hook", "prompt", "--host", "claude-code", "--scope", "/team",
     ]  # fmt: skip
     server = json.loads((project / ".mcp.json").read_text())["mcpServers"]["recallite"]
     assert server["args"][-2:] == ["--scope", "/team"]
@@ -116,7 +116,11 @@ def test_status_shows_the_scope_of_the_folder_and_the_hosts(home, tmp_path, monk
     assert run(home, "connect", "claude-code", "--yes") == 0
     capfd.readouterr()
     assert run(home, "connect", "status") == 0
-    assert f"claude-code\tconnected by {home / '.claude' / 'settings.json'}" in capfd.readouterr().out
+    settings = home / ".claude" / "settings.json"
+    assert f"claude-code\tconnected by {settings}\n" in capfd.readouterr().out
+    settings.write_text(settings.read_text().replace(sys.executable, "/gone/python"))
+    assert run(home, "connect", "status") == 0
+    assert f"connected by {settings}, but /gone/python is gone: run recallite connect" in capfd.readouterr().out
 
 
 def test_memory_files_are_read_where_asked_and_are_never_written(home, capfd):

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import sysconfig
+import venv
+from pathlib import Path
 
 import pytest
 
+import recallite
 from recallite import Memory, Settings
 from recallite.doors.hooks import projects
 from recallite.doors.hooks.projects import USER, project_of
+from recallite.doors.hooks.running import command, quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
+from tests.system.doors.warming import running
 
 
 @pytest.fixture
@@ -298,10 +306,9 @@ def test_a_project_never_sees_another(memory, project, tmp_path):
 # ── the command ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def hook(path, event, payload, *options):
+def hook(path, event, payload, *options, start=None):
     return subprocess.run(
-        [sys.executable, "-m", "recallite", "--db", str(path), "hook", event, "--patience", str(LAST_RESORT_SECONDS),
-         *options],
+        [*(start or quick_start()), "--db", str(path), "hook", event, "--patience", str(LAST_RESORT_SECONDS), *options],
         input=payload if isinstance(payload, bytes) else json.dumps(payload).encode(), capture_output=True,
         timeout=LAST_RESORT_SECONDS,
     )  # fmt: skip
@@ -344,6 +351,57 @@ def test_the_resident_process_answers_the_command(warm, project):
     prompt = Session(None, project, "s2").payload("UserPromptSubmit", prompt="What is the staging host called?")
     name, context = context_of(hook(path, "prompt", prompt))
     assert (name, texts(context)) == ("UserPromptSubmit", ["The staging host is called heron"])
+    prompt["session_id"] = "s3"
+    assert texts(context_of(hook(path, "prompt", prompt, start=command([])))[1]) == texts(context)  # as a plugin calls
+
+
+def test_an_answered_hook_loads_next_to_nothing(warm, project):
+    warm.start()
+    hook(warm.path, "session-start", Session(None, project, "s1").payload("SessionStart"))
+    traced = [sys.executable, "-X", "importtime", *quick_start()[1:]]
+    ran = hook(warm.path, "turn", Session(None, project, "s1").payload("Stop"), start=traced)
+    modules = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
+    assert "recallite.doors.warm.calls" in modules
+    assert not modules & {"json", "re", "typing", "enum", "socket", "hashlib", "contextlib", "threading", "subprocess"}
+    assert len(modules) < 45
+
+
+@pytest.mark.parametrize("host", ["claude-code", "gemini-cli"])
+def test_a_turn_that_the_resident_process_does_not_take_is_stored_all_the_same(warm, project, host):
+    warm.start()
+    (pid,) = running()
+    session = Session(None, project, "s1")
+    session.user("The staging host is called heron")
+    os.kill(pid, signal.SIGSTOP)
+    payload = session.payload("Stop", prompt="The staging host is called heron")
+    assert hook(warm.path, "turn", payload, "--host", host, "--wait").returncode == 0
+    with Memory(warm.path, settings=Settings(embedder="none")) as memory:
+        assert [record.text for record in memory.list()] == ["The staging host is called heron"]
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_host_that_leaves_the_input_open_is_not_waited_for(warm, project):
+    warm.start()
+    hook(warm.path, "session-start", Session(None, project, "s1").payload("SessionStart"))
+    words = [*quick_start(), "--db", warm.path, "hook", "prompt", "--patience", "0.1"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.wait(LAST_RESORT_SECONDS) == 0
+        assert process.stdout.read() == b""
+
+
+def test_a_hook_finds_a_package_that_has_moved(tmp_path, project, monkeypatch):
+    monkeypatch.setenv("RECALLITE_WARM", "0")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = next((tmp_path / "venv").glob("[Bb]*/python*"))
+    packages = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(tmp_path / "venv")}))
+    (packages / "recallite.pth").write_text(str(Path(recallite.__file__).parents[1]))
+    start = [str(python), *quick_start()[1:-1], str(tmp_path / "lib" / "python3.9" / "recallite")]
+    with Memory(tmp_path / "agent.db", settings=Settings(embedder="none")) as memory:
+        memory.remember("The staging host is called heron", scope=project_of(str(project)).scope)
+    payload = Session(None, project, "s1").payload("SessionStart")
+    ran = hook(tmp_path / "agent.db", "session-start", payload, start=start)
+    assert texts(context_of(ran)[1]) == ["The staging host is called heron"]
 
 
 def test_a_store_that_the_resident_process_does_not_open_is_opened_by_the_command(warm, project, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.doors.warm import asking
+from recallite.doors.warm import running as warm_running
 from recallite.system import local_socket
 from recallite.system.folder_lock import FolderLock
 from tests.limits import LAST_RESORT_SECONDS, until
@@ -179,8 +180,26 @@ def test_another_version_and_another_environment_have_a_process_of_their_own(sto
     assert asking.address() != ours
     monkeypatch.undo()
     assert not store.command("recall", "office", RECALLITE_QUERY_CACHE_SIZE="7").light
+    assert store.command("recall", "office", OPENAI_API_KEY="sk-of-another-caller").light
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-caller")
+    assert asking.address() == ours
+    monkeypatch.setenv("RECALLITE_LLM_MODEL", "openai/gpt-4o-mini")
+    with_model = asking.address()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-third")
+    assert len({ours, with_model, asking.address()}) == 3
+    monkeypatch.delenv("RECALLITE_LLM_MODEL")
     for name, value in (("RECALLITE_WARM", "0"), ("RECALLITE_KEY_FILE", "/nowhere")):
         assert not store.command("recall", "office", **{name: value}).light
+
+
+def test_it_keeps_no_key_unless_its_environment_names_a_model(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-one-caller")
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "openai/text-embedding-3-small")
+    warm_running._forget_keys()
+    assert os.environ["OPENAI_API_KEY"] == "sk-of-one-caller"
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
+    warm_running._forget_keys()
+    assert "OPENAI_API_KEY" not in os.environ
 
 
 def test_a_setting_turns_it_off(store):

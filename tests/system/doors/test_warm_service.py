@@ -30,6 +30,11 @@ async def opened(client, path, settings):
     return (await client.get("/v1/count", headers=headers)).status_code
 
 
+def of_hook(event, host):
+    """The header of a hook's request."""
+    return {asking.HOOK: asking.in_header("\0".join((event, host, "", "", "", "/")))}
+
+
 async def within(main):
     """Run something that must end by itself, with a client of the application."""
     application = service.Service("", lambda: None)
@@ -70,12 +75,12 @@ def test_turns_that_came_with_the_call_are_stored_before_it_is_answered(tmp_path
     path = tmp_path / "agent.db"
     Memory(path, settings=Settings(embedder="none")).close()
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}
-    call = json.dumps({"event": "turn", "host": host, "shared": None, "payload": payload})
+    call = json.dumps(payload)
 
     async def main(client):
-        headers = asking.store_headers(str(path), settings)
+        headers = asking.store_headers(str(path), settings) | of_hook("turn", host)
         answer = await client.post(HOOKS, content=call, headers=headers)
-        assert (answer.status_code, answer.json()) == (200, "")
+        assert (answer.status_code, answer.content) == (200, b"")
         assert (await client.get("/v1/count", headers=headers)).json() == 1
         monkeypatch.setattr("recallite.doors.hooks.turns._given", lambda event: 1 / 0)
         assert (await client.post(HOOKS, content=call, headers=headers)).status_code == 503
@@ -89,7 +94,7 @@ def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(tmp_path, sett
     open_store = service._opened
     monkeypatch.setattr(service, "_opened", lambda *names: (opening.set(), open_store(*names))[1])
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}
-    call = json.dumps({"event": "turn", "host": "gemini-cli", "shared": None, "payload": payload}).encode()
+    call = json.dumps(payload).encode()
 
     async def receive():
         return {"type": "http.disconnect"} if opening.is_set() else {"type": "http.request", "body": call}
@@ -98,7 +103,7 @@ def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(tmp_path, sett
         pass
 
     async def main(client):
-        headers = asking.store_headers(str(path), settings)
+        headers = asking.store_headers(str(path), settings) | of_hook("turn", "gemini-cli")
         raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         scope = {"type": "http", "method": "POST", "path": HOOKS, "headers": raw}
         await client._transport.app(scope, receive, send)

@@ -43,7 +43,7 @@ def test_the_server_is_put_in_and_taken_out(home, host, capfd):
     entry = json.loads(file.read_text())[key]["recallite"]
     assert entry["command"] == sys.executable
     assert entry["args"] == [
-        "-m", "recallite", "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
+        "-P", "-m", "recallite", "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
     ]  # fmt: skip
     assert configure(home, "install", host, "--scope", "/users/ada", "--read-only") == 0
     assert "nothing was changed" in capfd.readouterr().err

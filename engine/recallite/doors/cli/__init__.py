@@ -13,6 +13,11 @@ def main(arguments: list[str] | None = None) -> int:
     import sys
 
     words = sys.argv[1:] if arguments is None else arguments
+    if "hook" in words:
+        from recallite.doors.hooks.running import left_of
+
+        if not (words := left_of(words)):
+            return 0
     if not _ANSWERED_WARM.isdisjoint(words):
         from recallite.doors.warm import commands
 
@@ -20,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
             return code
     from recallite.doors.cli.run import run
 
-    code = run(arguments)
+    code = run(words)
     if not _ANSWERED_WARM.isdisjoint(words):
         commands.prepare(words)
     return code

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,13 +84,20 @@ def status() -> list[tuple[str, str]]:
         for place in (None, Path.cwd()):
             file = hooked.file() if place is None else place / hooked.project
             try:
-                count = len(connecting.hook_commands(name, place))
+                commands = connecting.hook_commands(name, place)
             except InvalidInput as fault:
                 rows.append((name, str(fault)))
                 continue
-            if count or place is None:
-                rows.append((name, f"connected by {file}" if count else "not connected"))
+            if commands or place is None:
+                rows.append((name, f"connected by {file}{_dead(name, commands)}" if commands else "not connected"))
     return rows
+
+
+def _dead(name: str, commands: Sequence[str]) -> str:
+    """The advice for a host whose hooks run a program that is gone; empty if it is there."""
+    programs = {*map(connecting.program_of, commands)} - {name}
+    gone = [program for program in programs if which(program) is None]
+    return f", but {gone[0]} is gone: run recallite connect {name}" if gone else ""
 
 
 @prints(_print_changes, json=_changes_json)
@@ -110,18 +122,39 @@ def hook(
     memories: Memories = False,
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
-    from recallite.doors.hooks.events import answer
+    from recallite.doors.hooks.events import answer, output_of, payload_of
     from recallite.system.processes import start_detached
 
-    def ask() -> str:
-        payload = running.payload()
+    def ask() -> bytes:
+        payload = payload_of(running.payload(), os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd())
         if event == "turn" and not wait:
             shared = [] if scope is None else ["--scope", scope]
             shared += ["--memories"] if memories else []
             words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
-            start_detached(running.command(words), str(Path.home()), running.encoded(payload))
-            return ""
+            start_detached(running.command(words), str(Path.home()), json.dumps(payload).encode())
+            return b""
         with open_memory(context, create=True) as memory:
-            return answer(memory, event, host, payload, scope, memories=memories)
+            return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)
 
-    raise typer.Exit(running.within(running.WAIT_SECONDS if wait else patience, ask, event, host))
+    _print_within(running.WAIT_SECONDS if wait else patience, ask)
+
+
+def _print_within(seconds: float, ask: Callable[[], bytes]) -> None:
+    """Print what `ask` returns, unless it fails or takes longer."""
+    answers: list[bytes] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except Exception as fault:
+            from recallite.system.logs import logger
+
+            logger(__name__).debug("the hook failed", exc_info=fault)
+
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(seconds)
+    with suppress(Exception):
+        print("".join(map(bytes.decode, answers)), end="", flush=True)
+    if asking.is_alive():
+        os._exit(0)  # whatever it waits for, the host does not

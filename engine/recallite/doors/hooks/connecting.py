@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from recallite.doors.hooks.memory_files import HOST
 from recallite.doors.hooks.opencode import script
 from recallite.doors.hooks.projects import PROJECT, project_of
+from recallite.doors.hooks.running import quick_start
 from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
 from recallite.errors import InvalidInput
 
@@ -90,7 +91,7 @@ def connected(
         raise InvalidInput(f"memory files are read of {HOST}, not of {name}: leave --memories out")
     hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
     shared += ["--memories"] if memories else []
-    words = [sys.executable, "-m", "recallite", *arguments, "hook"]
+    words = [*quick_start(), *arguments, "hook"]
     commands = {event: _shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
     if scope is None and project is not None:
         scope = project_of(str(project)).scope
@@ -120,6 +121,11 @@ def hook_commands(name: str, project: Path | None) -> list[str]:
 
     edited(_file(name, project), look)
     return ours
+
+
+def program_of(command: str) -> str:
+    """The program that a command of a hook runs."""
+    return shlex.split(command, posix=sys.platform != "win32")[0].strip('"')
 
 
 def _changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,34 @@ EVENTS = ("session-start", "prompt", "turn")
 """The events: a session begins or begins again, a prompt is sent, turns are over."""
 TRANSCRIPTS = ("claude-code", "codex")
 """The hosts whose transcripts are read; others give their turns with the event."""
+_MOST_CHARS = 100_000
+_NAMES = {
+    "claude-code": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
+    "codex": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
+    "gemini-cli": {"session-start": "SessionStart", "prompt": "BeforeAgent"},
+}
+
+
+def payload_of(text: bytes, folder: str, current: str) -> dict[str, Any]:
+    """The JSON object that a host has sent, with the folder that the session began in; long texts are cut.
+
+    `folder` is that one if the host names it, `current` that of the hook. Raises ValueError.
+    """
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("the payload is no object")
+    texts = {name: item[:_MOST_CHARS] if isinstance(item, str) else item for name, item in value.items()}
+    return {**texts, "cwd": folder or value.get("cwd") or current}  # a session may change its own
+
+
+def output_of(text: str, event: str, host: str) -> bytes:
+    """The output of a hook with this text, as the host takes it."""
+    if not text:
+        return b""
+    output: dict[str, Any] = {"additional_context": text}
+    if host in _NAMES:
+        output = {"hookSpecificOutput": {"hookEventName": _NAMES[host].get(event, event), "additionalContext": text}}
+    return json.dumps(output).encode() + b"\n"
 
 
 class Event(NamedTuple):

@@ -1,81 +1,112 @@
-"""The command `recallite hook`, which answers within its time and never fails for its host.
+"""The command `recallite hook` as hosts run it: the resident process answers, or else the full command line does.
 
-The resident process answers, if there is one. Nothing is imported here that takes a while.
+A host waits for it at every prompt. Nothing is imported here that takes a while, not even what Python itself loads at
+its start unless told not to.
 """
 
 from __future__ import annotations
 
-import json
+import _thread
 import os
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cache
-from typing import Any
+import time
+
+from recallite.doors.warm.asking import ALIVE_SECONDS, HOOK, Link, Unanswered, in_header
+from recallite.doors.warm.calls import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PATH = "/hooks"
 """The path of a hook's request to the resident process."""
 PATIENCE_SECONDS = 1.5
 WAIT_SECONDS = 120.0
-_MOST_CHARS = 100_000
-_EVENTS = {
-    "claude-code": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
-    "codex": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
-    "gemini-cli": {"session-start": "SessionStart", "prompt": "BeforeAgent"},
-}
+_START = (
+    "import os, site, sys; package = sys.argv.pop(1); "
+    "sys.path.append(os.path.dirname(package)) if os.path.isdir(package) else site.main(); "
+    "from recallite.doors.hooks.running import main; main()"
+)
+_payload: list[bytes] = []
 
 
-@cache
-def payload() -> dict[str, Any]:
-    """The JSON object on standard input, with the folder that the session began in; long texts are cut."""
-    value = json.loads(sys.stdin.buffer.read())
-    if not isinstance(value, dict):
-        raise ValueError("the payload is no object")
-    folder = os.environ.get("CLAUDE_PROJECT_DIR") or value.get("cwd") or os.getcwd()  # a session may change its own
-    texts = {name: item[:_MOST_CHARS] if isinstance(item, str) else item for name, item in value.items()}
-    return {**texts, "cwd": folder}
+def quick_start() -> list[str]:
+    """The words that start a hook's command without the packages of Python's environment, which it does not need.
 
-
-def request(event: str, host: str, scope: str | None, memories: bool) -> bytes:
-    """The body of a hook's request."""
-    return encoded({"event": event, "host": host, "shared": scope, "memories": memories, "payload": payload()})
-
-
-def encoded(value: dict[str, Any]) -> bytes:
-    """An object as JSON."""
-    return json.dumps(value).encode()
+    If the package has moved to another folder since, as with a newer Python, they are searched for it.
+    """
+    package = os.path.abspath(__file__)
+    for _ in __name__.split(".")[1:]:
+        package = os.path.dirname(package)
+    return [sys.executable, "-I", "-S", "-c", _START, package]
 
 
 def command(words: Sequence[str]) -> list[str]:
-    """The command that runs Recallite with these arguments."""
-    return [sys.executable, "-m", "recallite", *words]
+    """The command that runs Recallite with these arguments, and nothing in the folder of a project that it is in."""
+    return [sys.executable, "-P", "-m", "recallite", *words]
 
 
-def within(seconds: float, ask: Callable[[], str], event: str, host: str) -> int:
-    """Print what `ask` returns, as the host takes it, unless it fails or takes longer. Returns the exit code 0."""
-    answers: list[str] = []
+def main() -> None:
+    """Run a hook's command, and exit with 0 whatever comes of it: another code would stop the host."""
+    try:
+        if words := left_of(sys.argv[1:]):
+            import subprocess
 
-    def run() -> None:
-        try:
-            answers.append(ask())
-        except Exception as fault:
-            from recallite.system.logs import logger
-
-            logger(__name__).debug("the hook failed", exc_info=fault)
-
-    asking = threading.Thread(target=run, daemon=True)
-    asking.start()
-    asking.join(seconds)
-    with suppress(Exception):
-        if answers and answers[0]:
-            print(json.dumps(_output(answers[0], event, host)), flush=True)
-    if asking.is_alive():
-        os._exit(0)  # whatever it waits for, the host does not
-    return 0
+            subprocess.run(command(words), input=payload(), check=False)
+    finally:
+        os._exit(0)
 
 
-def _output(text: str, event: str, host: str) -> dict[str, Any]:
-    if host not in _EVENTS:
-        return {"additional_context": text}
-    return {"hookSpecificOutput": {"hookEventName": _EVENTS[host].get(event, event), "additionalContext": text}}
+def payload() -> bytes:
+    """The bytes on standard input."""
+    if not _payload:
+        _payload.append(sys.stdin.buffer.read())
+    return _payload[0]
+
+
+def left_of(words: Sequence[str]) -> list[str]:
+    """The words that the full command line has to run; none if the resident process has answered them."""
+    began = time.monotonic()
+    try:
+        if os.environ.get("RECALLITE_DEBUG") != "1":
+            call = Call(words)
+            patience = call.options.get("patience", PATIENCE_SECONDS)
+            if call.name == "hook" and _is_answered(call, began, patience):
+                return []
+    except Unanswered:
+        pass
+    # A process that hangs is not asked again.
+    return ["--no-warm", *words] if time.monotonic() - began >= ALIVE_SECONDS else [*words]
+
+
+def _is_answered(call: Call, began: float, patience: float) -> bool:
+    """Whether a hook is answered, with nothing if that takes too long. Raises Unanswered: it is to be answered here.
+
+    A turn is never left unanswered, because it is stored by then.
+    """
+    link = Link(answer_seconds=WAIT_SECONDS if call.options.get("wait") else patience)
+    _thread.start_new_thread(_end_unless_read, (patience,))
+    folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
+    flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
+    fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
+    try:
+        status, answer = link.ask("POST", PATH, payload(), {**call.headers, HOOK: in_header(fields)})
+    except Unanswered:
+        if call.text != "turn" and time.monotonic() - began >= patience:
+            return True
+        raise
+    if status != 200:
+        raise Unanswered(f"the status is {status}")
+    try:
+        sys.stdout.buffer.write(answer)
+        sys.stdout.flush()
+    except (AttributeError, OSError):  # the host does not listen
+        pass
+    return True
+
+
+def _end_unless_read(seconds: float) -> None:
+    """End this process if the host has not closed its standard input by then."""
+    time.sleep(seconds)
+    if not _payload:
+        os._exit(0)

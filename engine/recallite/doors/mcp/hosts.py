@@ -100,11 +100,11 @@ class Change(NamedTuple):
 
 def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
     """The entry that starts the server with these arguments, in this Python's environment."""
+    words = ["-P", "-m", "recallite", *arguments]  # -P: no module in the folder of a project is loaded
     if host.in_list:
-        command = [sys.executable, "-m", "recallite", *arguments]
-        return {"type": "local", "command": command, "enabled": True}
+        return {"type": "local", "command": [sys.executable, *words], "enabled": True}
     transport = {"type": "stdio"} if host.typed else {}
-    return {**transport, "command": sys.executable, "args": ["-m", "recallite", *arguments]}
+    return {**transport, "command": sys.executable, "args": words}
 
 
 def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> Change:

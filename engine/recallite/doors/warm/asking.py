@@ -8,24 +8,33 @@ from __future__ import annotations
 import os
 import sys
 import time
-from urllib.parse import quote
+
+try:
+    from _blake2 import blake2b  # importing hashlib loads OpenSSL, which takes 4 ms
+except ImportError:
+    from hashlib import blake2b
 
 from recallite._version import __version__
 from recallite.system.local_socket import connect, is_private, remove_dead
 
-STORE, SETTINGS, CREATE, OPTIONS, TOKEN, CHALLENGE = (
-    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Warm-Token", "Warm-Challenge")
+STORE, SETTINGS, CREATE, OPTIONS, HOOK, TOKEN, CHALLENGE = (
+    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Hook", "Warm-Token", "Warm-Challenge")
 )
 """The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP,
-the token, and what a process proves with that it knows the token."""
+those of a hook, the token, and what a process proves with that it knows the token."""
 SUFFIX = ".socket"
 NEEDED = ("starlette", "uvicorn", "httptools", "mcp")
 """The packages of the extra `server` that the process needs."""
-_SHARED = ("RECALLITE", "EMBEDDING", "OPENAI", "TZ")
+KEYS = "OPENAI_"
+"""The beginning of variables that a process forgets unless it needs them: callers with other keys may share it."""
+_SHARED = ("RECALLITE", "EMBEDDING", "TZ")
+_MODELS = ("EMBEDDING_PROVIDER", "RECALLITE_LLM_MODEL", "RECALLITE_LLM_BASE_URL")
+_LOCAL_EMBEDDERS = ("", "default", "instant", "none")
 _OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECALLITE_DEBUG", "RECALLITE_WARM")
-# A healthy process answers in a millisecond; a stopped one never does.
-_ALIVE_SECONDS = 1.0
+ALIVE_SECONDS = 1.0
+"""The time that a process has to answer: a healthy one takes a millisecond, a stopped one never does."""
 _ANSWER_SECONDS = 60.0
+_PIECE_BYTES = 2**16
 _POLL_SECONDS = 0.02
 
 
@@ -44,6 +53,12 @@ def allowed() -> bool:
     )
 
 
+def needs_keys() -> bool:
+    """Whether the environment names a model that may be OpenAI's."""
+    variables = os.environ
+    return any(map(variables.get, _MODELS)) or variables.get("RECALLITE_EMBEDDER", "") not in _LOCAL_EMBEDDERS
+
+
 def folder() -> str:
     """The folder of the sockets: that of the session, which the system empties, or one in the user's data."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -56,12 +71,11 @@ def folder() -> str:
 
 def address() -> str:
     """The path of the socket of the process that has this one's version and environment."""
-    import hashlib
-
-    shared = (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(_SHARED))
+    shared_names = (*_SHARED, KEYS) if needs_keys() else _SHARED
+    shared = (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(shared_names))
     known = (entry for entry in shared if not entry.startswith(tuple(f"{name}=" for name in _OF_A_CALL)))
     identity = "\0".join((__version__, sys.executable, os.path.dirname(__file__), *known))
-    name = hashlib.blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    name = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return os.path.join(folder(), name + SUFFIX)
 
 
@@ -74,33 +88,41 @@ def store_headers(path: str, settings: str | None = None, *, create: bool = Fals
 
 
 def _absolute(path: str) -> str:
-    return quote(os.path.abspath(os.path.expanduser(path)).encode("utf-8", "surrogateescape"))
+    return in_header(os.path.abspath(os.path.expanduser(path)))
+
+
+def in_header(text: str) -> str:
+    """A text or path as a header takes it."""
+    return text.encode("utf-8", "surrogateescape").hex()
+
+
+def of_header(value: str) -> str:
+    """The text that a header holds. Raises ValueError."""
+    return bytes.fromhex(value).decode("utf-8", "surrogateescape")
 
 
 def proof(token: bytes, challenge: str) -> str:
     """The answer to a challenge, which only those who know the token can give."""
-    import hashlib
-
-    return hashlib.blake2b(challenge.encode("ascii", "replace"), key=token, digest_size=16).hexdigest()
+    return blake2b(challenge.encode("ascii", "replace"), key=token, digest_size=16).hexdigest()
 
 
 class Link:
     """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once."""
 
-    def __init__(self, path: str | None = None) -> None:
-        """`path` is that of the socket; None is `address()`."""
+    def __init__(self, path: str | None = None, answer_seconds: float = _ANSWER_SECONDS) -> None:
+        """`path` is that of the socket; None is `address()`. An answer is waited for this long."""
         if path is None and not allowed():
             raise Unanswered("the environment does not allow it")
         try:
             path = path or address()
             if not is_private(os.path.dirname(path)):
                 raise Unanswered("there is no folder of sockets that only this user may enter")
-            self._connection, token = connect(path, _ALIVE_SECONDS)
+            self._connection, token = connect(path, ALIVE_SECONDS)
         except (OSError, ValueError) as fault:
             remove_dead(path or "")
             raise Unanswered(str(fault)) from None
         self._token = ""
-        self._received = self._connection.makefile("rb")
+        self._received = b""
         # A port may be another program's since its file was written: the token is for a process that knows it.
         challenge = os.urandom(16).hex() if token else ""
         status, answer = self.ask("GET", "/healthz", headers={CHALLENGE: challenge})
@@ -109,7 +131,7 @@ class Link:
             remove_dead(path)
             raise Unanswered("the process does not know the token")
         self._token = token
-        self._connection.settimeout(_ANSWER_SECONDS)
+        self._connection.settimeout(answer_seconds)
 
     def ask(
         self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
@@ -119,13 +141,10 @@ class Link:
             self._send_head(method, path, {"Content-Length": str(len(body)), **(headers or {})}, body)
             status, fields = self._head()
             size = int(fields.get("content-length", "0"))
-            answer = self._received.read(size)
+            return status, self._bytes(size)
         except (OSError, ValueError) as fault:
             self.close()
             raise Unanswered(str(fault)) from None
-        if len(answer) < size:
-            raise Unanswered("the process ended while it answered")
-        return status, answer
 
     def _send_head(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> None:
         fields = {"Host": "localhost", "Content-Type": "application/json", TOKEN: self._token, **headers}
@@ -133,14 +152,30 @@ class Link:
         self._connection.sendall("\r\n".join((*lines, "\r\n")).encode("ascii") + body)
 
     def _head(self) -> tuple[int, dict[str, str]]:
-        status = self._received.readline().split(b" ")
-        if len(status) < 3:
-            raise ValueError("the process ended before it answered")
+        status = self._line().split(b" ")
         fields = {}
-        while line := self._received.readline().decode("latin-1").strip():
+        while line := self._line().decode("latin-1").strip():
             name, _, value = line.partition(":")
             fields[name.lower()] = value.strip()
         return int(status[1]), fields
+
+    def _line(self) -> bytes:
+        while b"\n" not in self._received:
+            self._receive()
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _bytes(self, size: int) -> bytes:
+        while len(self._received) < size:
+            self._receive()
+        piece, self._received = self._received[:size], self._received[size:]
+        return piece
+
+    def _receive(self) -> None:
+        piece = self._connection.recv(_PIECE_BYTES)
+        if not piece:
+            raise ValueError("the process ended before it had answered")
+        self._received += piece
 
     # ── a stream of lines ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -160,11 +195,8 @@ class Link:
 
     def read(self) -> bytes:
         """The next piece of the answer's stream; empty at its end. Raises OSError, and ValueError for a part of one."""
-        size = int(self._received.readline(), 16)
-        piece = self._received.read(size + 2)
-        if len(piece) < size + 2:
-            raise ValueError("the process ended within a line")
-        return piece[:size]
+        size = int(self._line(), 16)
+        return self._bytes(size + 2)[:size]
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,4 +1,4 @@
-"""Commands that the resident process answers: `recall` and `remember` with plain options, `mcp` and `hook`.
+"""Commands that the resident process answers: `recall` and `remember` with plain options, and `mcp`.
 
 What is not parsed here, or not answered, is left to the full command line, which opens the store itself.
 """
@@ -8,67 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
-from urllib.parse import quote
 
-from recallite.doors.warm.asking import OPTIONS, Link, Unanswered, may_start, start, store_headers
+from recallite.doors.warm.asking import OPTIONS, Link, Unanswered, in_header, may_start, start
+from recallite.doors.warm.calls import Call
 
-Option = tuple[str, type]
-_GLOBAL: dict[str, Option] = {"--db": ("db", str), "--settings": ("settings", str)}
-_JSON: dict[str, Option] = {"--json": ("json", bool)}
-_RECALL: dict[str, Option] = {
-    "--limit": ("limit", int), "-n": ("limit", int), "--mode": ("mode", str), "--profile": ("profile", str),
-    "--relevant": ("relevant", bool), "--scope": ("scope", str),
-    "--kind": ("kinds", list), "--tag": ("tags", list), "--as-of": ("as_of", str), "--valid-at": ("valid_at", str),
-    "--diversify-by": ("diversify_by", str), "--token-budget": ("token_budget", int), "--since": ("since", str),
-    "--until": ("until", str), "--include-superseded": ("include_superseded", bool), **_JSON,
-}  # fmt: skip
 _IN_FILTER = ("scope", "kinds", "tags", "as_of", "valid_at", "since", "until", "include_superseded")
 _FILTER_ALONE = ("since", "until", "include_superseded")
-_REMEMBER: dict[str, Option] = {
-    "--on-existing": ("on_existing", str), "--importance": ("importance", float), "--pinned": ("pinned", bool),
-    "--tag": ("tags", list), "--context": ("context", str), "--topic": ("topic", str), "--source": ("source", str),
-    "--position": ("position", int), "--created-at": ("created_at", str), "--valid-from": ("valid_from", str),
-    "--valid-until": ("valid_until", str), "--expires-at": ("expires_at", str), "--scope": ("scope", str),
-    "--kind": ("kind", str), "--id": ("id", str), **_JSON,
-}  # fmt: skip
-_MCP: dict[str, Option] = {
-    "--scope": ("scope", str), "--read-only": ("read_only", bool), "--tools": ("tools", str),
-    "--document-folder": ("folders", list), "--document-urls": ("urls", bool), "--token-budget": ("token_budget", int),
-    "--authority": ("authority", str),
-}  # fmt: skip
-_HOOK: dict[str, Option] = {
-    "--host": ("host", str), "--scope": ("scope", str), "--patience": ("patience", float), "--wait": ("wait", bool),
-    "--memories": ("memories", bool),
-}  # fmt: skip
-_COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOOK}
 _BEFORE_HITS = '{"hits":'
-
-
-class Call:
-    """A parsed command: its name, options and texts, and the headers that name its store."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        """Raise Unanswered for what only the full command line knows."""
-        rest = iter(words)
-        store, (self.name, *_) = _parsed(rest, _GLOBAL, one_text=True)
-        self.options, self.texts = _parsed(rest, _COMMANDS.get(self.name, {}))
-        path = store["db"] if "db" in store else os.environ.get("RECALLITE_DB") or _default_path()
-        if self.name not in _COMMANDS or path == ":memory:" or "://" in path or not path.strip():
-            raise Unanswered("this is for the full command line")
-        self.as_json = self.options.pop("json", False)
-        self.settings: str | None = store.get("settings") or os.environ.get("RECALLITE_SETTINGS") or None
-        self.headers = store_headers(path, self.settings, create=self.name != "recall")
-
-    def body(self, **fields: Any) -> bytes:
-        """The body of its request: its options, and its one text by name."""
-        if len(self.texts) != 1 or self.texts[0] == "-":
-            raise Unanswered("this is for the full command line")
-        return json.dumps({**self.options, **fields}).encode()
 
 
 def answered(words: Sequence[str]) -> int | None:
@@ -80,7 +31,8 @@ def answered(words: Sequence[str]) -> int | None:
         if call.name == "mcp":
             return _mcp(call, words)
         if call.name == "hook":
-            return _hook(call)
+            _start_for_next(call)
+            return None
         show = _recall(call) if call.name == "recall" else _remember(call)
     except Unanswered:
         return None
@@ -107,6 +59,15 @@ def prepare(words: Sequence[str]) -> None:
             start(0.0)
 
 
+def _start_for_next(hook: Call) -> None:
+    """Start the process if there is none: its hook is answered here this once."""
+    try:
+        Link()
+    except Unanswered:
+        if _wanted(hook):
+            start(0.0)
+
+
 def _wanted(call: Call) -> bool:
     """Whether the process may be started for a call, as far as its settings say."""
     if not may_start():
@@ -123,46 +84,12 @@ def _wanted(call: Call) -> bool:
     return warm is None or warm.use
 
 
-def _default_path() -> str:
-    from recallite.system.user_folder import user_folder  # what it imports takes 10 ms
-
-    return os.path.join(user_folder(), "memory.db")
-
-
-def _parsed(
-    words: Iterator[str], known: Mapping[str, Option], *, one_text: bool = False
-) -> tuple[dict[str, Any], list[str]]:
-    """The options and texts of a command; with `one_text` those before and including the first text."""
-    values: dict[str, Any] = {}
-    texts: list[str] = []
-    try:
-        for word in words:
-            if word == "--" and not one_text:
-                return values, [*texts, *words]
-            if not word.startswith("-"):
-                texts.append(word)
-                if one_text:
-                    return values, texts
-                continue
-            name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            field, kind = known[name]
-            value = value if equals or kind is bool else next(words)
-            if kind is bool and equals:
-                raise ValueError(word)
-            values[field] = [*values.get(field, ()), value] if kind is list else kind(value or kind is bool)
-    except (KeyError, StopIteration, ValueError):
-        raise Unanswered("an option is for the full command line") from None
-    if one_text:
-        raise Unanswered("there is no command")
-    return values, texts
-
-
 def _recall(call: Call) -> Callable[[], int]:
     """Ask for hits; the function prints them and returns the exit code."""
     options = call.options
     if any(name in options for name in _FILTER_ALONE):
         options["filter"] = {name: options.pop(name) for name in _IN_FILTER if name in options}
-    body = call.body(query="".join(call.texts))
+    body = json.dumps({**options, "query": call.text}).encode()
     link = Link()
     encoded = _successful(link.ask("POST", "/v1/recall", body, call.headers))
     if not encoded.startswith(_BEFORE_HITS):
@@ -208,7 +135,7 @@ def _dated(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _remember(call: Call) -> Callable[[], int]:
     """Have a memory stored; the function prints its id and what it changed, and returns the exit code."""
-    body = call.body(text="".join(call.texts))
+    body = json.dumps({**call.options, "text": call.text}).encode()
     encoded = _successful(Link().ask("POST", "/v1/memories", body, call.headers))
     fields = json.loads(encoded)
     contradictions = [SimpleNamespace(**entry) for entry in fields["contradictions"]]
@@ -234,33 +161,6 @@ def _successful(answer: tuple[int, bytes]) -> str:
     return body.decode()
 
 
-def _hook(call: Call) -> int:
-    """Have a host's hook answered, within its time. Raises Unanswered if no process answers it, and starts one."""
-    from recallite.doors.hooks.running import PATH, PATIENCE_SECONDS, request, within
-
-    try:
-        link = Link()
-    except Unanswered:
-        if _wanted(call):
-            start(0.0)
-        raise
-    event, host = "".join(call.texts), call.options.get("host", "claude-code")
-    refusals: list[Unanswered] = []
-
-    def ask() -> str:
-        body = request(event, host, call.options.get("scope"), call.options.get("memories", False))
-        try:
-            return str(json.loads(_successful(link.ask("POST", PATH, body, call.headers))))
-        except Unanswered as fault:
-            refusals.append(fault)
-            return ""
-
-    code = within(call.options.get("patience", PATIENCE_SECONDS), ask, event, host)
-    if refusals:  # such as of a process that may not open this store
-        raise refusals[0]
-    return code
-
-
 def _mcp(call: Call, words: Sequence[str]) -> int | None:
     """Serve a host through the process; None if there is none, and none can be started."""
     from recallite.doors.warm.proxy import Proxy
@@ -275,6 +175,6 @@ def _mcp(call: Call, words: Sequence[str]) -> int | None:
 
         options["scope"] = scope_named("project")
     options["folders"] = [os.path.abspath(os.path.expanduser(path)) for path in options.get("folders", ())]
-    headers = {**call.headers, OPTIONS: quote(json.dumps(options))}
+    headers = {**call.headers, OPTIONS: in_header(json.dumps(options))}
     proxy = Proxy(headers, words, lambda: _wanted(call))
     return proxy.run() if proxy.connect() else None

@@ -34,7 +34,7 @@ class _Child:
     """A server in a process of its own, as hosts start one without the resident process."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        command = [sys.executable, "-m", "recallite", "--no-warm", *words]
+        command = [sys.executable, "-P", "-m", "recallite", "--no-warm", *words]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def write(self, line: bytes) -> None:

@@ -9,7 +9,7 @@ import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from recallite.doors.warm.asking import address
+from recallite.doors.warm.asking import KEYS, address, needs_keys
 from recallite.system.folder_lock import FolderLock
 from recallite.system.local_socket import is_own, is_private, listen, lock_of
 
@@ -20,6 +20,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def main() -> None:
     """Answer until idle, or end at once if there is such a process already."""
     path = Path(address())
+    _forget_keys()
     if not is_private(str(path.parent)):
         sys.exit(f"{path.parent} is not a folder that only this user may enter")
     with FolderLock(Path(lock_of(str(path)))).held(0) as is_first:
@@ -31,6 +32,13 @@ def main() -> None:
                 logging.getLogger("recallite").exception("the resident process ends")
             logging.shutdown()
             os._exit(0)  # a thread that compiles kernels or waits for the network is not waited for
+
+
+def _forget_keys() -> None:
+    """Forget the keys of the caller that started this process, unless its environment says what they are for."""
+    if not needs_keys():
+        for name in [name for name in os.environ if name.startswith(KEYS)]:
+            del os.environ[name]
 
 
 def _log_to(path: Path) -> None:
@@ -52,7 +60,7 @@ def _run(path: Path) -> None:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Drop the connection of another user."""
             super().connection_made(transport)
-            if not token and not is_own(transport.get_extra_info("socket").fileno()):
+            if not token and not is_own(transport.get_extra_info("socket")):
                 transport.abort()
 
     def end() -> None:

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from time import monotonic
-from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
 import msgspec
+from starlette.responses import Response
 
 from recallite._version import __version__
 from recallite.compat import load_settings
@@ -21,7 +21,8 @@ from recallite.doors.hooks.running import PATH as HOOKS
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.failures import error_json, json_response
 from recallite.doors.http.request_checks import Message, Receive, Send
-from recallite.doors.warm.asking import CHALLENGE, CREATE, OPTIONS, SETTINGS, STORE, TOKEN, proof
+from recallite.doors.warm import asking
+from recallite.doors.warm.asking import STORE, of_header
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
@@ -83,8 +84,10 @@ class Service:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["path"] == "/healthz":
-            await json_response(proof(self._token, headers.get(CHALLENGE.lower(), "")))(scope, receive, send)
-        elif not hmac.compare_digest(headers.get(TOKEN.lower(), "").encode("latin-1"), self._token):
+            await json_response(asking.proof(self._token, headers.get(asking.CHALLENGE.lower(), "")))(
+                scope, receive, send
+            )
+        elif not hmac.compare_digest(headers.get(asking.TOKEN.lower(), "").encode("latin-1"), self._token):
             await error_json(401, AccessDenied("the token is not that of this process"))(scope, receive, send)
         elif scope["path"].startswith("/warm"):
             await self._managed(scope, receive, send, headers)
@@ -94,7 +97,7 @@ class Service:
     async def _managed(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
         """Answer a request about the process itself: its state, closing a store, its end."""
         if scope["path"] == "/warm/close":
-            path = os.path.realpath(unquote(headers[STORE.lower()], errors="surrogateescape"))
+            path = os.path.realpath(of_header(headers[STORE.lower()]))
             async with self._files[path]:
                 for key in [key for key in self._stores if key[0] == path]:
                     await self._close(key)
@@ -119,7 +122,7 @@ class Service:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
             elif scope["path"] == HOOKS:
-                await _answer_hook(store, body, scope, receive, send)
+                await _answer_hook(store, of_header(headers[asking.HOOK.lower()]), body, scope, receive, send)
             else:
                 await store.api.application(scope, receive, send)
         finally:
@@ -128,8 +131,8 @@ class Service:
 
     async def _store(self, headers: dict[str, str]) -> OpenStore:
         """The store that a request names, opened by the first. Raises InvalidInput, StoreError and OSError."""
-        path = os.path.realpath(unquote(headers.get(STORE.lower(), ""), errors="surrogateescape"))
-        settings = unquote(headers.get(SETTINGS.lower(), ""), errors="surrogateescape")
+        path = os.path.realpath(of_header(headers.get(STORE.lower(), "")))
+        settings = of_header(headers.get(asking.SETTINGS.lower(), ""))
         key = path, _version_of(settings)
         async with self._files[path]:
             store = self._stores.get(key)
@@ -137,7 +140,7 @@ class Service:
                 await self._close(key)
                 store = None
             if store is None:
-                if not os.path.exists(path) and CREATE.lower() not in headers:
+                if not os.path.exists(path) and asking.CREATE.lower() not in headers:
                     raise InvalidInput("there is no such store")
                 store = await anyio.to_thread.run_sync(_opened, path, settings)
                 self._stores[key] = store
@@ -194,7 +197,7 @@ class _Conversation:
         from recallite.doors.mcp.server import MemoryServer
         from recallite.doors.tools.action import DocumentAccess
 
-        options = msgspec.json.decode(unquote(headers.get(OPTIONS.lower(), "%7B%7D")))
+        options = msgspec.json.decode(of_header(headers.get(asking.OPTIONS.lower(), asking.in_header("{}"))))
         documents = DocumentAccess.of(options.pop("folders", ()), options.pop("urls", False))
         try:
             server = MemoryServer(lambda: nullcontext(self._store.memory), documents=documents, **options)
@@ -233,24 +236,31 @@ class _Conversation:
         """Do nothing: a line is sent at once."""
 
 
-async def _answer_hook(store: OpenStore, body: bytes, scope: Message, receive: Receive, send: Send) -> None:
+async def _answer_hook(
+    store: OpenStore, fields: str, body: bytes, scope: Message, receive: Receive, send: Send
+) -> None:
     """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
 
     If turns in the call cannot be stored, the answer is an error, and the client stores them itself.
     """
-    from recallite.doors.hooks.events import TRANSCRIPTS, answer
+    from recallite.doors.hooks.events import TRANSCRIPTS, answer, output_of, payload_of
 
-    call = msgspec.json.decode(body)
-    takes_turns = call["event"] == "turn"
-    in_background = takes_turns and call["host"] in TRANSCRIPTS
+    event, host, shared, memories, folder, current = fields.split("\0")
+    in_background = event == "turn" and host in TRANSCRIPTS
     if in_background:
-        await json_response("")(scope, receive, send)
-    response = json_response("")
+        await Response(b"")(scope, receive, send)
+
+    def text() -> str:
+        return answer(
+            store.memory, event, host, payload_of(body, folder, current), shared or None, memories=bool(memories)
+        )
+
+    response = Response(b"")
     try:
-        response = json_response(await anyio.to_thread.run_sync(lambda: answer(store.memory, **call)))
+        response = Response(output_of(await anyio.to_thread.run_sync(text), event, host))
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
-        if takes_turns:
+        if event == "turn":
             response = error_json(503, StoreError("the turns are not stored"))
     if not in_background:
         await response(scope, receive, send)
