@@ -337,13 +337,16 @@ class Hits(list[Hit]):
 
     def to_dict(self) -> dict[str, Any]:
         """The query, the hits and the attributes, as JSON values."""
-        beside = {name: getattr(self, name) for name in self.__slots__}
-        table: dict[str, Any] = json.decode(json.encode({"hits": list(self), **beside}))
+        table: dict[str, Any] = json.decode(json.encode(self.fields()))
         return table
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
-        return json.encode(self.to_dict()).decode()
+        return json.encode(self.fields()).decode()
+
+    def fields(self) -> dict[str, Any]:
+        """The hits and the attributes by name, each as it is."""
+        return {"hits": list(self)} | {name: getattr(self, name) for name in self.__slots__}
 
 
 class Explanation(Plain, frozen=True, kw_only=True):

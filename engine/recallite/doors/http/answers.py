@@ -14,7 +14,7 @@ from recallite.model.reports import ErasureReceipt, Forgotten, Stats
 def without_folders(value: Any) -> Any:
     """A result with the names of the store's files, and without their folders."""
     if isinstance(value, Hits):
-        return value.to_dict()
+        return value.fields()
     if isinstance(value, list):
         return [*map(without_folders, value)]
     if isinstance(value, Stats):

@@ -122,9 +122,11 @@ class RequestChecks:
         try:
             self._check(scope, headers)
             if scope["path"].startswith(_GUARDED):
-                # In a thread: another process may hold the store for a while.
                 authorization = headers.get(b"authorization")
-                scope[GRANT] = await anyio.to_thread.run_sync(self._admit, authorization)
+                if authorization is None:
+                    scope[GRANT] = self._admit(None)
+                else:  # in a thread: another process may hold the store for a while
+                    scope[GRANT] = await anyio.to_thread.run_sync(self._admit, authorization)
         except Refused as refusal:
             beside = {"connection": "close", **(refusal.headers or {})}  # the body is not read
             return error_json(refusal.status_code, refusal.error(refusal.detail), headers=beside)
