@@ -231,7 +231,6 @@ def _is_hidden(node: Any) -> bool:
 
 
 def _fenced(node: Any) -> str:
-    """Return a block of code, its text unchanged."""
     code = (node.text(deep=True) or "").replace("\r\n", "\n").strip("\n")
     inner = node.css_first("code")
     classes = f"{node.attributes.get('class') or ''} {(inner.attributes.get('class') or '') if inner else ''}"

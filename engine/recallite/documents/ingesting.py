@@ -352,7 +352,6 @@ def _is_file(row: DocumentRow) -> bool:
 
 
 def _caller_metadata(row: DocumentRow | None) -> dict[str, Any]:
-    """Return the metadata of a stored document that callers gave."""
     return stored_metadata(None if row is None else row.caller_metadata)
 
 

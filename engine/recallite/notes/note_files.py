@@ -265,7 +265,6 @@ def _state(status: os.stat_result) -> EntryState:
 
 
 def _why(fault: OSError) -> str:
-    """Describe why the system refused."""
     return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
 
 

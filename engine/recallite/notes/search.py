@@ -210,7 +210,6 @@ def _confident(row: RawSearchRow, min_confidence: float) -> bool:
 
 
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
-    """Say that a threshold dropped everything, and what was best."""
     wanted = [f"{name} {least:.2f}" for name, least in (("score", min_score), ("confidence", min_confidence)) if least]
     has = f"score {best.score:.2f}" + ("" if best.confidence is None else f", confidence {best.confidence:.2f}")
     return (
@@ -232,7 +231,6 @@ def _found(
 
 
 def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
-    """Say that no file has this label, and which labels exist."""
     with engine.store.read() as reader:
         labels = {source_label(path) for path in reader.documents.find_many("/")}
     if label in labels:

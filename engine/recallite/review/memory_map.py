@@ -129,7 +129,6 @@ class MemoryMap:
 
 
 def _place(reader: Reader, commit: Commit, ids: NDArray[np.int64]) -> _Plane:
-    """Place the records that have a vector; of too many an even sample."""
     sampled = len(ids) > MAX_POINTS
     ids = _every_nth(ids, MAX_POINTS)
     embedder = reader.vectors.active_embedder()

@@ -78,7 +78,6 @@ def read_statement(text: str) -> Statement:
 
 
 def _parted(word: str) -> tuple[str, ...]:
-    """A token with its contraction split."""
     if word.endswith("n't"):
         return ({"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]) or "do", "not")
     if "'" in word[1:]:

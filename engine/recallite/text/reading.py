@@ -187,7 +187,6 @@ def _bytes_of(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 
 def _ends_of(lengths: map[int], count: int) -> NDArray[np.int64]:
-    """Offsets of lists of these lengths."""
     ends = np.zeros(count + 1, np.int64)
     np.cumsum(np.fromiter(lengths, np.int64, count), out=ends[1:])
     return ends

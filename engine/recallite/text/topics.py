@@ -118,7 +118,6 @@ def _identifies(word: str) -> bool:
 
 
 def _led_numbers(statement: Statement) -> Counter[tuple[str, str]]:
-    """The numbers, each with the word before it."""
     return Counter(zip(statement.leads, statement.numbers, strict=True))
 
 

@@ -134,7 +134,6 @@ def announced(line: str) -> list[Claim] | None:
 
 
 def _attributes(words: str) -> list[Claim]:
-    """The claims of the attributes of a tag."""
     words = words.strip().removesuffix("/")
     claims = [_field_claim(name.lower(), "".join(values)) for name, *values in _ATTRIBUTE.findall(words)]
     rest = _ATTRIBUTE.sub(" ", words).strip()

@@ -101,7 +101,6 @@ class _Import:
 
     @contextmanager
     def _reporting(self, path: str, line: int | None) -> Iterator[None]:
-        """Report what is wrong in a line as a problem."""
         try:
             yield
         except RecalliteError as fault:
@@ -259,7 +258,6 @@ class _Import:
                         )
 
     def _completed(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
-        """The fields of an entry, with what was left out."""
         fields = structs.asdict(entry)
         if entry.holds_from is None:
             successor = writer.records.get(row_id(writer, new, self._base))

@@ -314,7 +314,6 @@ def _is_time_of(heading: str, fields: Fields) -> bool:
 
 
 def _time_of(heading: str) -> str | None:
-    """The time in a heading, if it is one."""
     moment = _MOMENT.fullmatch(heading)
     return None if moment is None else f"{moment[1]}T{moment[2] or '00:00'}:00Z"
 

@@ -256,7 +256,6 @@ def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, li
 
 
 def _rendered(path: str, month: Month, records: list[Record], joined: Joined, base: str) -> _File:
-    """The file of these memories of a month."""
     scope = scope_within(month.scope, base)
     sections = [(record.created_at, fields_of(record, joined), record.text) for record in records]
     data = render_file(scope, month.month, sections).encode()
@@ -265,6 +264,5 @@ def _rendered(path: str, month: Month, records: list[Record], joined: Joined, ba
 
 
 def _covers(filter: Filter, entry: FileEntry) -> bool:
-    """Whether the filter covers the scope of a file."""
     scope = join_scopes(filter.base, entry.scope) or "/"
     return not filter.scopes or any(scope == selected or scope.startswith(selected + "/") for selected in filter.scopes)

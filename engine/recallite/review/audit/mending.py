@@ -78,7 +78,6 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
 
 
 def _redact(engine: Engine, id: str, base: str) -> None:
-    """Redact the secrets of a memory, and purge its earlier versions."""
     with engine.store.read() as reader:
         record = reader.records.get(row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)

@@ -156,7 +156,9 @@ class _Comparison:
         )
         if verdict.outcome == "same":
             return self._same(old, new)
-        if "contradictions" not in self._wanted or verdict.outcome == "independent" or not _alike(old, new):
+        if "contradictions" not in self._wanted or verdict.outcome == "independent":
+            return None
+        if not on_one_subject((old.topic, new.topic), old.metadata, new.metadata):
             return None
         detail = f"{verdict.confidence:.2f}, {verdict.reason}"
         if verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes:
@@ -215,7 +217,3 @@ def _spare(check: str, spare: Record, remaining: Record, reason: str) -> Finding
     stays = spare.pinned or spare.supersedes or spare.authority != remaining.authority
     verb = None if stays else "forget"
     return finding_of_pair(check, spare, remaining, reason, verb)
-
-
-def _alike(old: Record, new: Record) -> bool:
-    return on_one_subject((old.topic, new.topic), old.metadata, new.metadata)

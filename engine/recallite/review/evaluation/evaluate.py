@@ -233,7 +233,6 @@ def _confidence(results: Sequence[AnsweredQuestion], k: int) -> ConfidenceReport
 
 
 def _plain(value: object) -> object:
-    """Return an option as JSON."""
     if isinstance(value, Section):
         return value.to_dict()
     return value if isinstance(value, bool | int | float | str | list | tuple | dict | None) else str(value)

@@ -76,7 +76,6 @@ def request_of(question: Question, base: str, profile: Any, k: int, options: Map
 
 
 def _entries(source: Source, store: str) -> Iterator[tuple[int, str, Any]]:
-    """Yield number, place and content of each question, unchecked."""
     if isinstance(source, str | os.PathLike) or callable(getattr(source, "readline", None)):
         file: Any = source
         with reading(file, store=store, count=False) as (stream, _):

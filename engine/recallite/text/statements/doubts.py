@@ -313,11 +313,8 @@ def spelled_alike(one: str, other: str) -> bool:
     forms = [{word.casefold(): word for word in _SPELLED.findall(text)} for text in (one, other)]
     shared = forms[0].keys() & forms[1].keys()
     firsts = {word.casefold() for text in (one, other) for word in _FIRST.findall(text)}
+    # The first word of a sentence may differ in its first letter.
     return all(
-        forms[0][word] == forms[1][word] for word in shared if word not in firsts or not _capitalised(forms, word)
+        forms[0][word][1:] == forms[1][word][1:] if word in firsts else forms[0][word] == forms[1][word]
+        for word in shared
     )
-
-
-def _capitalised(forms: list[dict[str, str]], word: str) -> bool:
-    """Whether only the first letters differ in case, as at the beginning of a sentence."""
-    return forms[0][word][1:] == forms[1][word][1:]

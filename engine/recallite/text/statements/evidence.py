@@ -84,7 +84,6 @@ def _words(evidence: dict[str, float], one: Traits, two: Traits, changing: float
 
 
 def _persons(evidence: dict[str, float], one: Traits, two: Traits) -> None:
-    """Whether both speak of the same person."""
     ours, theirs = bool(one.headed - two.persons), bool(two.headed - one.persons)
     evidence["other person"], evidence["persons differ"] = float(ours), float(ours and theirs)
     evidence["person missing"] = float(theirs and not one.pronoun)
@@ -96,7 +95,6 @@ def _persons(evidence: dict[str, float], one: Traits, two: Traits) -> None:
 
 
 def _values(evidence: dict[str, float], one: Traits, two: Traits) -> None:
-    """Compare typed values, states and subjects."""
     covered = evidence["covered"]
     both = [(one.numbers[unit], values) for unit, values in two.numbers.items() if unit in one.numbers]
     differs = any(mine.isdisjoint(values) for mine, values in both)

@@ -128,7 +128,7 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
         return Verdict("same", 0.97, "the same text but for its case and marks")
-    if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
+    if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and _adds(new) == _adds(old):
         return Verdict("same", 0.97, "says the same")
     if (successor := successor_of(old)) and _states(new, successor):
         return _rated("supersedes", REPLACED)
@@ -156,7 +156,6 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
 
 
 def _verdict(finding: Finding, new: Statement, old: Statement) -> Verdict:
-    """The verdict on two texts of which two clauses were compared."""
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if finding.outcome == "contradicts":
         if alone and len(new.clauses) <= MOST_REPLACED:
@@ -204,7 +203,6 @@ def tells_change(clause: Clause) -> bool:
 
 
 def _same(new: Statement, old: Statement) -> bool:
-    """Whether two texts of one clause say the same."""
     if not (len(new.clauses) == len(old.clauses) == 1 and new.whole and old.whole) or new.question or old.question:
         return False
     one, other = new.clauses[0], old.clauses[0]
@@ -218,12 +216,8 @@ def _same(new: Statement, old: Statement) -> bool:
     return one.relation == "be" and one.subject == other.every and other.subject == one.every
 
 
-def _another(new: Statement, old: Statement) -> bool:
-    """Whether one says "too" of what the other says: it is another one."""
-    return _adds(new) != _adds(old)
-
-
 def _adds(statement: Statement) -> bool:
+    """Whether it says "too": then it tells of another one."""
     return any(word.text in _TOO for word in statement.words)
 
 

@@ -136,7 +136,6 @@ def chances_replaced(pairs: Sequence[Ruled]) -> list[Chance | None]:
 
 
 def _values(pair: Ruled, model: _Model) -> list[float]:
-    """The evidence in the order of the model's features."""
     evidence = evidence_of(*pair)
     wording = wording_logit(model.wording, model.wording_bias, traits_of(pair.new), traits_of(pair.old))
     return list(map((evidence | {"wording": wording}).get, model.features, repeat(0.0)))

@@ -130,7 +130,6 @@ def _older(clause: Clause) -> int:
 
 
 def _is_cue(clause: Clause) -> bool:
-    """Whether a clause may say that something changed."""
     return tells_change(clause) or clause.now or clause.relation.startswith("re")
 
 
@@ -156,7 +155,6 @@ def _subjects(clause: Clause) -> int:
 
 
 def _verb(relation: str) -> int:
-    """The bits of a verb among those of all."""
     if relation in ANY_VERB:
         return _ANY
     return 1 << (hash(relation) & 31) | (_USED if relation in USES else 0)

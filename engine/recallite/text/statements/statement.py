@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -53,7 +52,8 @@ class Statement(Struct, gc=False):
     def canon(self) -> tuple[str, ...]:
         """The forms of its words, which texts that say the same have in common."""
         if self.canonical is None:
-            self.canonical = _canon(self.words, self.speaker) if self.words else ()
+            forms = [word.value + word.unit if word.value else word.form for word in self.words]
+            self.canonical = tuple([self.speaker if form == SELF else form for form in forms if form])
         return self.canonical
 
     def mentions(self) -> frozenset[str]:
@@ -100,8 +100,3 @@ def _speaker(context: str | None) -> str:
     if label is not None and (match[1].islower() or name in _PERSONS):  # "user A" is another than "user B"
         return f"{stem_of(name)} {label}"
     return "i" if name in _PERSONS else stem_of(name)
-
-
-def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
-    forms = [word.value + word.unit if word.value else word.form for word in words]
-    return tuple([speaker if form == SELF else form for form in forms if form])

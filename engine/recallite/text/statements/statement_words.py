@@ -122,7 +122,6 @@ def _word(
     unit: str = "",
     capital: bool = False,
 ) -> Word:
-    """A word with all that follows from its text, kind, stem and value."""
     stem = text if stem is None else stem
     key, form = (value.replace(".", ":") + unit, "") if value else (stem, _form(text, kind, stem))
     weight = 0.0
