@@ -42,7 +42,8 @@ class RecalliteStorage(OnMemory):
 
     A record's id, content, scope, categories, importance, metadata and source are a memory's id, text, scope below
     `scope`, tags, importance, metadata and source. Give `embed` to CrewAI as its embedder; or, for one of CrewAI's own,
-    open the storage on a path with `embedder="none"`: then the store takes vectors of the dimension of the first.
+    open the storage on a path with `embedder="none"`: then the store takes vectors of the dimension of the first, until
+    `reset` leaves none.
 
     Nothing else should be in `scope`: `reset` forgets all that is there.
     """
@@ -222,9 +223,7 @@ class RecalliteStorage(OnMemory):
         if other is None:
             return None
         mismatch = EmbeddingDimensionMismatchError(stored, other)
-        mismatch.add_note(
-            f"{self.memory.path} keeps the dimension of its first vectors, also after a reset: give a new file"
-        )
+        mismatch.add_note(f"{self.memory.path} takes vectors of another dimension once none is left, in no scope of it")
         return mismatch
 
 

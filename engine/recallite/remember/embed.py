@@ -37,7 +37,7 @@ def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = No
     if active is None:
         active = engine.active_embedder()
     if not embedder.enabled:
-        if active is not None:
+        if active is not None and not _begins_anew(engine, vector, active):
             return Identity(active.fingerprint, active.name, active.dimension)
         if vector is None or made_by is not None:
             return made_by
@@ -50,6 +50,16 @@ def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = No
     except EmbedderError:
         return made_by if active is None else Identity(active.fingerprint, active.name, active.dimension)
     return embedder.identity()
+
+
+def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
+    """Whether a given vector has another dimension than those that were given before, of which none is left."""
+    if vector is None or active.name != EXTERNAL or isinstance(vector, EmbeddedText):
+        return False
+    if check_vectors(vector, None).shape[1] == active.dimension:
+        return False
+    with engine.store.read() as reader:
+        return reader.vectors.none_left()
 
 
 def embed_rows(
@@ -107,7 +117,12 @@ def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) 
     """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
     if identity is None or not any(row.vectors or row.refused for row in rows):
         return None
-    return writer.vectors.register_embedder(**identity._asdict())
+    vectors = writer.vectors
+    active = vectors.active_embedder() if identity.name == EXTERNAL else None
+    changed = active is not None and active.name == EXTERNAL and active.dimension != identity.dimension
+    if changed and vectors.none_left():
+        vectors.start_over(vectors.add_embedder(**identity._asdict()))
+    return vectors.register_embedder(**identity._asdict())
 
 
 def parts_of(

@@ -194,8 +194,19 @@ def test_vectors_of_another_dimension_are_refused_with_the_error_of_crewai(stora
     ):
         with pytest.raises(EmbeddingDimensionMismatchError, match="2-dimensional") as refused:
             call()
-        assert "give a new file" in refused.value.__notes__[0]
+        assert "once none is left" in refused.value.__notes__[0]
     assert ids(storage.list_records()) == ["a"]
+
+
+def test_after_a_reset_vectors_of_another_dimension_are_taken(storage):
+    storage.save([record("a"), record("b")])
+    storage.reset()
+    assert found(storage, vector=(0.0, 1.0, 0.0)) == {}
+    storage.save([record("c", vector=(0.0, 1.0, 0.0))])
+    assert found(storage, vector=(0.0, 1.0, 0.0)) == {"c": 1.0}
+    with pytest.raises(EmbeddingDimensionMismatchError, match="3-dimensional"):
+        storage.save([record("d")])
+    assert storage.memory.store.verify().problems == ()
 
 
 def test_bad_records_are_refused_and_nothing_of_their_save_is_stored(storage):

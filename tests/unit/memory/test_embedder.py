@@ -193,6 +193,28 @@ def test_given_vectors_keep_their_dimension(path):
         assert memory.count() == 2
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_store_without_vectors_takes_given_ones_of_another_dimension(path, at_once):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("no vector")
+        ids = [memory.remember(NewRecord(f"flat {n}", vector=unit(n, 16))).id for n in range(2)]
+        memory.update(ids[0], text="changed")
+        memory.forget(ids[0])
+        deep = NewRecord("deep", vector=unit(2, 24))
+        with pytest.raises(InvalidInput, match=r"\(24,\).*\(16,\)"):
+            memory.remember(deep)
+        memory.forget(ids[1])
+        if at_once:
+            memory.remember_many([deep, NewRecord("deeper", vector=unit(3, 24))])
+        else:
+            memory.remember(deep)
+        assert memory.recall("", vector=unit(2, 24), mode="vector")[0].text == "deep"
+        assert memory.store.stats().dimension == 24
+        with pytest.raises(InvalidInput, match=r"\(16,\).*\(24,\)"):
+            memory.remember(NewRecord("flat", vector=unit(1, 16)))
+        assert memory.store.verify().problems == ()
+
+
 def test_reembed_moves_to_another_embedder(path):
     with Memory(path, embedder=WordEmbedder()) as memory:
         ids = memory.remember_many([f"word{number} common" for number in range(20)])

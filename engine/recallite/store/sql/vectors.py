@@ -113,6 +113,10 @@ class Vectors(Repository):
             )
         return active
 
+    def none_left(self) -> bool:
+        """Whether the store holds no vector."""
+        return self._number("SELECT NOT EXISTS (SELECT 1 FROM vector)") == 1
+
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         """The row of an embedder whose vectors are made beside the active ones."""
         self._execute(
