@@ -121,8 +121,6 @@ FRAMEWORKS: dict[str, Framework] = {
                 left_out={
                     "test_percent_underscore_and_backslash_in_scope_names_match_literally":
                         "it takes a part of a name for a scope prefix: `/share` and a backslash for `/share\\docs`",
-                    "test_memory_reset_all_rebuilds_reopened_store_with_new_dimension":
-                        "a file of Recallite keeps the dimension of its first vectors; the page says so",
                 }
                 | dict.fromkeys(
                     ("test_flush_to_central", "test_dual_shard_search", "test_orphaned_shard_cleanup"),
