@@ -296,8 +296,8 @@ def _language_model(model: LanguageModel | str | None) -> LanguageModel | None:
         if isinstance(model, type) or not callable(getattr(model, "complete", None)):
             raise InvalidInput(
                 f"language_model {shown(model)} has no method complete(messages, *, schema=None, max_tokens=None): "
-                "give an object that has, such as recallite.remote.OpenAICompatible(base_url, model), or the name of a "
-                "model with its provider, as 'ollama/llama3.2'"
+                "give an object that has, such as recallite.remote.language_model.OpenAICompatible(base_url, model), "
+                "or the name of a model with its provider, as 'ollama/llama3.2'"
             )
         return model
     address = language_model_address() if model is None else named_language_model(model)

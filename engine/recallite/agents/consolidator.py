@@ -16,7 +16,7 @@ from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, LanguageModelError, StoreError
 from recallite.model import checks
 from recallite.model.authority import rank_of
-from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.policies import Consolidation
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.plugin import EngineHandle
 from recallite.remember.batch import write_rows
@@ -223,7 +223,12 @@ class Consolidator(Service):
             _lower_to(writer, row, fact.episodes, scope)
         known = [_known(writer, scope, row) for row in rows]
         new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
-        new_ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
+        # Statements are compared; topics and links are for a caller's texts.
+        policy = structs.replace(
+            self._engine.settings.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
+            recognise_recalled=False, junk="store",
+        )  # fmt: skip
+        new_ids = iter(write_rows(self._engine, new, identity, policy))
         ids = [next(new_ids) if known_id is None else known_id for known_id in known]
         stored = writer.records.find_ids(ids, scope)
         for fact, id in zip(facts, ids, strict=True):
@@ -257,13 +262,6 @@ def _known(reader: Reader, scope: str, row: Row) -> str | None:
         if until is None or row.created_at < until:
             return record.id
     return None
-
-
-def _detecting(policy: WritePolicy) -> WritePolicy:
-    """Return a write policy that only compares statements; topics and links are for a caller's texts."""
-    return structs.replace(
-        policy, merge_strategy="append", topic_cosine=None, link_cosine=None, recognise_recalled=False, junk="store"
-    )
 
 
 class AsyncConsolidator(AsyncService[Consolidator]):

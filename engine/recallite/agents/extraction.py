@@ -131,23 +131,20 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
             {"role": "user", "content": msgspec.json.encode(log).decode()},
         ]
         answer = model.complete(messages, schema=_SCHEMA, max_tokens=_MOST_TOKENS)
+        try:
+            answered = msgspec.json.decode(answer, type=_Answer).facts
+        except (msgspec.DecodeError, TypeError) as fault:
+            raise LanguageModelError(f"the model's facts are not the JSON that was asked for ({fault})") from None
         facts += [
             Fact(
                 content=fact.content,
                 importance=min(max(fact.importance, 0.0), 1.0),
                 episodes=tuple(dict.fromkeys(batch[n - 1].id for n in fact.episodes if 0 < n <= len(batch))),
             )
-            for fact in _read(answer).facts
+            for fact in answered
             if fact.content.strip()
         ]
     return facts
-
-
-def _read(answer: str) -> _Answer:
-    try:
-        return msgspec.json.decode(answer, type=_Answer)
-    except (msgspec.DecodeError, TypeError) as fault:
-        raise LanguageModelError(f"the model's facts are not the JSON that was asked for ({fault})") from None
 
 
 def _fact(item: object, place: int) -> Fact:

@@ -136,7 +136,7 @@ class Working(Service):
     def add(self, item: object, *, importance: float = 0.5) -> Added:
         """Add a copy of an item, any JSON value. At capacity one item is evicted first and returned."""
         self._engine.store.check_usable()
-        content = _copied(item)
+        content = checks.check_json_copy(item, "item", MAX_ITEM_BYTES)
         if isinstance(item, str) and not item.strip():
             raise InvalidInput(f"item is {shown(item)}: there is nothing to keep in mind")
         checks.check_unit(importance, "importance")
@@ -267,10 +267,6 @@ class AsyncWorking(AsyncService[Working]):
             yield item
 
 
-def _copied(content: object) -> Any:
-    return checks.check_json_copy(content, "item", MAX_ITEM_BYTES)
-
-
 def _validated(item: WorkingItem) -> WorkingItem:
     """Return the item as JSON stores it. InvalidInput if the caller has since put other values into it."""
-    return structs.replace(item, content=_copied(item.content))
+    return structs.replace(item, content=checks.check_json_copy(item.content, "item", MAX_ITEM_BYTES))

@@ -16,7 +16,7 @@ from recallite.notes.config import FlushConfig, WorkspaceConfig
 from recallite.notes.editable.safe_folder import Folder
 from recallite.notes.flushing import new_facts
 from recallite.notes.workspace import Workspace
-from recallite.remote import OpenAICompatible
+from recallite.remote.language_model import OpenAICompatible
 from recallite.text.quoting import quoted
 from tests.endpoint import Answer, said, serving
 from tests.unit.remote.conftest import NAMES

@@ -23,7 +23,7 @@ from recallite.compat.memweave import (
     TemporalDecayConfig,
 )
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.remote import OpenAICompatible
+from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import said, serving
 from tests.unit.memory.support import WordEmbedder
 

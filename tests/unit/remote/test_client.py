@@ -14,8 +14,9 @@ import stamina
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.remote import OpenAICompatible, endpoint
 from recallite.remote import budget as budgets
+from recallite.remote import endpoint
+from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
 

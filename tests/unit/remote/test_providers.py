@@ -14,7 +14,7 @@ from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.model.model_address import ROUTED, address_of
 from recallite.notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
-from recallite.remote import OpenAICompatible
+from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import Answer, embeddings, said
 from tests.raising import raises
 from tests.unit.memory.support import WordEmbedder

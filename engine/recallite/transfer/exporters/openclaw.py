@@ -38,16 +38,15 @@ def _render(memories: Memories, groups: NoteGroups, path: str, records: list[Rec
 
 def _entry(record: Record) -> str:
     """A memory under a heading of its own, unless it has one, with OpenClaw's remarks."""
-    heading = "" if _imported(record) or begins_with_heading(record.text) else f"## {_heading(record)}\n\n"
+    heading = ""
+    if not _imported(record) and not begins_with_heading(record.text):
+        long_term = _path(record) == _LONG_TERM
+        heading = f"## {title_of(record) if long_term else f'{record.created_at:%H:%M}'}\n\n"
     triggers = [tag for tag in _tags_beside_text(record) if _can_be_trigger(tag)][:_MAX_TRIGGERS]
     remarks = [f"<!-- trigger: {', '.join(triggers)} -->"] if triggers else []
     if record.importance != 0.5:
         remarks.append(f"<!-- importance: {max(1, round(record.importance * 10))} -->")
     return heading + " ".join([record.text.strip(), *remarks])
-
-
-def _heading(record: Record) -> str:
-    return title_of(record) if _path(record) == _LONG_TERM else f"{record.created_at:%H:%M}"
 
 
 def _kept(record: Record) -> set[str]:

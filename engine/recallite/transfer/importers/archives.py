@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
@@ -21,7 +21,6 @@ _MAX_RATIO = 100  # DEFLATE reaches 1,032; conversations as JSON are compressed 
 _ALWAYS_BYTES = 16 << 20
 _MAX_MEMBERS = 5_000
 _MAX_VALUE_BYTES = 256 << 20
-_START_BYTES = 4096
 _BLOCK_BYTES = 1 << 20
 # What reading a damaged, encrypted or oddly compressed member raises.
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
@@ -41,30 +40,12 @@ class Member:
     `opened` opens it, until the next member is asked for; `problem` says why it cannot be opened.
     """
 
-    def __init__(self, name: str, opened: Callable[[], BinaryIO], problem: str | None = None) -> None:
-        self.name, self._opened, self.problem = shown_name(name), opened, problem
-
-    @contextmanager
-    def open(self) -> Iterator[tuple[bytes, BinaryIO]]:
-        """Its first bytes, and a stream of all, as they are unpacked."""
-        with self._opened() as stream:
-            start = stream.read(_START_BYTES)
-            yield start, cast(BinaryIO, _Whole(start, stream))
+    def __init__(self, name: str, opened: Callable[[], io.BufferedReader], problem: str | None = None) -> None:
+        self.name, self.opened, self.problem = shown_name(name), opened, problem
 
 
-def _opener(path: Path) -> Callable[[], BinaryIO]:
+def _opener(path: Path) -> Callable[[], io.BufferedReader]:
     return lambda: path.open("rb")
-
-
-class _Whole:
-    """A stream whose start has been read."""
-
-    def __init__(self, start: bytes, rest: BinaryIO) -> None:
-        self._start, self._rest = start, rest
-
-    def read(self, size: int) -> bytes:
-        start, self._start = self._start[:size], self._start[size:]
-        return start + self._rest.read(size - len(start))
 
 
 class _Allowance:
@@ -80,23 +61,29 @@ class _Allowance:
             raise zipfile.BadZipFile(f"it unpacks to more than {self._limit:,} bytes, which no export does")
 
 
-class _Unpacked:
+class _Unpacked(io.RawIOBase):
     """A member of a ZIP file as a stream, within what it and the file may unpack to."""
 
-    def __init__(self, archive: zipfile.ZipFile, inside: zipfile.ZipInfo, allowed: _Allowance) -> None:
-        self._stream, self._allowances = archive.open(inside), (_Allowance(inside.compress_size), allowed)
+    def __init__(self, stream: IO[bytes], *allowances: _Allowance) -> None:
+        self._stream, self._allowances = stream, allowances
 
-    def __enter__(self) -> _Unpacked:
-        return self
+    def readable(self) -> bool:
+        return True
 
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def read(self, size: int) -> bytes:
-        chunk = self._stream.read(size)
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._stream.read(len(buffer))
+        buffer[: len(chunk)] = chunk
         for allowance in self._allowances:
             allowance.take(len(chunk))
-        return chunk
+        return len(chunk)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _unpacked(archive: zipfile.ZipFile, inside: zipfile.ZipInfo, allowed: _Allowance) -> io.BufferedReader:
+    return io.BufferedReader(_Unpacked(archive.open(inside), _Allowance(inside.compress_size), allowed))
 
 
 def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
@@ -141,7 +128,7 @@ def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member
             )
         allowed = _Allowance(path.stat().st_size)
         for info in sorted(members, key=lambda member: member.filename):
-            yield Member(prefix + info.filename, cast(Any, partial(_Unpacked, archive, info, allowed)))
+            yield Member(prefix + info.filename, partial(_unpacked, archive, info, allowed))
 
 
 def values_of(member: Member) -> Iterator[Value | FileTrouble]:
@@ -150,8 +137,8 @@ def values_of(member: Member) -> Iterator[Value | FileTrouble]:
         yield FileTrouble(path=member.name, reason=member.problem)
         return
     try:
-        with member.open() as (start, stream):
-            yield from _items(member.name, stream) if begins_array(start) else _only(member.name, stream)
+        with member.opened() as stream:
+            yield from (_items if begins_array(stream.peek()) else _only)(member.name, stream)
     except _UNREADABLE as fault:
         yield FileTrouble(path=member.name, reason=f"it cannot be read further: {fault}")
 

@@ -142,7 +142,8 @@ class _Reader:
         )
 
     def _relation(self, kind: str, target: str, context: str) -> NewRecord:
-        text = f"{self._title} {kind.replace('_', ' ')} {_called(target)}" + (f" ({context})" if context else "")
+        name = target.rpartition("::")[2].rpartition("/")[2]  # without the project and folders
+        text = f"{self._title} {kind.replace('_', ' ')} {name}" + (f" ({context})" if context else "")
         return self._record(
             id=f"{self._permalink}/{kind}/{target}" + (f"/{_digest(context)}" if context else ""),
             text=text,
@@ -172,11 +173,6 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
         parts += [text[done:begin], re.sub(r"[^\n]", " ", text[begin:end])]
         done = max(done, end)
     return "".join([*parts, text[done:]])
-
-
-def _called(target: str) -> str:
-    """A target without its project and folders."""
-    return target.rpartition("::")[2].rpartition("/")[2]
 
 
 def _folded(name: str) -> str:

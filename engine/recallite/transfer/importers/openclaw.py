@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.notes import (
     Note,
-    Section,
     context_in,
     kept_metadata,
     notes_below,
@@ -59,34 +57,33 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
     created_at, about = note.created_at, kept_metadata(note.metadata, "tags", "path", "headings")
     for section in sections:
         facts = {name: value.strip() for name, value in _SESSION_FACT.findall(section.text)}
-        if (saved := _saved_at(section)) and facts:
+        title_match = _SESSION.fullmatch(section.headings[0]) if section.headings else None
+        if facts and title_match is not None and (saved_at := time_of(title_match[1])):
             # The head of a saved session is no memory of its own.
-            created_at = saved
+            created_at = saved_at
             about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
             continue
         text, comments = _without_comments(section.text)
         if not text:
             continue
+        triggers = [label_of(phrase) for name, value in comments if name == "trigger" for phrase in value.split(",")]
+        tags = (*tags_of(note.metadata.get("tags")), *tags_in(text), *filter(None, triggers))
+        # OpenClaw gives 1 to 10 to an entry; the highest of a section counts.
+        ratings = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
         place: dict[str, Any] = {"path": note.path, "headings": list(section.headings)}
         yield (
             NewRecord(
                 id=section.id,
                 text=text,
                 context=context_in(title, section),
-                tags=tuple(dict.fromkeys((*tags_of(note.metadata.get("tags")), *tags_in(text), *_triggers(comments)))),
-                importance=_importance(comments),
+                tags=tuple(dict.fromkeys(tags)),
+                importance=min(max(ratings), 10) / 10 if ratings else 0.5,
                 source=label_of(note.path),
                 created_at=created_at,
                 metadata={**about, **place},
             ),
             section.line,
         )
-
-
-def _saved_at(section: Section) -> datetime | None:
-    """The time in the title of a saved session."""
-    match = _SESSION.fullmatch(section.headings[0]) if section.headings else None
-    return None if match is None else time_of(match[1])
 
 
 def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -98,17 +95,6 @@ def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
         comments.append((name.strip(), value.strip()))
         at = end + 3
     return "".join((*parts, text[at:])).strip(), comments
-
-
-def _importance(comments: list[tuple[str, str]]) -> float:
-    """The highest that OpenClaw gave to an entry of the section, 1 to 10, as 0.1 to 1; 0.5 without any."""
-    ratings = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
-    return min(max(ratings), 10) / 10 if ratings else 0.5
-
-
-def _triggers(comments: list[tuple[str, str]]) -> list[str]:
-    phrases = [value.split(",") for name, value in comments if name == "trigger"]
-    return [label for some in phrases for phrase in some if (label := label_of(phrase))]
 
 
 SOURCE = Source(read, "the workspace of an agent", changes=True, folder=".openclaw/workspace", local_ids=True)

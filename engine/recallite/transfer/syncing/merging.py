@@ -43,7 +43,7 @@ class Merge:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._identity: Identity | None = None
+        self.identity: Identity | None = None
         self._embedded: dict[tuple[str, str | None], Row] = {}
         self.merged = self.forgotten = 0
         self.diverged: set[str] = set()
@@ -53,10 +53,10 @@ class Merge:
         engine = self._engine
         for item in items:
             _check(item, made_by, engine.settings.max_text_chars)
-        self._identity = identity_for(engine, None)
-        if self._identity is None and made_by is not None:
-            self._identity = Identity(made_by.fingerprint, made_by.name, made_by.dimension)
-        same = made_by is not None and self._identity is not None and made_by.fingerprint == self._identity.fingerprint
+        self.identity = identity_for(engine, None)
+        if self.identity is None and made_by is not None:
+            self.identity = Identity(made_by.fingerprint, made_by.name, made_by.dimension)
+        same = made_by is not None and self.identity is not None and made_by.fingerprint == self.identity.fingerprint
         if not same or self._gives_codes():
             items = [structs.replace(item, texts=_without_vectors(item)) for item in items]
         with engine.store.read() as reader:
@@ -67,7 +67,7 @@ class Merge:
             for key, text in item.texts.items()
             if not text.vectors and (item.key not in rows or key not in _known(rows[item.key]).texts)
         }
-        embed_rows(engine.embedder, [*new.values()], [None] * len(new), self._identity)
+        embed_rows(engine.embedder, [*new.values()], [None] * len(new), self.identity)
         self._embedded = new
         return [*items]
 
@@ -87,11 +87,7 @@ class Merge:
         run.join_all([item for item in items if isinstance(item.fields, SupersessionFields)])
         return run
 
-    def put(self, writer: Writer, before: Item | None, after: Item) -> None:
-        """Write a memory."""
-        put_memory(writer, before, after, self._complete, self._identity)
-
-    def _complete(self, row: Row) -> None:
+    def complete(self, row: Row) -> None:
         """Give a row the vectors of its text."""
         if row.vectors or not row.indexed:
             return
@@ -186,7 +182,7 @@ class Written:
     def _put(self, stored: Item | None, item: Item) -> bool:
         """Write an item; False if it joins memories that are not here."""
         if isinstance(item.fields, MemoryFields):
-            self._merge.put(self._writer, stored, item)
+            put_memory(self._writer, stored, item, self._merge.complete, self._merge.identity)
             return True
         ends = item.name[1:3]
         ids = self._writer.records.find_ids(ends, "/")
