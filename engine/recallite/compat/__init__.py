@@ -12,8 +12,6 @@ from recallite.model.configuration import check_keys
 from recallite.model.settings import Settings
 from recallite.model.settings_files import read_table, with_path
 
-__all__ = ["load_settings"]
-
 
 def load_settings(path: str | os.PathLike[str]) -> Settings:
     """The settings of a file: Recallite's own, Reeve's `reeve.json` or Hermes' `config.yaml`, told by their sections.

@@ -6,17 +6,6 @@ from typing import Any
 
 from recallite.model.records import Plain
 
-__all__ = [
-    "AnsweredQuestion",
-    "Comparison",
-    "ConfidenceReport",
-    "Evaluation",
-    "ExpectedMemory",
-    "Figures",
-    "NotStored",
-    "ThresholdCount",
-]
-
 
 class Figures(Plain, frozen=True, kw_only=True):
     """Quality of the first k hits, as means over the questions with expected memories.

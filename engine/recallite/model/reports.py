@@ -9,26 +9,6 @@ from msgspec import Struct, field
 
 from recallite.model.records import Plain
 
-__all__ = [
-    "Audit",
-    "ErasureReceipt",
-    "Exported",
-    "FileTrouble",
-    "Finding",
-    "Forgotten",
-    "Imported",
-    "Judged",
-    "Problem",
-    "Remembered",
-    "Restored",
-    "ScopeCount",
-    "Stats",
-    "Synced",
-    "SyncedDevice",
-    "TagCount",
-    "Verification",
-]
-
 
 class ScopeCount(Plain, frozen=True, kw_only=True):
     """A scope and how many memories are in it."""

@@ -27,6 +27,7 @@ from recallite.remember.compared_records import (
     stated_at,
     was_before,
 )
+from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.supersession_values import (
     Sought,
     Standpoint,
@@ -57,8 +58,6 @@ _MOST = 6
 _MOST_OF_A_KEY = 32
 # Rows whose candidates are read by one statement.
 _AT_ONCE = 256
-UNCHANGING = ("episode", "chunk", "procedure")
-"""Kinds of what happened, what a file says and how to do something: no later text changes it."""
 
 
 class Relation(NamedTuple):
@@ -165,7 +164,7 @@ class Detection:
 
     def _compares(self, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
-        return self._policy.compares and row.kind not in UNCHANGING and row.position is None
+        return self._policy.compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
     def _is_compared(self, place: int) -> bool:
         return self._compares(self._rows[place])

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from recallite.model.policies import WritePolicy
-from recallite.remember.detection import UNCHANGING, Detection
+from recallite.remember.detection import Detection
+from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.columns import RowColumns
 from recallite.store.supersession_values import SoughtText, StatementCandidate
 from recallite.store.transaction import Writer
@@ -31,7 +32,7 @@ class TextDetection(Detection):
         shared = {key for key, count in times.items() if count > 1}
         shared.update(self._writer.records.ids_by_text([*times]).values())
         self._alone = [
-            key not in shared or not indexed or position is not None or kind in UNCHANGING
+            key not in shared or not indexed or position is not None or kind in KINDS_THAT_LAST
             for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
         ]
         return self._alone

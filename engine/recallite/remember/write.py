@@ -23,7 +23,7 @@ from recallite.remember.embed import embed_rows, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import drain_pending
 from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
-from recallite.remember.supersession import RowRefused
+from recallite.remember.supersession import KINDS_THAT_LAST, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow, Row
@@ -33,8 +33,6 @@ from recallite.text.junk import is_junk
 
 # How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32
-# An event is one even where its text says nothing.
-_NEVER_JUNK = ("episode", "chunk", "procedure")
 
 
 @traced("remember", lambda record: {"outcome": record.outcome or ""})
@@ -88,7 +86,7 @@ def _write_one(
 def is_skipped(row: Row, policy: WritePolicy) -> bool:
     """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
     wanted = row.named or row.pinned or row.topic is not None or row.supersedes
-    if policy.junk == "store" or row.kind in _NEVER_JUNK or wanted:
+    if policy.junk == "store" or row.kind in KINDS_THAT_LAST or wanted:
         return False
     return "?" not in (row.context or "") and is_junk(row.text)
 
