@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from recallite.errors import InvalidInput, LanguageModelError
+from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.records import Record
-from recallite.remote.model_protocol import LanguageModel
+from recallite.remote.model_protocol import LanguageModel, ask
 
 # About 4,000 tokens of episodes per request; of a long episode only its beginning.
 _CHARS_A_QUESTION = 16_000
@@ -33,26 +32,6 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 Extractor: TypeAlias = Callable[[Sequence[Record]], Iterable[Fact | str | Mapping[str, Any]]]
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "content": {"type": "string"},
-                    "importance": {"type": "number", "minimum": 0, "maximum": 1},
-                    "episodes": {"type": "array", "items": {"type": "integer"}},
-                },
-                "required": ["content", "importance", "episodes"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["facts"],
-    "additionalProperties": False,
-}
 _TASK = (
     "You read the log of an AI agent and note what will still be worth knowing months from now: facts, preferences, "
     "decisions and lessons, each as one self-contained sentence. The user's message is that log, a JSON array of "
@@ -66,7 +45,7 @@ class _ModelFact(Struct):
     """A fact as the model returns it, with episodes by number."""
 
     content: str
-    importance: float = 0.5
+    importance: Annotated[float, Meta(extra_json_schema={"minimum": 0, "maximum": 1})] = 0.5
     episodes: list[int] = []
 
 
@@ -126,22 +105,13 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
             }
             for number, episode in enumerate(batch, 1)
         ]
-        messages = [
-            {"role": "system", "content": _TASK},
-            {"role": "user", "content": msgspec.json.encode(log).decode()},
-        ]
-        answer = model.complete(messages, schema=_SCHEMA, max_tokens=_MOST_TOKENS)
-        try:
-            answered = msgspec.json.decode(answer, type=_Answer).facts
-        except (msgspec.DecodeError, TypeError) as fault:
-            raise LanguageModelError(f"the model's facts are not the JSON that was asked for ({fault})") from None
         facts += [
             Fact(
                 content=fact.content,
                 importance=min(max(fact.importance, 0.0), 1.0),
                 episodes=tuple(dict.fromkeys(batch[n - 1].id for n in fact.episodes if 0 < n <= len(batch))),
             )
-            for fact in answered
+            for fact in ask(model, _TASK, log, _Answer, of="facts", max_tokens=_MOST_TOKENS).facts
             if fact.content.strip()
         ]
     return facts

@@ -1,9 +1,17 @@
-"""The protocol of a language model. Any object with this method works."""
+"""The protocol of a language model, which any object with its method has, and questions answered with JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from recallite.errors import LanguageModelError
+
+Answer = TypeVar("Answer", bound=Struct)
 
 
 class LanguageModel(Protocol):
@@ -22,3 +30,30 @@ class LanguageModel(Protocol):
         many threads.
         """
         ...
+
+
+def ask(model: LanguageModel, task: str, data: object, kind: type[Answer], *, of: str, max_tokens: int) -> Answer:
+    """Return what a model answers to a task about data. Raises LanguageModelError, which names what it was asked for."""
+    messages = [{"role": "system", "content": task}, {"role": "user", "content": msgspec.json.encode(data).decode()}]
+    answer = model.complete(messages, schema=_schema(kind), max_tokens=max_tokens)
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except (msgspec.DecodeError, TypeError) as fault:
+        raise LanguageModelError(f"the model's {of} are not the JSON that was asked for ({fault})") from None
+
+
+@cache
+def _schema(kind: type[Struct]) -> dict[str, Any]:
+    """Return a JSON schema as strict endpoints take it: without references, and with all keys required."""
+    (root,), parts = msgspec.json.schema_components([kind])
+
+    def inlined(node: dict[str, Any]) -> dict[str, Any]:
+        node = parts[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+        if "items" in node:
+            return {"type": "array", "items": inlined(node["items"])}
+        if "properties" not in node:
+            return {key: value for key, value in node.items() if key != "default"}
+        properties = {name: inlined(part) for name, part in node["properties"].items()}
+        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+    return inlined(root)

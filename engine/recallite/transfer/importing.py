@@ -101,12 +101,6 @@ class _Item(Struct):
     parts: tuple[bytes, ...]
 
 
-class _Link(Struct, frozen=True):
-    line: int
-    joined: LinkLine
-    created_at: int
-
-
 class Batch:
     """The entries of one transaction, and the counts of those before."""
 
@@ -116,7 +110,7 @@ class Batch:
         self._embedder: Embedder | None = None
         self._versions: list[_Item] = []  # closed versions, before the open one
         self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
-        self._links: list[_Link] = []
+        self._links: list[tuple[int, LinkLine]] = []
         self._supersessions: list[IncomingSupersession] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
@@ -138,7 +132,7 @@ class Batch:
             case Header():
                 self._embedder = entry.embedder
             case LinkLine():
-                self._links.append(_checked_link(entry, line))
+                self._links.append((line, _checked_link(entry)))
             case SupersessionLine():
                 self._supersessions.append(check_supersession(entry, line))
             case DocumentLine():
@@ -263,36 +257,37 @@ class Batch:
         embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
         return identity
 
-    def _write_links(self, writer: Writer, links: Sequence[_Link]) -> int:
+    def _write_links(self, writer: Writer, links: Sequence[tuple[int, LinkLine]]) -> int:
         if not links:
             return 0
-        ends = {end for link in links for end in (link.joined.source, link.joined.target)}
+        ends = {end for _, link in links for end in (link.source, link.target)}
         names = name_memories(writer, ends, self._sight)
         ids = writer.records.find_ids(list(names.values()), self._sight)
         rows = []
-        for link in links:
-            joined = link.joined
-            for end in (joined.source, joined.target):
+        for line, link in links:
+            for end in (link.source, link.target):
                 if names[end] not in ids:
                     reason = InvalidInput(f"the link's end {shown(end)} is no memory here or in a line before")
-                    raise _at_line(link.line, self.stored, reason)
-            source, target = ids[names[joined.source]], ids[names[joined.target]]
-            rows.append(LinkRow(source, target, joined.type, joined.strength, link.created_at, joined.reason))
+                    raise _at_line(line, self.stored, reason)
+            source, target = ids[names[link.source]], ids[names[link.target]]
+            created_at = _moment(link.created_at, "created_at", checks.now_us())
+            rows.append(LinkRow(source, target, link.type, link.strength, created_at, link.reason))
         rows = writer.links.missing(rows)
         if rows:
             writer.links.put(rows)
         return len(rows)
 
 
-def _checked_link(joined: LinkLine, line: int) -> _Link:
-    if joined.type not in LINK_TYPES:
-        raise InvalidInput(f"type is {shown(joined.type)}: use one of {', '.join(LINK_TYPES)}")
-    checks.check_unit(joined.strength, "strength")
-    if joined.source == joined.target:
-        raise InvalidInput(f"{shown(joined.source)} cannot be linked to itself")
-    for end in (joined.source, joined.target):
+def _checked_link(link: LinkLine) -> LinkLine:
+    if link.type not in LINK_TYPES:
+        raise InvalidInput(f"type is {shown(link.type)}: use one of {', '.join(LINK_TYPES)}")
+    checks.check_unit(link.strength, "strength")
+    if link.source == link.target:
+        raise InvalidInput(f"{shown(link.source)} cannot be linked to itself")
+    for end in (link.source, link.target):
         checks.check_name(end, "a link's end")
-    return _Link(line, joined, _moment(joined.created_at, "created_at", checks.now_us()))
+    checks.check_time(link.created_at, "created_at")
+    return link
 
 
 def _moment(time: str | None, name: str, otherwise: int) -> int:

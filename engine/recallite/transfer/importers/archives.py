@@ -145,11 +145,8 @@ def values_of(member: Member) -> Iterator[Value | FileTrouble]:
 
 def _items(name: str, stream: BinaryIO) -> Iterator[Value | FileTrouble]:
     for item in array_items(stream):
-        if item.problem is not None:
-            yield FileTrouble(path=name, line=item.line, reason=f"item {item.number}: {item.problem}")
-            continue
         try:
-            yield Value(item.number, item.line, json_value(item.data))
+            yield Value(item.number, item.line, item.value())
         except InvalidInput as fault:
             yield FileTrouble(path=name, line=item.line, reason=f"item {item.number}: {fault}")
 

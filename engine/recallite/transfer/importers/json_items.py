@@ -30,6 +30,12 @@ class Item(NamedTuple):
     data: bytes
     problem: str | None = None
 
+    def value(self) -> Any:
+        """Return its value. Raises InvalidInput if there is none."""
+        if self.problem is not None:
+            raise InvalidInput(self.problem)
+        return json_value(self.data)
+
 
 def json_value(data: bytes) -> Any:
     """The value of a JSON text, in which bytes that are not UTF-8 and halves of surrogate pairs may be.

@@ -20,14 +20,12 @@ from recallite.model.reports import FileTrouble
 from recallite.system.messages import shown
 from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.files import lines_of
-from recallite.transfer.importers.json_items import array_items, begins_array, json_value
+from recallite.transfer.importers.json_items import Item, array_items, begins_array
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
+from recallite.transfer.line_types import COLUMNS
 
-FIELDS = (
-    "text", "id", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
-    "created_at", "valid_from", "valid_until", "expires_at", "pinned",
-)  # fmt: skip
+FIELDS = tuple(name for name in COLUMNS if name != "authority")
 """The fields that a mapping may name."""
 _WHOLE = "."
 _ABSENT = object()
@@ -85,22 +83,16 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item |
     with stream:
         is_array = begins_array(stream.read(1024))
         stream.seek(0)
-        lines = (
-            ((item.line, item.data, item.problem) for item in array_items(stream))
-            if is_array
-            else ((number, line, None) for number, line in lines_of(path))
-        )
-        for number, data, problem in lines:
+        lines = (Item(number, number, line) for number, line in lines_of(path))
+        for item in array_items(stream) if is_array else lines:
             try:
-                if problem is not None:
-                    raise InvalidInput(problem)
-                value = json_value(data)
+                value = item.value()
                 if not isinstance(value, dict):
                     raise InvalidInput(f"{shown(value)} is not a JSON object")
             except InvalidInput as fault:
-                yield FileTrouble(path=path.name, line=number, reason=str(fault))
+                yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
             else:
-                yield _Item(value, number)
+                yield _Item(value, item.line)
 
 
 def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:

@@ -19,7 +19,7 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
 from recallite.transfer.importers.entries import Entries, FoundMemory, LeftOut
-from recallite.transfer.importers.json_items import array_items, json_value
+from recallite.transfer.importers.json_items import array_items
 from recallite.transfer.importers.pickled import Opaque, plain_values
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
@@ -66,9 +66,7 @@ def _json(path: Path) -> Entries:
             for item in array_items(stream, _ARRAYS):
                 any_item = True
                 try:
-                    if item.problem:
-                        raise InvalidInput(item.problem)
-                    yield _found(json_value(item.data), path.name, item.line)
+                    yield _found(item.value(), path.name, item.line)
                 except (InvalidInput, RecursionError) as fault:
                     yield FileTrouble(path=path.name, line=item.line, reason=f"memory {item.number}: {fault}")
     except OSError as fault:
