@@ -63,9 +63,13 @@ def catch_up(engine: Engine, *, stopped: Callable[[], bool] = bool) -> int:
     done = 0
     while not stopped():
         with engine.store.read() as reader:
-            ahead = _read_ahead(reader)
-        if ahead is None:
-            break
+            ahead = _waiting(reader)
+            if ahead is None:
+                break
+            give_way = _Turns()
+            for row in ahead.rows.values():  # parsed before the store is locked
+                record_keys(row.text, row.context)
+                give_way()
         with engine.atomic() as writer:
             done += _compare_next(engine, writer, ahead)
     if done and engine.language_model is not None:
@@ -88,17 +92,6 @@ def _waiting(reader: Reader) -> _Waiting | None:
         return None
     rows = reader.records.rows(range(first.first_id, first.last_id + 1), reader.vectors.active_embedder())
     return _Waiting(reader.changes.commit(), first, rows)
-
-
-def _read_ahead(reader: Reader) -> _Waiting | None:
-    """Read and parse the next records before the store is locked."""
-    waiting = _waiting(reader)
-    if waiting is not None:
-        give_way = _Turns()
-        for row in waiting.rows.values():
-            record_keys(row.text, row.context)
-            give_way()
-    return waiting
 
 
 class _Turns:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from recallite.embedding.handle import Identity
@@ -20,6 +19,7 @@ from recallite.model.reports import Forgotten
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.fields import check_context, check_expiry
+from recallite.remember.prepare import metadata_json
 from recallite.remember.supersession import check_speaker, check_speaker_of, row_id, row_ids, settle_change, undo
 from recallite.remember.uuid7 import uuid7
 from recallite.store.transaction import Writer
@@ -308,8 +308,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "importance":
                 columns[name] = checks.check_unit(value, name)
             case "metadata":
-                metadata = checks.check_metadata(value)
-                columns[name] = msgspec.json.encode(metadata).decode() if metadata else None
+                columns[name] = metadata_json(checks.check_metadata(value))
             case "position":
                 columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
             case "valid_from" | "valid_until":

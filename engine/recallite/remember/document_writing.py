@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, field, structs
 
 from recallite.embedding.handle import Identity
@@ -15,7 +14,7 @@ from recallite.model.checks import check_metadata, check_name, join_scopes, now_
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.prepare import Arguments, prepare_all
+from recallite.remember.prepare import Arguments, metadata_json, prepare_all
 from recallite.remember.uuid7 import uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.transaction import Reader
@@ -232,7 +231,7 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         )
         for place, row in zip(places, rows, strict=True):
             # A chunk adds only its place and headings to the metadata of its document, which were checked.
-            row.metadata = _json(document.chunks[place].metadata)
+            row.metadata = metadata_json(document.chunks[place].metadata)
             item.rows[place] = row
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
@@ -295,7 +294,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         writer.documents.put(item.scope, document.source, public_id, _columns(document))
         writer.documents.move_chunks(
             [
-                (chunk, place, _json(document.chunks[place].metadata), document.created_at, document.tags)
+                (chunk, place, metadata_json(document.chunks[place].metadata), document.created_at, document.tags)
                 for place, chunk in difference.unchanged.items()
             ],
         )
@@ -345,12 +344,8 @@ def _columns(document: NewDocument) -> dict[str, Any]:
     same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
     return {name: getattr(document, name) for name in same} | {
         "read_at": now if document.read_at is None else document.read_at,
-        "metadata": _json(document.metadata),
-        "caller_metadata": _json(document.caller_metadata),
+        "metadata": metadata_json(document.metadata),
+        "caller_metadata": metadata_json(document.caller_metadata),
         "chunks": len(document.chunks),
         "updated_at": now,
     }
-
-
-def _json(metadata: dict[str, Any]) -> str | None:
-    return msgspec.json.encode(metadata).decode() if metadata else None

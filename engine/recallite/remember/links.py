@@ -43,7 +43,7 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
     """The links of a record to others that the handle may see, strongest first."""
-    way, shown_types = _check_direction(direction), [_check_shown_type(type) for type in types]
+    way, shown_types = _check_sides(direction, types)
     with engine.store.read() as reader:
         record_id = row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
@@ -62,7 +62,7 @@ def traverse(
     Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
     the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
     """
-    way, shown_types = _check_direction(direction), [_check_shown_type(type) for type in types]
+    way, shown_types = _check_sides(direction, types)
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter(include_superseded=True).within(base), checks.now_us()
@@ -94,10 +94,6 @@ def check_link_type(type: object) -> str:
     return checks.check_choice(type, "type", LINK_TYPES)
 
 
-def _check_shown_type(type: object) -> str:
-    """One of the link types."""
-    return checks.check_choice(type, "type", (*LINK_TYPES, SUPERSEDES))
-
-
-def _check_direction(direction: object) -> Direction:
-    return cast("Direction", checks.check_choice(direction, "direction", get_args(Direction)))
+def _check_sides(direction: object, types: Sequence[object]) -> tuple[Direction, list[str]]:
+    way = cast("Direction", checks.check_choice(direction, "direction", get_args(Direction)))
+    return way, [checks.check_choice(type, "type", (*LINK_TYPES, SUPERSEDES)) for type in types]

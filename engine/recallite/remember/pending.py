@@ -8,7 +8,6 @@ from recallite.engine import Engine
 from recallite.errors import EmbedderError
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.store.store import Progress
-from recallite.store.values import EmbedderRow
 
 _BATCH = 256
 
@@ -76,9 +75,11 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         with engine.store.read() as reader:
             total = done + reader.vectors.count_lacking(target)
             waiting = reader.vectors.lacking(target, _BATCH)
-        if not waiting and _switch(engine, target):
-            return done
         if not waiting:
+            with engine.atomic() as writer:
+                if not writer.vectors.lacking(target, 1):  # else a record was written meanwhile
+                    writer.vectors.switch_to(target)
+                    return done
             continue
         parts = parts_by_id(engine.embedder, waiting)
         with engine.atomic() as writer:
@@ -129,12 +130,3 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
                 embedder_id, {record_id: part.codes for record_id, part in same.items()}
             )
         last = lacking[-1][0]
-
-
-def _switch(engine: Engine, target: EmbedderRow) -> bool:
-    """Make the new vectors the active ones; False if a record written meanwhile lacks them."""
-    with engine.atomic() as writer:
-        if writer.vectors.lacking(target, 1):
-            return False
-        writer.vectors.switch_to(target)
-    return True

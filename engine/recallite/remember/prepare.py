@@ -162,7 +162,7 @@ def prepare_all(
         expires_after=[life for _, life in expiries],
         recorded_from=written_at,
         recorded_until=[None] * count,
-        metadata=arguments.checked("metadata", lambda value: _json(policy.clean_json(check_metadata(value)))),
+        metadata=arguments.checked("metadata", lambda value: metadata_json(policy.clean_json(check_metadata(value)))),
         content_hash=[*map(content_hash, texts, contexts)],
         indexed=arguments.checked("indexed", lambda value: check_flag(value, "indexed")),
         standing=[None] * count,
@@ -208,7 +208,8 @@ def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
     return texts if policy.redact is None else [text and policy.clean(text) for text in texts]
 
 
-def _json(metadata: dict[str, Any]) -> str | None:
+def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
+    """Metadata as it is stored."""
     return msgspec.json.encode(metadata).decode() if metadata else None
 
 

@@ -33,7 +33,7 @@ class LanguageModel(Protocol):
 
 
 def ask(model: LanguageModel, task: str, data: object, kind: type[Answer], *, of: str, max_tokens: int) -> Answer:
-    """Return what a model answers to a task about data. Raises LanguageModelError, which names what it was asked for."""
+    """Return what a model answers to a task about data. Raises LanguageModelError, which names what was asked for."""
     messages = [{"role": "system", "content": task}, {"role": "user", "content": msgspec.json.encode(data).decode()}]
     answer = model.complete(messages, schema=_schema(kind), max_tokens=max_tokens)
     try:

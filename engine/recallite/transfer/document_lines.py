@@ -11,6 +11,7 @@ from msgspec import Struct
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
+from recallite.remember.prepare import metadata_json
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
@@ -56,8 +57,6 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     now = checks.now_us()
     updated_at = checks.check_time(line.updated_at, "updated_at")
     created_at = checks.check_time(line.created_at, "created_at")
-    metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
-    caller_metadata = None if line.caller_metadata is None else checks.check_metadata(line.caller_metadata)
     return IncomingDocument(
         id=checks.check_name(line.id, "id"),
         scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
@@ -73,8 +72,8 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "mtime_ns": None,
             "inode": None,
             "read_at": now,
-            "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
-            "caller_metadata": msgspec.json.encode(caller_metadata).decode() if caller_metadata else None,
+            "metadata": metadata_json(checks.check_metadata(line.metadata)),
+            "caller_metadata": metadata_json(checks.check_metadata(line.caller_metadata)),
             "problem": None,
             "updated_at": now if updated_at is None else updated_at,
         },

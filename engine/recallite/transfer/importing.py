@@ -19,6 +19,7 @@ from recallite.remember.fields import check_expiry
 from recallite.remember.links import LINK_TYPES
 from recallite.remember.prepare import prepare
 from recallite.store.store import Progress
+from recallite.store.supersession_values import Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row
 from recallite.system.messages import shown
@@ -36,12 +37,7 @@ from recallite.transfer.line_types import (
     parse,
 )
 from recallite.transfer.naming import name_memories
-from recallite.transfer.supersessions import (
-    IncomingSupersession,
-    check_occurrences,
-    check_supersession,
-    put_supersession,
-)
+from recallite.transfer.supersessions import check_occurrences, check_supersession, put_supersession
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
@@ -111,7 +107,7 @@ class Batch:
         self._versions: list[_Item] = []  # closed versions, before the open one
         self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
         self._links: list[tuple[int, LinkLine]] = []
-        self._supersessions: list[IncomingSupersession] = []
+        self._supersessions: list[tuple[int, SupersessionLine, Supersession]] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
@@ -134,7 +130,7 @@ class Batch:
             case LinkLine():
                 self._links.append((line, _checked_link(entry)))
             case SupersessionLine():
-                self._supersessions.append(check_supersession(entry, line))
+                self._supersessions.append((line, entry, check_supersession(entry)))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
@@ -204,11 +200,11 @@ class Batch:
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(writer, rows, identity)
             linked = self._write_links(writer, links)
-            for entry in supersessions:
+            for line, entry, row in supersessions:
                 try:
-                    put_supersession(writer, entry, self._sight)
+                    put_supersession(writer, entry, row, self._sight)
                 except InvalidInput as reason:
-                    raise _at_line(entry.line, self.stored, reason) from reason
+                    raise _at_line(line, self.stored, reason) from reason
             for document in documents:
                 put_document(writer, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
@@ -16,15 +14,6 @@ from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
 from recallite.transfer.line_types import OccurrenceLine, SupersessionLine, written_time
 from recallite.transfer.naming import name_memories
-
-
-class IncomingSupersession(Struct, frozen=True):
-    """A supersession of a file, checked; `line` is its number."""
-
-    line: int
-    old: str
-    new: str
-    row: Supersession
 
 
 def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
@@ -56,8 +45,8 @@ def check_occurrences(
     )
 
 
-def check_supersession(entry: SupersessionLine, line: int) -> IncomingSupersession:
-    """A supersession of a file; its ends are looked up when it is written."""
+def check_supersession(entry: SupersessionLine) -> Supersession:
+    """A supersession of a file, checked; its ends are looked up when it is written."""
     for end in (entry.old, entry.new):
         checks.check_name(end, "an end of a supersession")
     row = Supersession(
@@ -71,17 +60,17 @@ def check_supersession(entry: SupersessionLine, line: int) -> IncomingSupersessi
     )
     if row.known_until is not None and row.known_until < row.known_from:
         raise InvalidInput("known_until is before known_from")
-    return IncomingSupersession(line, entry.old, entry.new, row)
+    return row
 
 
-def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) -> None:
+def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession, sight: str) -> None:
     """Store a supersession between memories that are here by now, unless the store has it already."""
     names = name_memories(writer, {entry.old, entry.new}, sight)
     ids = writer.records.find_ids(list(names.values()), sight)
     for end in (entry.old, entry.new):
         if names[end] not in ids:
             raise InvalidInput(f"the end {shown(end)} is no memory here or in a line before")
-    row = entry.row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
+    row = row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
     if writer.supersessions.missing(row):
         check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
         writer.supersessions.put([row])

@@ -252,10 +252,8 @@ class _Import:
             for path, line, old, entry in self._superseded:
                 with self._reporting(path, line):
                     if (old, names[entry.new], check_time(entry.known_from, "known_from")) not in known:
-                        fields = self._completed(writer, entry, names[entry.new])
-                        put_supersession(
-                            writer, check_supersession(SupersessionLine(old=old, **fields), line), self._base
-                        )
+                        stated = SupersessionLine(old=old, **self._completed(writer, entry, names[entry.new]))
+                        put_supersession(writer, stated, check_supersession(stated), self._base)
 
     def _completed(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
         fields = structs.asdict(entry)

@@ -7,9 +7,9 @@ https://github.com/thedotmack/claude-mem/blob/main/src/services/sqlite/SessionSt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.records import NewRecord
@@ -43,6 +43,9 @@ _COLUMNS = {
     ),
 }  # fmt: skip
 
+Sessions: TypeAlias = dict[object, dict[str, Any]]
+"""Sessions by the ids that other tables have of them."""
+
 
 def read(path: Path) -> Entries:
     """The memories of a database, or of the folder that has it. InvalidInput for another database."""
@@ -51,7 +54,7 @@ def read(path: Path) -> Entries:
     known = foreign.tables(path)
     if _OBSERVATIONS not in known:
         raise InvalidInput(f"{path} has no table {_OBSERVATIONS}: give the {_FILE} of claude-mem")
-    sessions: dict[object, dict[str, Any]] = {}  # by the ids that other tables have of them
+    sessions: Sessions = {}
     for table, reader in (("sdk_sessions", None), (_OBSERVATIONS, _observation), ("session_summaries", _summary),
                           ("user_prompts", _prompt)):  # fmt: skip
         columns = [column for column in _COLUMNS[table] if column in known.get(table, ())]
@@ -61,7 +64,7 @@ def read(path: Path) -> Entries:
                     for key in (row["id"], *_session_ids(row)):
                         sessions[key] = row
                 else:
-                    yield from reader(row, _about(row, sessions), path.name)
+                    yield from reader(row, sessions, path.name)
         except StoreError as fault:
             yield FileTrouble(path=path.name, reason=f"{table}: {fault}")
 
@@ -76,36 +79,35 @@ def _session_ids(row: dict[str, Any]) -> list[str]:
     return [id for column in _SESSION if (id := text_of(row[column]))]
 
 
-class _About:
-    """The session and project of a row."""
-
-    def __init__(self, session: str, project: str, title: object) -> None:
-        self.session, self.project, self.title = session, project, title
-
-    def record(self, id: str, row: dict[str, Any], text: str, **more: Any) -> NewRecord:
-        metadata = labels(
-            session=self.session, project=self.project, title=self.title, prompt=row["prompt_number"],
-            model=row.get("generated_by_model"),
-        )  # fmt: skip
-        return NewRecord(
-            # A database that was made anew counts from 1 again.
-            id=f"{id}:{row['id']}:{row['created_at_epoch']}", text=text, scope=scope_of(self.project),
-            source="/".join(filter(None, ("claude-mem", self.project, self.session)))[:500],
-            created_at=time_of(row["created_at_epoch"]) or time_of(row["created_at"]),
-            metadata=metadata | more.pop("metadata", {}), **more,
-        )  # fmt: skip
-
-
-def _about(row: dict[str, Any], sessions: dict[object, dict[str, Any]]) -> _About:
+def _record(
+    id: str,
+    row: dict[str, Any],
+    text: str,
+    sessions: Sessions,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> NewRecord:
+    """A memory of a row, with its session and project."""
     keys = (row.get("session_db_id"), *_session_ids(row))
     session = next((sessions[key] for key in keys if key is not None and key in sessions), None)
-    ids = _session_ids(session) if session else _session_ids(row)
-    own_project = text_of(row.get("merged_into_project")) or text_of(row.get("project"))
-    project = own_project or (text_of(session["project"]) if session else "")
-    return _About(ids[-1] if ids else "", project, session["custom_title"] if session else None)
+    session_id = next(reversed(_session_ids(session or row)), "")
+    row_project = text_of(row.get("merged_into_project")) or text_of(row.get("project"))
+    project = row_project or (text_of(session["project"]) if session else "")
+    about = labels(
+        session=session_id, project=project, title=session["custom_title"] if session else None,
+        prompt=row["prompt_number"], model=row.get("generated_by_model"),
+    )  # fmt: skip
+    return NewRecord(
+        # A database that was made anew counts from 1 again.
+        id=f"{id}:{row['id']}:{row['created_at_epoch']}", text=text, scope=scope_of(project),
+        source="/".join(filter(None, ("claude-mem", project, session_id)))[:500],
+        created_at=time_of(row["created_at_epoch"]) or time_of(row["created_at"]),
+        metadata={**about, **(metadata or {})}, **more,
+    )  # fmt: skip
 
 
-def _observation(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+def _observation(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Entry]:
     """A memory of its title, what is told, and the facts."""
     facts = [f"- {fact}" for fact in map(text_of, _list(row["facts"])) if fact]
     narrative = text_of(row["narrative"]) or text_of(row["text"]) or text_of(row["subtitle"])
@@ -119,26 +121,26 @@ def _observation(row: dict[str, Any], about: _About, file: str) -> Iterator[Entr
         if (paths := [path for path in map(label_of, _list(row[name])) if path])
     }
     tags = tags_of([row["type"], *_list(row["concepts"])])
-    record = about.record("observation", row, text, context=label_of(row["type"]), tags=tags, metadata=files)
+    record = _record("observation", row, text, sessions, context=label_of(row["type"]), tags=tags, metadata=files)
     yield FoundMemory(record=record, path=f"{file}, {_OBSERVATIONS} {row['id']}")
 
 
-def _summary(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+def _summary(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Entry]:
     parts = [f"{name}: {summary}" for column, name in _SUMMARY if (summary := text_of(row[column]))]
     if not parts:
         yield LeftOut("empty summaries")
         return
-    record = about.record("summary", row, "\n".join(parts), context="summary of a session", tags=("summary",))
+    record = _record("summary", row, "\n".join(parts), sessions, context="summary of a session", tags=("summary",))
     yield FoundMemory(record=record, path=f"{file}, session_summaries {row['id']}")
 
 
-def _prompt(row: dict[str, Any], about: _About, file: str) -> Iterator[Entry]:
+def _prompt(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Entry]:
     number = row["prompt_number"]
     if not (text := text_of(row["prompt_text"])):
         yield LeftOut("empty prompts")
         return
     position = number if isinstance(number, int) and number >= 0 else None
-    record = about.record("prompt", row, text, context="user", tags=("prompt",), position=position)
+    record = _record("prompt", row, text, sessions, context="user", tags=("prompt",), position=position)
     yield FoundMemory(record=record, path=f"{file}, user_prompts {row['id']}")
 
 

@@ -45,12 +45,15 @@ def read(path: Path) -> Entries:
             yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
             continue
         if isinstance(line, _Entity):
+            name, kind = label_of(line.name), {"entity_type": line.entity_type} if line.entity_type else {}
+            metadata = {"entity": line.name, **kind}
             for observation in line.observations or [
                 f"{line.name} is a {line.entity_type}" if line.entity_type else line.name
             ]:
                 id = _id(line.name, observation)
                 firsts.setdefault(line.name, id)
-                yield FoundMemory(record=_observation(line, observation, id), path=path.name, line=number)
+                record = NewRecord(id=id, text=observation, context=name, topic=name, metadata=metadata)
+                yield FoundMemory(record=record, path=path.name, line=number)
             continue
         id = _id(line.from_, line.relation_type, line.to)
         text = f"{line.from_} {line.relation_type.replace('_', ' ')} {line.to}"
@@ -59,12 +62,6 @@ def read(path: Path) -> Entries:
         for end in (line.from_, line.to):
             if end in firsts:
                 yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
-
-
-def _observation(entity: _Entity, text: str, id: str) -> NewRecord:
-    kind = {"entity_type": entity.entity_type} if entity.entity_type else {}
-    name = label_of(entity.name)
-    return NewRecord(id=id, text=text, context=name, topic=name, metadata={"entity": entity.name, **kind})
 
 
 def _id(*parts: str) -> str:

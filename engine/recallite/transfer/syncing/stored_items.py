@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from recallite.embedding.handle import Identity
@@ -16,6 +15,7 @@ from recallite.model.checks import check_time
 from recallite.model.filters import Filter
 from recallite.model.records import Link
 from recallite.remember.embed import embedder_of
+from recallite.remember.prepare import metadata_json
 from recallite.store.supersession_values import NamedSupersession, Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND, LinkRow, Row, Version
@@ -159,7 +159,7 @@ def _columns(fields: MemoryFields, updated_at: int) -> dict[str, Any]:
     return {
         **{name: getattr(fields, name) for name in _SHARED},
         "authority": rank_of(fields.authority),
-        "metadata": msgspec.json.encode(fields.metadata).decode() if fields.metadata else None,
+        "metadata": metadata_json(fields.metadata),
         "updated_at": updated_at,
     }
 
