@@ -33,11 +33,9 @@ class Service:
         self._base = handle.scope
 
     def _scope(self, agent: str | None) -> str:
-        """Return the scope of an agent in the file."""
         return checks.agent_scope(self._base, agent)
 
     def _relative(self, scope: str) -> str:
-        """Return a scope of the file, relative to the handle's."""
         return scope if self._base == "/" else scope.removeprefix(self._base) or "/"
 
     def _agent_of(self, scope: str) -> str | None:

@@ -89,20 +89,18 @@ def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, A
     summary = fields.get("summary", "")
     if not isinstance(summary, str):
         raise InvalidInput(f"summary is {shown(summary)}: give a str")
-    ended_at = checks.check_time(fields.get("ended_at"), "ended_at")
     return {
         "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
         "key_decisions": _texts(policy.clean_json(fields.get("key_decisions", ())), "key_decisions"),
         "task_ids": _texts(fields.get("task_ids", ()), "task_ids"),
         "started_at": checks.check_time(fields.get("started_at"), "started_at"),
-        "ended_at": checks.now_us() if ended_at is None else ended_at,
+        "ended_at": checks.time_or(fields.get("ended_at"), "ended_at", checks.now_us()),
         "total_cost": checks.check_finite(fields.get("total_cost", 0.0), "total_cost", minimum=0.0),
         "total_tokens": checks.check_count(fields.get("total_tokens", 0), "total_tokens", minimum=0),
     }
 
 
 def _texts(values: object, name: str) -> str:
-    """Return a list of str as JSON."""
     if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(text, str) for text in values):
         raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
     return checks.check_json(list(values), name, checks.MAX_METADATA_BYTES)

@@ -248,6 +248,12 @@ def check_time(value: object, name: str) -> int | None:
     return microseconds
 
 
+def time_or(value: object, name: str, otherwise: int) -> int:
+    """A moment as `check_time` takes it; `otherwise` for None."""
+    moment = check_time(value, name)
+    return otherwise if moment is None else moment
+
+
 def _moment(text: str, name: str) -> object:
     try:
         return (date if len(text) <= _DATE_CHARS else datetime).fromisoformat(text)

@@ -72,8 +72,11 @@ class Filter:
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
         if unknown := [name for name in fields if name not in FIELD_NAMES]:
             raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(FIELD_NAMES)}")
-        kinds, where = _kinds(fields.get("kinds")), parse_where(fields.get("where"))
-        if kinds is None and where is not None:
+        stated, where = fields.get("kinds"), parse_where(fields.get("where"))
+        kinds: tuple[str, ...] | None = None
+        if stated is not None:
+            kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.listed(stated, "kinds"))
+        elif where is not None:
             kinds, where = _kinds_in(where)
         tags = fields.get("tags")
         self._set(
@@ -156,7 +159,7 @@ def _scopes(scope: object) -> tuple[str, ...]:
     if scope is None:
         return ()
     try:
-        paths = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
+        paths = checks.listed(scope, "scope")
     except InvalidInput:
         raise InvalidInput(
             f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them", "filter"
@@ -168,13 +171,6 @@ def _scopes(scope: object) -> tuple[str, ...]:
             f"scope lists {len(paths):,} scopes: at most {_MOST_SCOPES:,}; give what they are in", "filter"
         )
     return tuple(dict.fromkeys(map(checks.check_scope, paths)))
-
-
-def _kinds(kinds: object) -> tuple[str, ...] | None:
-    if kinds is None:
-        return None
-    listed = [kinds] if isinstance(kinds, str) else checks.check_list(kinds, "kinds")
-    return tuple(checks.check_name(kind, "a kind") for kind in listed)
 
 
 def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | None]:

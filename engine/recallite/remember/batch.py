@@ -358,7 +358,6 @@ class _Batch:
         return "merged" if keep or same else "replaced"
 
     def _existing(self, row: Row) -> int | None:
-        """The row id of the record that has the id of a row already."""
         known = self._known_ids()
         if row.public_id in self._waiting_ids:
             self._insert()
@@ -379,7 +378,6 @@ class _Batch:
         return _Written(outcome, row.public_id)
 
     def _insert(self) -> None:
-        """Insert the new rows not stored yet."""
         if not self._waiting:
             return
         ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)

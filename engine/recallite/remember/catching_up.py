@@ -86,7 +86,6 @@ class _Waiting(NamedTuple):
 
 
 def _waiting(reader: Reader) -> _Waiting | None:
-    """The next records that wait."""
     first = reader.uncompared.first(_AT_ONCE)
     if first is None:
         return None

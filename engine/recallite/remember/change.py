@@ -288,7 +288,6 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-    """The columns and tags to change, checked."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():

@@ -217,7 +217,6 @@ class Detection:
         )
 
     def _is_sure(self, verdict: Verdict) -> bool:
-        """Whether the policy has a supersession of this confidence marked."""
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
@@ -347,7 +346,6 @@ class Detection:
         return self._writer.statements.candidates(sought, self._now, most)
 
     def _stored_keys(self, row: Row) -> Sequence[int]:
-        """The keys that a row is found by."""
         return record_keys(row.text, row.context).stored
 
     def _sought_keys(self, row: Row) -> Sequence[int]:

@@ -213,7 +213,6 @@ def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
 
 
 def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
-    """Rows for the chunks at these places."""
     document = item.document
     try:
         check_name(document.source, "source")

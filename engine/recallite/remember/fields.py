@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import msgspec
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_list, check_time, encodable, plain_str, to_datetime
+from recallite.model.checks import check_time, encodable, listed, plain_str, to_datetime
 from recallite.model.records import NewRecord
 from recallite.model.relative_times import length_of
 from recallite.system.messages import shown
@@ -86,11 +86,10 @@ def check_ids(ids: object, name: str) -> tuple[str, ...]:
     """Check one id or a list of ids, and return each once; None stands for no ids."""
     if ids is None:
         return ()
-    listed = [ids] if isinstance(ids, str) else check_list(ids, name)
-    for public_id in listed:
-        if not isinstance(public_id, str):
-            raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
-    return tuple(dict.fromkeys(map(plain_str, listed)))
+    public_ids = listed(ids, name)
+    if not all(isinstance(public_id, str) for public_id in public_ids):
+        raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
+    return tuple(dict.fromkeys(map(plain_str, public_ids)))
 
 
 def check_context(context: object) -> str | None:

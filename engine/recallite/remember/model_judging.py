@@ -100,7 +100,6 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
 
 
 def _waiting(reader: Reader, limit: int) -> list[_Pair]:
-    """The first pairs that wait."""
     waiting = reader.judgements.waiting(limit)
     records = reader.records.by_row_ids(sorted({id for judgement in waiting for id in judgement[:2]}))
     return [_Pair(judgement, records[judgement.old_id], records[judgement.new_id]) for judgement in waiting]

@@ -214,7 +214,6 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
 
 
 def _set_names(rows: RowColumns, arguments: Arguments) -> None:
-    """Set the ids that callers chose."""
     for place, public_id in enumerate(arguments["id"]):
         if public_id is not None:
             rows.public_id[place], rows.named[place] = check_name(public_id, "id"), True

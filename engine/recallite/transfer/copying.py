@@ -139,8 +139,6 @@ def _check_owner(store: Store) -> None:
 
 
 class _Copy:
-    """One run of a copy."""
-
     def __init__(self, source: Store, target: Store, mark: CopyMark, on_progress: Progress | None) -> None:
         self._source, self._target, self._mark, self._on_progress = source, target, mark, on_progress
         self._counts: dict[str, int] = {}

@@ -55,13 +55,11 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     if len(digest) != _HASH_BYTES:
         raise InvalidInput(f"content_hash is {shown(line.content_hash)}: give a SHA-256 in hexadecimal")
     now = checks.now_us()
-    updated_at = checks.check_time(line.updated_at, "updated_at")
-    created_at = checks.check_time(line.created_at, "created_at")
     return IncomingDocument(
         id=checks.check_name(line.id, "id"),
         scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
         source=checks.check_name(line.source, "source"),
-        created_at=now if created_at is None else created_at,
+        created_at=checks.time_or(line.created_at, "created_at", now),
         columns={
             "title": None if line.title is None else checks.encodable(line.title, "title"),
             "media_type": checks.encodable(line.media_type, "media_type"),
@@ -75,7 +73,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "metadata": metadata_json(checks.check_metadata(line.metadata)),
             "caller_metadata": metadata_json(checks.check_metadata(line.caller_metadata)),
             "problem": None,
-            "updated_at": now if updated_at is None else updated_at,
+            "updated_at": checks.time_or(line.updated_at, "updated_at", now),
         },
     )
 

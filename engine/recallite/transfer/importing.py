@@ -159,8 +159,8 @@ class Batch:
             entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
             exported=entry.id is not None,
         )  # fmt: skip
-        row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
-        row.recorded_from = _moment(entry.recorded_from, "recorded_from", row.recorded_from)
+        row.updated_at = checks.time_or(entry.updated_at, "updated_at", row.updated_at)
+        row.recorded_from = checks.time_or(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
         row.authority = min(row.authority, rank_of(entry.authority))
         if row.authority:
@@ -266,7 +266,7 @@ class Batch:
                     reason = InvalidInput(f"the link's end {shown(end)} is no memory here or in a line before")
                     raise _at_line(line, self.stored, reason)
             source, target = ids[names[link.source]], ids[names[link.target]]
-            created_at = _moment(link.created_at, "created_at", checks.now_us())
+            created_at = checks.time_or(link.created_at, "created_at", checks.now_us())
             rows.append(LinkRow(source, target, link.type, link.strength, created_at, link.reason))
         rows = writer.links.missing(rows)
         if rows:
@@ -284,11 +284,6 @@ def _checked_link(link: LinkLine) -> LinkLine:
         checks.check_name(end, "a link's end")
     checks.check_time(link.created_at, "created_at")
     return link
-
-
-def _moment(time: str | None, name: str, otherwise: int) -> int:
-    moment = checks.check_time(time, name)
-    return otherwise if moment is None else moment
 
 
 def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:

@@ -281,7 +281,6 @@ def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
 
 
 def _cell(name: str, cell: str) -> Any:
-    """The argument that a cell holds."""
     try:
         match name:
             case "tags" if cell.startswith("["):

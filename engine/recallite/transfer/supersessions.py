@@ -36,7 +36,7 @@ def check_occurrences(
     """The further times of a memory, checked, and redacted as `policy` says."""
     return tuple(
         (
-            checks.check_time(occurrence.at, "repeated.at") or 0,
+            checks.time_or(occurrence.at, "repeated.at", 0),
             None
             if occurrence.text is None
             else policy.clean(checks.check_text(occurrence.text, max_text_chars, "repeated.text")),
@@ -52,8 +52,8 @@ def check_supersession(entry: SupersessionLine) -> Supersession:
     row = Supersession(
         0,
         0,
-        checks.check_time(entry.holds_from, "holds_from") or 0,
-        checks.check_time(entry.known_from, "known_from") or 0,
+        checks.time_or(entry.holds_from, "holds_from", 0),
+        checks.time_or(entry.known_from, "known_from", 0),
         checks.check_time(entry.known_until, "known_until"),
         check_reason(entry.reason),
         checks.check_unit(entry.strength, "strength"),

@@ -58,7 +58,6 @@ def _kept(record: Record) -> set[str]:
 
 
 def _tags_beside_text(record: Record) -> list[str]:
-    """The tags that the text does not have itself."""
     in_text = tags_in(record.text)
     return [tag for tag in record.tags if tag not in in_text]
 

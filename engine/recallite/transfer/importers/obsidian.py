@@ -104,7 +104,6 @@ class _Vault:
                 )  # fmt: skip
 
     def _target(self, reference: _Reference) -> str | None:
-        """The section that a link leads to."""
         path = self._note(reference.name.strip(), reference.path) if reference.name.strip() else reference.path
         if path is None:
             return None

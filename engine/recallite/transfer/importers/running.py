@@ -197,7 +197,6 @@ class Run:
         return structs.replace(record, id=id, scope=checks.join_scopes(self._scope, record.scope) or "/")
 
     def _link(self, links: Sequence[FoundLink]) -> None:
-        """Link memories, in one transaction."""
         if not links:
             return
         if self._dry_run:

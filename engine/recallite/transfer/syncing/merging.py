@@ -167,7 +167,6 @@ class Written:
         return made, self._number if sends else 0 if row is None else row.number, note
 
     def _remove(self, stored: Item, row: SyncedRow | None) -> None:
-        """Remove what is stored of an item."""
         self.outdated |= row is not None and row.number > 0
         kind, end, *key = stored.name
         ids = self._writer.records.find_ids([end, *key[:1]], "/")

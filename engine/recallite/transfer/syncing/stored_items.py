@@ -155,7 +155,6 @@ def _row(item: Item, text: Text, recorded_until: int | None) -> Row:
 
 
 def _columns(fields: MemoryFields, updated_at: int) -> dict[str, Any]:
-    """The columns of a record, by name."""
     return {
         **{name: getattr(fields, name) for name in _SHARED},
         "authority": rank_of(fields.authority),
