@@ -25,7 +25,7 @@ from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
 from recallite.transfer.line_types import COLUMNS
 
-FIELDS = tuple(name for name in COLUMNS if name != "authority")
+FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
 """The fields that a mapping may name."""
 _WHOLE = "."
 _ABSENT = object()
