@@ -108,7 +108,7 @@ function fields(memory) {
     ["Topic", memory.topic && h("span", { dir: "auto" }, short(memory.topic, 300))],
     ["About", about(memory)],
     ["Stored", `${time(memory.created_at)} UTC`],
-    ["Fields changed", memory.updated_at !== memory.created_at && `${time(memory.updated_at)} UTC`],
+    ["Last written", memory.updated_at !== memory.created_at && `${time(memory.updated_at)} UTC`],
     ["Recalled", memory.access_count ? `${times(memory.access_count)}, last ${time(memory.accessed_at)} UTC` : "never"],
     ["Repeated", memory.occurrences > 1 && `${number(memory.occurrences)} times`],
     [
