@@ -15,11 +15,13 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -111,6 +113,9 @@ def build(folder: Path, records: int) -> dict[str, Any]:
     store.mkdir(parents=True)
     with Memory(store / "memory.db", embedder=None) as memory:
         memory.remember_many(items(records), policy=POLICIES["without"], batch_size=_BATCH, on_progress=tell)
+    with closing(apsw.Connection(str(store / "memory.db"))) as connection:
+        # Else every process that writes would go on with comparing, an hour for ten million.
+        connection.execute("DELETE FROM uncompared")
     written = {**describe(), "records": records, **figures()}
     (folder / MARK).write_text(json.dumps(written), encoding="utf-8")
     return written

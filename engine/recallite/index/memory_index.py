@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -412,13 +414,18 @@ class MemoryIndex:
         new = [
             record_id
             for record_id in self.table.ids[rows].tolist()
-            if record_id not in self._frames_read and any(first <= record_id <= last for first, last in self.waiting)
+            if record_id not in self._frames_read and self._waits(record_id)
         ]
         if new:
             ids = np.array(new, dtype=np.int64)
             self.table.put_frames(ids, reader.statements.frames(ids, of_texts=True))
             self._frames_read.update(new)
         return bool(new)
+
+    def _waits(self, record_id: int) -> bool:
+        # Ten million records that came in batches are a thousand ranges, ascending.
+        place = bisect_right(self.waiting, record_id, key=itemgetter(0)) - 1
+        return place >= 0 and record_id <= self.waiting[place][1]
 
     def _read_standing(self, reader: Reader, ids: Sequence[int] | None = None) -> None:
         self.table.put_standing(reader.records.standing_ids(ids), ids)

@@ -20,7 +20,8 @@ import os
 import struct
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -86,7 +87,7 @@ class Snapshot(NamedTuple):
 
 
 def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a snapshot to `path`, which must not exist, and sync it. Raises OSError."""
+    """Write a snapshot to `path`, which must not exist, and sync it. Raises OSError, and leaves nothing there."""
     sections, end = [], 0
     for name, array in arrays.items():
         capacity = len(array) + len(array) // 8 + _ROOM
@@ -97,7 +98,8 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
     sections = [msgspec.structs.replace(section, offset=section.offset + start) for section in sections]
     encoded = msgspec.json.encode(_Contents(header, start + end, sections))
     _remove_abandoned(path)
-    with open(create_private(path), "wb") as file:
+    descriptor = create_private(path)
+    with _removed_if_it_fails(path), open(descriptor, "wb") as file:
         file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
         for section, array in zip(sections, arrays.values(), strict=True):
             file.seek(section.offset)
@@ -207,6 +209,16 @@ def _fill(flat: NDArray[np.uint8], source: int, offset: int) -> None:
         if not done:
             raise ValueError("the file is truncated")
         view, offset = view[done:], offset + done
+
+
+@contextmanager
+def _removed_if_it_fails(path: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def _remove_abandoned(path: str) -> None:

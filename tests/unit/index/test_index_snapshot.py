@@ -328,6 +328,17 @@ def test_where_it_cannot_be_written_nothing_is_lost(path):
     assert expected(path)
 
 
+def test_a_full_disk_keeps_no_part_of_it(path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshot.os, "fsync", full)
+    with Memory(path, settings=FAST) as memory:
+        memory.remember_many([item(number) for number in range(20)])
+        memory.recall("apple")
+    assert not [*Path(path).parent.glob("*-index*")]
+
+
 def test_an_exit_without_close_while_it_is_written_raises_nothing_in_its_thread(path, monkeypatch):
     def refused(*_):
         raise RuntimeError("cannot schedule new futures after shutdown")
