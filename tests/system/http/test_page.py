@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -527,6 +528,17 @@ def test_keys_alone_search_open_edit_and_go_back(open_at, site):
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     expect(page.get_by_role("button", name="Keys")).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("bucket", ["month", "week", "day"])
+def test_labels_of_the_timeline_do_not_meet(open_at, bucket, width):
+    page = open_at(f"/timeline?bucket={bucket}", width=width)
+    expect(page.locator(".tick:visible").nth(1)).to_be_attached()
+    boxes = page.locator(".tick:visible").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect()).map(({left, right}) => [left, right])"
+    )
+    assert all(before[1] < after[0] for before, after in pairwise(sorted(boxes)))
 
 
 def test_every_view_fits_in_360_pixels(open_at, site):

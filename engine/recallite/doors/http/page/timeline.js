@@ -11,9 +11,8 @@ import { link } from "./router.js";
 export const TITLE = "Timeline";
 const PAGE = 25;
 const MOST_COLUMNS = 1500;
-// Columns that a label needs.
-const TICK_ROOM = 5;
-const MONTH_ROOM = 2;
+// Between two labels.
+const GAP_PX = 10;
 // Up to today if it is at most so many columns after the last memory.
 const MOST_AHEAD = 60;
 const MONTHS = [
@@ -203,24 +202,34 @@ function told(start, bucket) {
   return bucket === "week" ? `Week of ${date}` : date;
 }
 
-// The month of each column, with its year where one begins. Labels that would meet are left out, years last.
-function ticksOf(periods, bucket) {
-  const ticks = periods.map(({ start }, place) => {
+// The month of each column in which one begins, with the year at the first of a year.
+function ticksOf(periods) {
+  return periods.map(({ start }, place) => {
     const before = place ? periods[place - 1].start : null;
-    if (before?.getUTCMonth() === start.getUTCMonth() && before.getUTCFullYear() === start.getUTCFullYear()) return "";
+    const sameYear = before?.getUTCFullYear() === start.getUTCFullYear();
+    if (sameYear && before.getUTCMonth() === start.getUTCMonth()) return "";
     const month = MONTHS[start.getUTCMonth()].slice(0, 3);
-    return before?.getUTCFullYear() === start.getUTCFullYear() ? month : `${month} ${start.getUTCFullYear()}`;
+    return sameYear ? month : `${month} ${start.getUTCFullYear()}`;
   });
-  const isYear = (label) => label.length > 3;
-  // The place after the last label that is shown.
-  let free = 0;
-  return ticks.map((label, place) => {
-    const room = isYear(label) ? TICK_ROOM : bucket === "month" ? MONTH_ROOM : TICK_ROOM;
-    const yearNear = ticks.slice(place + 1, place + room).some(isYear);
-    if (label === "" || place < free || yearNear) return "";
-    free = place + room;
-    return label;
-  });
+}
+
+// Hides labels that would meet others or leave the chart, years last.
+function thin(row) {
+  const ticks = [...row.querySelectorAll(".tick")];
+  const end = row.lastElementChild.getBoundingClientRect().right + 4;
+  for (const tick of ticks) tick.hidden = false;
+  const boxes = ticks.map((tick) => ({ tick, year: tick.textContent.length > 3, ...edges(tick) }));
+  const shown = [];
+  for (const box of boxes.toSorted((one, other) => other.year - one.year)) {
+    box.tick.hidden =
+      box.right > end || shown.some((other) => box.left < other.right + GAP_PX && other.left < box.right + GAP_PX);
+    if (!box.tick.hidden) shown.push(box);
+  }
+}
+
+function edges(element) {
+  const { left, right } = element.getBoundingClientRect();
+  return { left, right };
 }
 
 function columns(periods, bucket, at, pick) {
@@ -234,7 +243,7 @@ function columns(periods, bucket, at, pick) {
   const chosen = at && new Date(at).getTime();
   let tabbed = periods.findLast((each) => each.count > 0);
   tabbed = periods.find((each) => each.start.getTime() === chosen) ?? tabbed;
-  const ticks = ticksOf(periods, bucket);
+  const ticks = ticksOf(periods);
   const isNow = (start) => start.getTime() <= Date.now() && Date.now() < next(start, bucket).getTime();
   periods.forEach(({ start, count }, place) => {
     const label = ticks[place];
@@ -278,9 +287,12 @@ function columns(periods, bucket, at, pick) {
     buttons[to].setAttribute("tabindex", "0");
     buttons[to].focus();
   });
-  requestAnimationFrame(() => {
-    row.scrollLeft = row.scrollWidth;
-  });
+  let wasDrawn = false;
+  new ResizeObserver(() => {
+    thin(row);
+    if (!wasDrawn) row.scrollLeft = row.scrollWidth;
+    wasDrawn = true;
+  }).observe(row);
   return h(
     "figure",
     { class: "chart" },
