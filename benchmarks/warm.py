@@ -1,8 +1,8 @@
 """Times of the resident process: python -m benchmarks.warm [--records N] [--runs N] [--cold-runs N] [--hosts N].
 
 Each run is a process from its start to its end, as a host or a shell starts it, or a host's conversation from the start
-of `recallite mcp`. Hooks are those that `connect claude-code` writes, in one scope with all memories; the end of a turn
-leaves two memories in the store. Memory is the proportional set size of all processes together.
+of `recallite mcp`. Hooks and hosts are started as `connect claude-code` has it, hooks in one scope with all memories.
+The end of a turn leaves two memories in the store. Memory is the proportional set size of all processes together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.corpus import queries, read_lines
 from recallite import Memory, Settings
-from recallite.doors.hooks.running import quick_start
+from recallite.doors.warm.quick import quick_start
 
 RECALLITE = [sys.executable, "-m", "recallite"]
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
@@ -36,7 +36,7 @@ class Host:
     def __init__(self, db: str, environment: Mapping[str, str]) -> None:
         began = perf_counter()
         self._process = subprocess.Popen(
-            [*RECALLITE, "--db", db, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [*quick_start(), "--db", db, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
         self._ask("initialize", CLIENT)
         self.handshake_seconds = perf_counter() - began

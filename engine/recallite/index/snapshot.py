@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from recallite.index.growable import Growable
 from recallite.store.values import Commit
 from recallite.system.descriptors import copy_at, create_private, read_at, read_into
-from recallite.system.memory_maps import private_copy, zeros
+from recallite.system.memory_maps import private_copy, unload, zeros
 from recallite.system.parallel import run_tasks
 
 _MAGIC = b"RcIndex\x08"
@@ -120,10 +121,9 @@ def read(path: str) -> Snapshot | None:
             contents = _contents(file.fileno())
             if contents is None:
                 return None
-            mapped = _copied(file.fileno(), contents, os.path.dirname(path))
-            source = file.fileno() if mapped is None else None
-            if mapped is None:
-                mapped = np.frombuffer(zeros(contents.size), np.uint8)
+            copy = _copied(file.fileno(), contents, os.path.dirname(path))
+            source = file.fileno() if copy is None else None
+            mapped = np.frombuffer(zeros(contents.size) if copy is None else copy, np.uint8)
             arrays = {}
             for section in contents.sections:
                 begin, dtype = section.offset, np.dtype(section.dtype)
@@ -134,6 +134,8 @@ def read(path: str) -> Snapshot | None:
                 if not 0 <= section.shape[0] <= section.capacity:
                     return None
                 arrays[section.name] = Growable.over(data, section.shape[0])
+            if copy is not None:
+                unload(copy)
     except (OSError, LookupError, TypeError, ValueError, struct.error, msgspec.DecodeError):
         return None
     return Snapshot(contents.header, arrays)
@@ -151,7 +153,7 @@ def _contents(descriptor: int) -> _Contents | None:
     return contents if contents.size == size else None
 
 
-def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uint8] | None:
+def _copied(descriptor: int, contents: _Contents, folder: str) -> mmap | None:
     """The sections, mapped from a sparse copy; None where there is no space for one."""
     import tempfile  # takes 5 ms, which other loads do not need
 
@@ -160,7 +162,7 @@ def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uin
             for section in contents.sections:
                 _copy(descriptor, file.fileno(), section.offset, section.offset + section.filled_bytes)
             file.truncate(contents.size)
-            return np.frombuffer(private_copy(file.fileno(), contents.size), np.uint8)
+            return private_copy(file.fileno(), contents.size)
     except OSError:
         return None
 

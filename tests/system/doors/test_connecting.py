@@ -13,7 +13,7 @@ from recallite import __version__
 from recallite.doors.cli import main
 from recallite.doors.hooks import connecting
 from recallite.doors.hooks.connecting import HOOKED
-from recallite.doors.hooks.running import quick_start
+from recallite.doors.warm.quick import quick_start
 from tests.system.doors.hooking import repository
 
 

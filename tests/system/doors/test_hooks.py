@@ -18,7 +18,7 @@ import recallite
 from recallite import Memory, Settings
 from recallite.doors.hooks import projects
 from recallite.doors.hooks.projects import USER, project_of
-from recallite.doors.hooks.running import command, quick_start
+from recallite.doors.warm.quick import command, quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
 from tests.system.doors.warming import running

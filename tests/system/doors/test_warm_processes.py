@@ -17,6 +17,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.doors.warm import asking
 from recallite.doors.warm import running as warm_running
+from recallite.doors.warm.quick import quick_start
 from recallite.system import local_socket
 from recallite.system.folder_lock import FolderLock
 from tests.limits import LAST_RESORT_SECONDS, until
@@ -326,7 +327,7 @@ class Host:
     """A host of `recallite mcp` over standard input."""
 
     def __init__(self, warm, *words, **environment):
-        command = [sys.executable, "-m", "recallite", "--db", warm.path, "mcp", *words]
+        command = [*quick_start(), "--db", warm.path, "mcp", *words]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **environment}
         )

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from recallite.doors.cli import main
+from recallite.doors.warm.quick import quick_start
 
 HOSTS = {
     "claude-desktop": ("config/Claude/claude_desktop_config.json", "mcpServers"),
@@ -43,7 +44,7 @@ def test_the_server_is_put_in_and_taken_out(home, host, capfd):
     entry = json.loads(file.read_text())[key]["recallite"]
     assert entry["command"] == sys.executable
     assert entry["args"] == [
-        "-P", "-m", "recallite", "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
+        *quick_start()[1:], "--db", str(home / "agent.db"), "mcp", "--scope", "/users/ada", "--read-only",
     ]  # fmt: skip
     assert configure(home, "install", host, "--scope", "/users/ada", "--read-only") == 0
     assert "nothing was changed" in capfd.readouterr().err

@@ -20,6 +20,7 @@ from recallite.doors.cli.output import hint, print_table
 from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
+from recallite.doors.warm.quick import command
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def hook(
             shared = [] if scope is None else ["--scope", scope]
             shared += ["--memories"] if memories else []
             words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
-            start_detached(running.command(words), str(Path.home()), json.dumps(payload).encode())
+            start_detached(command(words), str(Path.home()), json.dumps(payload).encode())
             return b""
         with open_memory(context, create=True) as memory:
             return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from recallite.doors.hooks.memory_files import HOST
 from recallite.doors.hooks.opencode import script
 from recallite.doors.hooks.projects import PROJECT, project_of
-from recallite.doors.hooks.running import quick_start
 from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
+from recallite.doors.warm.quick import quick_start
 from recallite.errors import InvalidInput
 
 _TIMEOUT_SECONDS = 10

@@ -22,39 +22,7 @@ PATH = "/hooks"
 """The path of a hook's request to the resident process."""
 PATIENCE_SECONDS = 1.5
 WAIT_SECONDS = 120.0
-_START = (
-    "import os, site, sys; package = sys.argv.pop(1); "
-    "sys.path.append(os.path.dirname(package)) if os.path.isdir(package) else site.main(); "
-    "from recallite.doors.hooks.running import main; main()"
-)
 _payload: list[bytes] = []
-
-
-def quick_start() -> list[str]:
-    """The words that start a hook's command without the packages of Python's environment, which it does not need.
-
-    If the package has moved to another folder since, as with a newer Python, they are searched for it.
-    """
-    package = os.path.abspath(__file__)
-    for _ in __name__.split(".")[1:]:
-        package = os.path.dirname(package)
-    return [sys.executable, "-I", "-S", "-c", _START, package]
-
-
-def command(words: Sequence[str]) -> list[str]:
-    """The command that runs Recallite with these arguments, and nothing in the folder of a project that it is in."""
-    return [sys.executable, "-P", "-m", "recallite", *words]
-
-
-def main() -> None:
-    """Run a hook's command, and exit with 0 whatever comes of it: another code would stop the host."""
-    try:
-        if words := left_of(sys.argv[1:]):
-            import subprocess
-
-            subprocess.run(command(words), input=payload(), check=False)
-    finally:
-        os._exit(0)
 
 
 def payload() -> bytes:

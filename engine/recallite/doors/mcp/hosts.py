@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.doors.warm.quick import quick_start
 from recallite.errors import InvalidInput, StoreError
 from recallite.system.atomic_file import unfinished
 from recallite.system.extras import install_command
@@ -100,11 +101,11 @@ class Change(NamedTuple):
 
 def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
     """The entry that starts the server with these arguments, in this Python's environment."""
-    words = ["-P", "-m", "recallite", *arguments]  # -P: no module in the folder of a project is loaded
+    program, *words = [*quick_start(), *arguments]
     if host.in_list:
-        return {"type": "local", "command": [sys.executable, *words], "enabled": True}
+        return {"type": "local", "command": [program, *words], "enabled": True}
     transport = {"type": "stdio"} if host.typed else {}
-    return {**transport, "command": sys.executable, "args": words}
+    return {**transport, "command": program, "args": words}
 
 
 def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> Change:

@@ -207,6 +207,10 @@ def may_start() -> bool:
     """Whether a process may be started unasked: not in continuous integration, nor if packages are missing."""
     from importlib.util import find_spec
 
+    if sys.flags.no_site:
+        import site
+
+        site.main()  # where packages are
     return allowed() and not os.environ.get("CI") and all(find_spec(name) is not None for name in NEEDED)
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime
 from types import SimpleNamespace
-from typing import Any, cast
 
 from recallite.doors.warm.asking import OPTIONS, Link, Unanswered, in_header, may_start, start
 from recallite.doors.warm.calls import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 _IN_FILTER = ("scope", "kinds", "tags", "as_of", "valid_at", "since", "until", "include_superseded")
 _FILTER_ALONE = ("since", "until", "include_superseded")
@@ -95,7 +97,7 @@ def _recall(call: Call) -> Callable[[], int]:
     if not encoded.startswith(_BEFORE_HITS):
         raise Unanswered("the answer has another form")
     answer = json.loads(encoded)
-    hits = _Hits(map(_hit, answer.pop("hits")))
+    hits: Any = _Hits(map(_hit, answer.pop("hits")))
     vars(hits).update(answer)
     empty = not hits and _successful(link.ask("GET", "/v1/count", headers=call.headers)) == "0"
 
@@ -109,7 +111,7 @@ def _recall(call: Call) -> Callable[[], int]:
         elif empty:
             hint("the store is empty")
         else:
-            print_hits(cast("Any", hits), many=False, explained=False)
+            print_hits(hits, many=False, explained=False)
         return 0 if hits else 1
 
     return show
@@ -129,6 +131,8 @@ def _hit(fields: dict[str, Any]) -> SimpleNamespace:
 
 
 def _dated(fields: dict[str, Any]) -> dict[str, Any]:
+    from datetime import datetime
+
     until = fields["held_until"]
     return {**fields, "held_until": None if until is None else datetime.fromisoformat(until)}
 
@@ -147,7 +151,8 @@ def _remember(call: Call) -> Callable[[], int]:
         if call.as_json:
             print_encoded(encoded)
         else:
-            print_stored(cast("Any", SimpleNamespace(**{**fields, "contradictions": contradictions})))
+            stored: Any = SimpleNamespace(**{**fields, "contradictions": contradictions})
+            print_stored(stored)
         return 0
 
     return show

@@ -8,34 +8,33 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, Protocol
 
 from recallite.doors.warm.asking import Link, Unanswered, start
+from recallite.doors.warm.quick import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, BinaryIO
 
 # A host waits for the handshake; a cold start takes about two seconds.
 _PATIENCE_SECONDS = 15.0
 _BROKEN = (OSError, ValueError)
 
 
-class _Server(Protocol):
-    """A server of lines. Both methods raise OSError or ValueError if it is gone; an empty line is the end."""
-
-    def write(self, line: bytes) -> None: ...
-
-    def read(self) -> bytes: ...
-
-
 class _Child:
-    """A server in a process of its own, as hosts start one without the resident process."""
+    """A server in a process of its own, as hosts start one without the resident process.
+
+    As with a link, both methods raise OSError or ValueError if it is gone, and an empty line is the end.
+    """
 
     def __init__(self, words: Sequence[str]) -> None:
-        command = [sys.executable, "-P", "-m", "recallite", "--no-warm", *words]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        import subprocess  # as other imports here: each of ten hosts would take a megabyte for it
+
+        self._process = subprocess.Popen(command(["--no-warm", *words]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def write(self, line: bytes) -> None:
         """Send a line; an empty one closes its input."""
@@ -60,7 +59,7 @@ class Proxy:
         # One thread writes at a time. The other lock is never held while a line is written: the reader needs it to go
         # on, and a server that cannot write takes no line.
         self._writing, self._lock = threading.Lock(), threading.Lock()
-        self._server: _Server | None = None
+        self._server: Link | _Child | None = None
         self._opening: list[bytes] = []
         self._repeated: set[str] = set()
         self._waiting: dict[str, bytes] = {}
@@ -97,7 +96,7 @@ class Proxy:
         self._reader.join()
         return 0
 
-    def _begin(self, server: _Server) -> None:
+    def _begin(self, server: Link | _Child) -> None:
         self._server = server
         self._reader = threading.Thread(target=self._receive, args=(server, sys.stdout.buffer), daemon=True)
         self._reader.start()
@@ -134,7 +133,7 @@ class Proxy:
         for entry in [*begun, *others, *([line] if line else [])]:
             self._server.write(entry)
 
-    def _receive(self, server: _Server, host: BinaryIO) -> None:
+    def _receive(self, server: Link | _Child, host: BinaryIO) -> None:
         """Pass the lines of a server on; if it is gone before all requests are answered, ask another."""
         while True:
             try:

@@ -27,6 +27,7 @@ from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreEr
 from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
 from recallite.system.logs import logger
+from recallite.system.memory_maps import return_freed
 
 _log = logger(__name__)
 # How long a process without a store waits for one.
@@ -54,6 +55,7 @@ class OpenStore:
     def _load(self) -> None:
         """Load model and index; kernels are compiled in a process of their own, so that others are answered at once."""
         self.memory.recall("what is needed for this", purpose="inspect")
+        return_freed()
 
     async def run(self) -> None:
         """Load it, and keep it until it is to be closed."""
@@ -167,9 +169,12 @@ class Service:
 
     async def _watch(self) -> None:
         """Close stores that are idle, and end when there is none, or Recallite was replaced by another version."""
-        installed = _file_at(__file__)
+        installed, returned = _file_at(__file__), self._last
         while _file_at(__file__) == installed:
             now = monotonic()
+            if self._last != returned:  # it was used: the first recall of a kind loads more
+                returned = self._last
+                await anyio.to_thread.run_sync(return_freed)
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
                 async with self._files[key[0]]:
