@@ -13,7 +13,6 @@ from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.store.rows import stored_json
-from recallite.store.service_rows import ToolPattern
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 
@@ -127,7 +126,16 @@ class Experience(Service):
                 for similarity, row in similar
                 if similarity > 0
             ]
-        tried = [_tip(row) for row in patterns if row.total_count >= FEWEST_RUNS]
+        tried = [
+            Tip(
+                kind="pattern", task_type=row.task_type,
+                tools=tuple(stored_json(row.pattern, f"a tool pattern of {row.task_type!r}", list[str])),
+                runs=row.total_count, success_rate=row.success_count / row.total_count,
+                avg_steps=row.avg_steps, avg_tokens=row.avg_tokens,
+            )
+            for row in patterns
+            if row.total_count >= FEWEST_RUNS
+        ]  # fmt: skip
         good = [tip for tip in tried if tip.success_rate >= LEAST_SUCCESS]
         good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
         return [*recovered, *good][:count]
@@ -149,18 +157,6 @@ def unique_tools(tools: object) -> list[str]:
     if not names:
         raise InvalidInput("tools is empty: give the tools of the run, e.g. ['file-write']")
     return names
-
-
-def _tip(row: ToolPattern) -> Tip:
-    return Tip(
-        kind="pattern",
-        tools=tuple(stored_json(row.pattern, f"a tool pattern of {row.task_type!r}", list[str])),
-        runs=row.total_count,
-        task_type=row.task_type,
-        success_rate=row.success_count / row.total_count,
-        avg_steps=row.avg_steps,
-        avg_tokens=row.avg_tokens,
-    )
 
 
 def _message(text: object, name: str) -> str:

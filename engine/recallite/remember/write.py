@@ -6,7 +6,7 @@ as the policy says, what is inserted and what it is connected with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -122,7 +122,8 @@ def remember_batches(
         raise InvalidInput(f"on_progress is {shown(on_progress)}: give a callable that takes (done, total)")
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
     ids: list[str] = []
-    for batch in _batches(items, batch_size):
+    stream = iter(items)
+    while batch := list(islice(stream, batch_size)):
         # Those of a call are compared alike, whatever is left for its last batch.
         later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
         if later:
@@ -195,9 +196,3 @@ def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
             except RecalliteError:
                 return place
     return None
-
-
-def _batches(items: Iterable[object], size: int) -> Iterator[list[object]]:
-    stream = iter(items)
-    while batch := list(islice(stream, size)):
-        yield batch

@@ -15,7 +15,8 @@ from recallite.model import checks
 from recallite.model.records import Plain, Record
 from recallite.remember.links import SUPERSEDES
 from recallite.store.store import Progress
-from recallite.transfer.exporters.targets import Memories, target_named, targets
+from recallite.system import plugins
+from recallite.transfer.exporters.targets import Memories, Target, targets
 
 _PAGE = 1_000
 _DEFAULTS: dict[str, object] = {
@@ -51,7 +52,8 @@ def export_to(
     each field of a memory has there. A file is replaced when all is written; a folder has to be new or empty.
     InvalidInput for a target, a field or a folder that cannot be.
     """
-    form, place = target_named(target), checks.check_path(path)
+    form: Target = plugins.load("exporters", target)
+    place = checks.check_path(path)
     if mapping and not form.mapped:
         mapped = ", ".join(sorted(name for name, other in targets().items() if other.mapped))
         raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or export to {mapped}")

@@ -51,9 +51,3 @@ class Target(NamedTuple):
 def targets() -> dict[str, Target]:
     """Every exporter by the name that `--to` takes."""
     return plugins.load_all("exporters")
-
-
-def target_named(name: str) -> Target:
-    """The exporter of that name; InvalidInput for another."""
-    target: Target = plugins.load("exporters", name)
-    return target

@@ -1,21 +1,12 @@
 """Memories that people have elsewhere: chat archives, session files, stores and notes of other systems."""
 
-from __future__ import annotations
-
-from recallite.transfer.importers.entries import Entries, Entry, FoundLink, FoundMemory, LeftOut
-from recallite.transfer.importers.running import ImportReport, import_from
-from recallite.transfer.importers.sources import Source, sources
-from recallite.transfer.importers.watching import watch_from
-
-__all__ = [
-    "Entries",
-    "Entry",
-    "FoundLink",
-    "FoundMemory",
-    "ImportReport",
-    "LeftOut",
-    "Source",
-    "import_from",
-    "sources",
-    "watch_from",
-]
+from recallite.transfer.importers.entries import Entries as Entries
+from recallite.transfer.importers.entries import Entry as Entry
+from recallite.transfer.importers.entries import FoundLink as FoundLink
+from recallite.transfer.importers.entries import FoundMemory as FoundMemory
+from recallite.transfer.importers.entries import LeftOut as LeftOut
+from recallite.transfer.importers.running import ImportReport as ImportReport
+from recallite.transfer.importers.running import import_from as import_from
+from recallite.transfer.importers.sources import Source as Source
+from recallite.transfer.importers.sources import sources as sources
+from recallite.transfer.importers.watching import watch_from as watch_from

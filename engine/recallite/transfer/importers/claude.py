@@ -184,16 +184,9 @@ def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
         name = names.get(project) or project
         texts.append((scope_of("projects", name), f"memory/{project}", f"Claude's memory of {name}", text, None))
     for memory_file in map(mapping, array(memory.get("memory_files"))):
-        path = text_of(memory_file.get("path"))
-        texts.append(
-            (
-                "/",
-                f"memory-file/{account}{path}",
-                f"Claude's memory {path}",
-                memory_file.get("content"),
-                memory_file.get("updated_at"),
-            )
-        )
+        path, content = text_of(memory_file.get("path")), memory_file.get("content")
+        place = ("/", f"memory-file/{account}{path}", f"Claude's memory {path}")
+        texts.append((*place, content, memory_file.get("updated_at")))
     for scope, path, title, text, updated_at in texts:
         at = time_of(updated_at)
         note = Note(path, _BOLD_LINE.sub(r"## \1", text_of(text)), {}, 0, at or datetime.now(UTC))
