@@ -33,6 +33,8 @@ from recallite.store.values import CopyMark
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
 
+__all__ = ["CopyReport", "copy_store"]
+
 _QUESTIONS = 16
 _QUESTION_CHARS = 500
 _KEYWORDS = 6
