@@ -1,7 +1,7 @@
 // Review: what the audit finds, with both texts side by side and what can be done.
 
 import { get, ofMemory, patch, post } from "./api.js";
-import { action, empty, faultLine, load } from "./components.js";
+import { action, empty, faultLine, load, loading } from "./components.js";
 import { announce, h, replace, stored } from "./dom.js";
 import { memories, number, plural } from "./format.js";
 import { meta } from "./hit.js";
@@ -44,6 +44,7 @@ export function show({ root, route, signal, canWrite }) {
     load(
       out,
       async () => {
+        replace(out, loading("Checking all memories … 100,000 of them take minutes."));
         const audit = await post("v1/audit", { checks: [...chosen] }, signal);
         wanted.open = matchMedia("(min-width: 760px)").matches;
         const ids = [...new Set(audit.findings.flatMap((each) => [each.id, each.other]).filter(Boolean))];
