@@ -23,7 +23,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from mmap import mmap
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,7 +33,7 @@ from numpy.typing import NDArray
 from recallite.index.growable import Growable
 from recallite.store.values import Commit
 from recallite.system.descriptors import copy_at, create_private, read_at, read_into
-from recallite.system.memory_maps import private_copy, unload, zeros
+from recallite.system.memory_maps import Mapped, private_copy, unload, zeros
 from recallite.system.parallel import run_tasks
 
 _MAGIC = b"RcIndex\x08"
@@ -153,7 +152,7 @@ def _contents(descriptor: int) -> _Contents | None:
     return contents if contents.size == size else None
 
 
-def _copied(descriptor: int, contents: _Contents, folder: str) -> mmap | None:
+def _copied(descriptor: int, contents: _Contents, folder: str) -> Mapped | None:
     """The sections, mapped from a sparse copy; None where there is no space for one."""
     import tempfile  # takes 5 ms, which other loads do not need
 

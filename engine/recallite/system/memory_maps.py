@@ -10,6 +10,7 @@ if sys.platform == "darwin":
     import fcntl
     import struct
 
+Mapped = mmap.mmap
 _HUGE_ORDER = 9
 # Of <sys/fcntl.h> on macOS: all the bytes or none, from the end of the file on.
 _F_PREALLOCATE, _F_ALLOCATEALL, _F_PEOFPOSMODE = 42, 4, 3

@@ -81,6 +81,15 @@ def start_detached(command: Sequence[str], folder: str, text: bytes | None = Non
     return process
 
 
+def run_instead(command: Sequence[str]) -> int:
+    """Run a command in the place of this process; on Windows, which cannot, below it. Returns its exit code."""
+    if sys.platform != "win32":
+        os.execv(command[0], [*command])
+    import subprocess
+
+    return subprocess.run(command, check=False).returncode
+
+
 def after_fork(call: Callable[[], object]) -> None:
     """Have every forked child call this first. Windows does not fork."""
     if sys.platform != "win32":

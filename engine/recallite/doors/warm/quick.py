@@ -43,11 +43,9 @@ def main() -> None:
     from recallite.doors.warm.commands import answered
 
     if (code := answered(words)) is None:
-        if sys.platform != "win32":
-            os.execv(sys.executable, command(words))
-        import subprocess
+        from recallite.system.processes import run_instead
 
-        code = subprocess.run(command(words), check=False).returncode
+        code = run_instead(command(words))
     sys.exit(code)
 
 
