@@ -69,21 +69,10 @@ def least_before(least: float) -> float:
     return least / (least + (1.0 - least) * _MOST_THINGS * math.exp(COUNTS))
 
 
-def named_first(answer: Answer, names: Sequence[Name | None]) -> tuple[Answer, frozenset[int]]:
-    """The answer with each hit that the question names before less sure ones, and the key of the surest of each name.
-
-    The scores keep their places.
-    """
-    sure, ranked, order = answer.confidence, len(answer.keys) - answer.brought, list[int]()
+def surest_of_each(answer: Answer, names: Sequence[Name | None]) -> frozenset[int]:
+    """The key of the surest ranked hit of each name."""
     surest: dict[str, int] = {}
-    for rank in range(ranked):
-        at, name = rank, names[rank] if rank < len(names) else None
+    for rank, name in enumerate(names[: len(answer.keys) - answer.brought]):
         if name is not None:
-            while at > 0 and sure[order[at - 1]] < sure[rank]:
-                at -= 1
-            surest[name.word] = max(surest.get(name.word, rank), rank, key=sure.__getitem__)
-        order.insert(at, rank)
-    order += range(ranked, len(sure))
-    columns = ([column[rank] for rank in order] for column in answer[:6])
-    moved = type(answer)._make((*columns, *answer[6:]))._replace(scores=answer.scores)
-    return moved, frozenset(answer.keys[rank] for rank in surest.values())
+            surest[name.word] = max(surest.get(name.word, rank), rank, key=answer.confidence.__getitem__)
+    return frozenset(answer.keys[rank] for rank in surest.values())

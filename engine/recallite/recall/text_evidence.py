@@ -6,17 +6,18 @@ for, and texts are read for hits alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import zip_longest
 from math import exp
 from typing import TYPE_CHECKING
 
+from recallite.model.match_reasons import CHANGE_BIT
 from recallite.recall.answering import Answer
 from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
 from recallite.recall.evidence_gaps import Missing, find_gaps
 from recallite.recall.hit_reading import READ, read
-from recallite.recall.named import SUREST, Name, named_first, names_of
+from recallite.recall.named import SUREST, Name, names_of, surest_of_each
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.text.index_terms import query_terms, tokenize
@@ -59,13 +60,16 @@ def judge(
                 without = lacks(slot, record.text, record.context)
                 sure[rank] = completed(sure[rank], record, without, weights, 0.0 if name is None else name.added)
                 lacking = lacking and without
+        better_known = {rank for rank, name in enumerate(names) if name is not None}
         if request.relevant and queries.vectors is not None:
             # The reader sees no tags: what is found by its name is as sure as it was.
             named = zip_longest(answer.keys[:READ], names[:READ])
             unnamed = {key: records[key] for key, name in named if not name and key in records}
-            sure[:] = read(text, answer.keys, sure, unnamed, embedder)
-        if any(names) and request.diversify_by is None:
-            answer, parts = named_first(answer, names)
+            before, sure[:] = [*sure], read(text, answer.keys, sure, unnamed, embedder)
+            better_known |= {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
+        if better_known and request.diversify_by is None:
+            parts = surest_of_each(answer, names)
+            answer = surest_first(answer, better_known, records)
         answer = _with_gaps(text, answer, slot if lacking else None, request)
         judged.append(_reached(text, answer, records, request, parts) if request.relevant or least > 0 else answer)
     return judged
@@ -96,6 +100,35 @@ def completed(confidence: float, record: Found, without: bool, weights: TextWeig
         return confidence
     result = confidence / (confidence + (1.0 - confidence) * exp(-added))
     return result if named == 0.0 else min(result, max(confidence, SUREST))
+
+
+def surest_first(answer: Answer, ranks: Set[int], records: Mapping[int, Found]) -> Answer:
+    """The answer with each hit of some ranks before less sure ones, while the scores keep their places.
+
+    None is put before one of a higher authority, before what changed it or before a newer one that answers, nor if it
+    has been superseded.
+    """
+    sure, ranked, order = answer.confidence, len(answer.keys) - answer.brought, list[int]()
+    for rank, key in enumerate(answer.keys[:ranked]):
+        at = rank
+        if rank in ranks and key in records and answer.successors[rank] < 0:
+            while at > 0 and _may_follow(answer, order[at - 1], rank, records):
+                at -= 1
+        order.insert(at, rank)
+    order += range(ranked, len(sure))
+    columns = ([column[rank] for rank in order] for column in answer[:6])
+    return Answer._make((*columns, *answer[6:]))._replace(scores=answer.scores)
+
+
+def _may_follow(answer: Answer, rank: int, surer: int, records: Mapping[int, Found]) -> bool:
+    """Whether a hit may follow one that was ranked after it, which must be surer."""
+    sure, hit, other = answer.confidence, records.get(answer.keys[rank]), records[answer.keys[surer]]
+    if sure[rank] >= sure[surer] or answer.reasons[rank] & CHANGE_BIT:
+        return False
+    # Without regard to time LoCoMo's MRR was .655 instead of .651, and an old value went first twice in nine times.
+    return hit is None or (
+        hit.authority <= other.authority and (hit.created_at <= other.created_at or sure[rank] < ANSWER_CONFIDENCE)
+    )
 
 
 @lru_cache(maxsize=16)

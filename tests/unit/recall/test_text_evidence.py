@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import pytest
 
 from recallite import Memory
+from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
 from recallite.recall.adaptive import of_keywords
+from recallite.recall.answering import Answer
 from recallite.recall.asking import CONTENT, NAMED, read_question
 from recallite.recall.confidence import TextWeights, load_calibration
 from recallite.recall.request import ANSWER_CONFIDENCE
-from recallite.recall.text_evidence import completed
+from recallite.recall.text_evidence import completed, surest_first
 
 WEIGHTS = TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
 FACTS = [
@@ -117,3 +119,35 @@ def test_names_and_numbers_of_a_question_are_told_from_what_it_is_about():
 
 def test_the_cut_is_a_chance():
     assert 0 < ANSWER_CONFIDENCE < 0.5
+
+
+class Told:
+    def __init__(self, created_at: int = 0, authority: int = 0) -> None:
+        self.created_at, self.authority = created_at, authority
+
+
+def ranked(*sure: float, reasons: tuple[int, ...] = (), successors: tuple[int, ...] = (), brought: int = 0) -> Answer:
+    count = len(sure)
+    return Answer(
+        list(range(count)), [1.0 - rank / 10 for rank in range(count)], list(sure), list(reasons or [0] * count),
+        [[0.0]] * count, list(successors or [-1] * count), brought, (),
+    )  # fmt: skip
+
+
+def test_what_is_better_known_goes_before_less_sure_hits_and_scores_keep_their_places():
+    answer = ranked(0.1, 0.4, 0.9, 0.5)
+    told = {key: Told() for key in range(4)}
+    moved = surest_first(answer, {2}, told)
+    assert (moved.keys, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
+    assert moved.scores == answer.scores
+    assert surest_first(answer, {1, 2, 3}, told).keys == [2, 3, 1, 0]
+
+
+def test_what_is_surer_waits_behind_the_user_a_change_a_newer_answer_and_standing_hits():
+    same = {0: Told(), 1: Told()}
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).keys == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).keys == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).keys == [0, 1]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=5), 1: Told(created_at=4)}).keys == [0, 1]
+    assert surest_first(ranked(0.1, 0.9), {1}, {0: Told(created_at=5), 1: Told(created_at=4)}).keys == [1, 0]
+    assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).keys == [0, 1]
