@@ -121,6 +121,9 @@ def test_the_cut_is_a_chance():
     assert 0 < ANSWER_CONFIDENCE < 0.5
 
 
+HOUR_US = 3_600_000_000
+
+
 class Told:
     def __init__(self, created_at: int = 0, authority: int = 0) -> None:
         self.created_at, self.authority = created_at, authority
@@ -144,10 +147,11 @@ def test_what_is_better_known_goes_before_less_sure_hits_and_scores_keep_their_p
 
 
 def test_what_is_surer_waits_behind_the_user_a_change_a_newer_answer_and_standing_hits():
-    same = {0: Told(), 1: Told()}
+    same, newer_first = {0: Told(), 1: Told()}, {0: Told(created_at=2 * HOUR_US), 1: Told()}
     assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).keys == [0, 1]
     assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).keys == [0, 1]
     assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=5), 1: Told(created_at=4)}).keys == [0, 1]
-    assert surest_first(ranked(0.1, 0.9), {1}, {0: Told(created_at=5), 1: Told(created_at=4)}).keys == [1, 0]
+    assert surest_first(ranked(0.3, 0.9), {1}, newer_first).keys == [0, 1]
+    assert surest_first(ranked(0.1, 0.9), {1}, newer_first).keys == [1, 0]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=HOUR_US), 1: Told()}).keys == [1, 0]
     assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).keys == [0, 1]
