@@ -25,7 +25,7 @@ those of a hook, the token, and what a process proves with that it knows the tok
 SUFFIX = ".socket"
 NEEDED = ("starlette", "uvicorn", "httptools", "mcp")
 """The packages of the extra `server` that the process needs."""
-KEYS = "OPENAI_"
+KEYS = "OPENAI"
 """The beginning of variables that a process forgets unless it needs them: callers with other keys may share it."""
 _SHARED = ("RECALLITE", "EMBEDDING", "TZ")
 _MODELS = ("EMBEDDING_PROVIDER", "RECALLITE_LLM_MODEL", "RECALLITE_LLM_BASE_URL")
