@@ -426,6 +426,12 @@ def test_whatever_is_wrong_is_no_error_of_the_session(tmp_path, monkeypatch, eve
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
+def test_a_wrong_option_is_told_and_does_not_stop_the_host(tmp_path):
+    ran = hook(tmp_path / "agent.db", "prompt", b"{}", "--no-such-option")  # from the code 2 a host blocks the prompt
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    assert b"--no-such-option" in ran.stderr
+
+
 def test_the_server_is_within_the_project_of_its_folder(warm, project, monkeypatch):
     monkeypatch.chdir(project)
     scope = project_of(str(project)).scope

@@ -38,7 +38,7 @@ def command(words: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run the command of a host; what the resident process does not answer, the full command line does."""
     words = sys.argv[1:]
-    if "hook" in words:
+    if "hook" in words and "mcp" not in words:
         _run_hook(words)
     from recallite.doors.warm.commands import answered
 
