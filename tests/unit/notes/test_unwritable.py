@@ -75,11 +75,11 @@ def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkey
     with Workspace(folder, WorkspaceConfig.from_dict({"sync": {"on_search": on_search}}), embedder="none") as workspace:
         sound, calls = facade.search, []
 
-        def damaged(*arguments):
-            calls.append(arguments)
+        def damaged(*arguments, **options):
+            calls.append((arguments, options))
             if len(calls) == 1:
                 raise StoreCorrupt("a page is wrong")
-            return sound(*arguments)
+            return sound(*arguments, **options)
 
         monkeypatch.setattr(facade, "search", damaged)
         found = workspace.search("zebra", min_score=0.0)

@@ -179,6 +179,6 @@ def test_a_file_system_without_blocks_is_not_called_full():
 def test_a_data_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.delenv("RECALLITE_DB", raising=False)
-    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "file" / "recallite"))
+    monkeypatch.setattr("recallite.model.environment.user_folder", lambda: str(tmp_path / "file" / "recallite"))
     with pytest.raises(StoreError, match=r"the folder .*recallite cannot be made .*: give the path of the memory"):
         Memory()
