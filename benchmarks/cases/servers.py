@@ -48,11 +48,12 @@ def _setup(context: Context) -> Iterator[Path]:
 def _tables(store: Path, context: Context) -> Iterator[Timing | Figures]:
     questions = context.dataset.questions
     with ExitStack() as stack:
-        interfaces = _interfaces(store, stack)
-        ways = {
-            name: lambda number, ask=ask: ask(questions[number % len(questions)]) for name, ask in interfaces.items()
-        }
-        yield Timing("one recall, from text", ways, context.rounds, check=same)
+        for title, interfaces in _interfaces(store, stack).items():
+            ways = {
+                name: lambda number, ask=ask: ask(questions[number % len(questions)])
+                for name, ask in interfaces.items()
+            }
+            yield Timing(title, ways, context.rounds, check=same)
     with ExitStack() as stack:
         urls = {name: stack.enter_context(_serving(store, *options)) for name, options in _SERVERS.items()}
         rows = {f"{clients}": _throughput(urls, questions, clients, context) for clients in _CLIENTS}
@@ -62,7 +63,8 @@ def _tables(store: Path, context: Context) -> Iterator[Timing | Figures]:
     yield Figures("start of `recallite serve`", figures)
 
 
-def _interfaces(store: Path, stack: ExitStack) -> dict[str, Callable[[str], list[str]]]:
+def _interfaces(store: Path, stack: ExitStack) -> dict[str, dict[str, Callable[[str], list[str]]]]:
+    """Functions that ask for ten hits, and functions that ask for those that answer, as tools do, by title."""
     from anyio.from_thread import start_blocking_portal
     from mcp import Client as ProtocolClient
     from mcp import StdioServerParameters
@@ -98,10 +100,15 @@ def _interfaces(store: Path, stack: ExitStack) -> dict[str, Callable[[str], list
         return ask
 
     return {
-        "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT)],
-        "HTTP": rest,
-        "recallite.doors.client": lambda question: [hit.id for hit in client.recall(question, limit=_LIMIT)],
-        **{name: by_protocol(transport) for name, transport in transports.items()},
+        "one recall, from text": {
+            "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT)],
+            "HTTP": rest,
+            "recallite.doors.client": lambda question: [hit.id for hit in client.recall(question, limit=_LIMIT)],
+        },
+        "what answers, from text": {
+            "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT, relevant=True)],
+            **{name: by_protocol(transport) for name, transport in transports.items()},
+        },
     }
 
 
