@@ -2,7 +2,7 @@
 
 The cut of `relevant` reads the first five hits and puts them in the order of their confidence. Here nothing is left
 out, so that the order alone differs from plain recall: recall@20 and hit@20 are the same, and MRR shows what changed.
-LoCoMo and RealMem were looked at when the order was chosen, REALTALK only after it.
+All three sets were looked at when the order was chosen.
 """
 
 from __future__ import annotations
