@@ -1,7 +1,7 @@
-"""Confidence completed by the texts of hits, hits below the least confidence left out, and evidence gaps.
+"""Confidence completed by the texts of hits, their order by it, the cut below the least confidence, and evidence gaps.
 
 The kernel knows a record by its words and vectors. Only its text shows whether it has the kind of value that is asked
-for, and texts are read for hits alone.
+for, and texts are read for hits alone. Hits that a question names or that were read go before less sure ones.
 """
 
 from __future__ import annotations
