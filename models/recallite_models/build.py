@@ -100,7 +100,7 @@ def training(name: str = DEFAULT) -> dict[str, Any]:
     """Data that the trained layers of a model were trained on, and the command."""
     from recallite_models.training.data import used_by
 
-    module = "reader" if name == READER else "vectors"
+    module, ours = ("reader", ("facts", "stores")) if name == READER else ("vectors", ("facts",))
     return {
         "command": f"python -m recallite_models.training.{module}",
         "trained_sha256": sha256(TRAINED[name]),
@@ -109,7 +109,7 @@ def training(name: str = DEFAULT) -> dict[str, Any]:
                 {"repository": repository, "commit": pin["commit"], "licence": pin["licence"]}
                 for repository, pin in used_by(module).items()
             ),
-            {"package": "recallite_models.training.facts", "licence": "Apache-2.0"},
+            *({"package": f"recallite_models.training.{data}", "licence": "Apache-2.0"} for data in ours),
         ],
     }
 

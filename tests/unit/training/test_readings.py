@@ -1,0 +1,37 @@
+"""Stores that were written for the reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from recallite_models.training import readings
+from recallite_models.training.readings import written_stores
+
+
+def test_every_question_names_memories_of_its_store():
+    stores = written_stores()
+    assert len(stores) > 400
+    for store in stores:
+        assert len(store.memories) >= 5, store.subject
+        assert len(set(store.memories.values())) == len(store.memories), store.subject
+        for question, gold in store.questions:
+            assert set(gold) <= set(store.memories), question
+
+
+def test_a_third_of_the_questions_have_no_answer():
+    answered = Counter(bool(gold) for store in written_stores() for _, gold in store.questions)
+    assert 0.3 < answered[False] / answered.total() < 0.5
+
+
+def test_a_store_is_asked_with_all_its_memories(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("## pets\n1. The cat is Bo.\n2. The dog is Al.\n? Who barks? = 2\n? Age? = -\n")
+    monkeypatch.setattr(readings, "_STORES", tmp_path)
+    answered, open_question = readings._stores(lambda texts: readings.np.eye(len(texts), 2, dtype="f4"))
+    assert answered[:3] == ("Who barks?", ["The dog is Al."], ["The cat is Bo."])
+    assert open_question.answers == []
+    assert sorted(open_question.wrong) == ["The cat is Bo.", "The dog is Al."]
+    (tmp_path / "a.txt").write_text("## pets\nThe cat is Bo.\n")
+    with pytest.raises(ValueError, match=r"no subject, memory or question: .The cat is Bo"):
+        written_stores()
