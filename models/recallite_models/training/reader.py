@@ -231,7 +231,7 @@ def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
 
 
 def _used(repositories: Path) -> Iterator[Variant]:
-    """Every third store, but the large ones all, every second one of notes, and the written ones that trained nothing."""
+    """Every third store, all large ones, every second one of notes, and the written ones that trained nothing."""
     for store in written_stores()[::HELD_STORES]:
         places = {number: place for place, number in enumerate(store.memories)}
         questions = [(question, frozenset(places[number] for number in gold)) for question, gold in store.questions]

@@ -34,7 +34,7 @@ _WRONG, _NEAR_SENTENCES, _CHARS = 8, 60, 500
 _STORES = Path(__file__).parent / "stores"
 _STORE_LINE = re.compile(r"## (?P<subject>.+)|(?P<number>\d+)\. (?P<text>.+)|\? (?P<question>.+) = (?P<gold>-|[\d, ]+)")
 HELD_STORES = 8
-"""How many written stores stand for one that is held out of training."""
+"""Written stores of which one is held out of training."""
 _SYMBOLS = (
     ("-lrb- ", "("), (" -rrb-", ")"), ("-lsb- ", "["), (" -rsb-", "]"), ("`` ", '"'), (" ''", '"'), (" -- ", "-"),
 )  # fmt: skip
