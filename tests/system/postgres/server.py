@@ -86,14 +86,10 @@ class PostgresServer:
 
     def kill(self) -> None:
         """`kill -9` of the server and all its processes; `start` then recovers."""
-        os.kill(self.pid, signal.SIGSTOP)  # it starts no more processes
-        processes = [self.pid, *_children(self.pid)]
-        for pid in processes:
+        for pid in (self.pid, *_children(self.pid)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._end("keep")
-        # One that has not ended yet holds the shared memory, without which no server starts on this data.
-        until(lambda: not any(map(_runs, processes)))
 
     def remove(self) -> None:
         """Stop and delete."""
