@@ -28,7 +28,7 @@ READ = 5
 """Hits that are read; of ten, LoCoMo and the stores of `left_out` gain no more."""
 LEAST = 1e-4
 """The least confidence whose odds are counted."""
-# The model was trained on questions alone: of keywords and remarks it knows nothing.
+# The model was trained on questions and few keywords: remarks and names it does not know.
 _ASKS = lazily(
     r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
     r"|should)\b",
