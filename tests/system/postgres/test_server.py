@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.postgres import binaries
-from tests.system.postgres.server import PostgresServer
+from tests.system.postgres.server import _HELD, PostgresServer, _children
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 
@@ -94,3 +95,22 @@ def test_what_is_committed_is_there_after_a_kill():
     finally:
         server.remove()
     assert not server.folder.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no list of a process's children")
+def test_it_starts_once_no_process_of_a_killed_one_holds_its_memory():
+    server = PostgresServer.started(fsync=True)
+    try:
+        survivor = _children(server.pid)[0]
+        os.kill(survivor, signal.SIGSTOP)
+        os.kill(server.pid, signal.SIGKILL)
+        server._end("keep")
+        with ThreadPoolExecutor(1) as thread:
+            starting = thread.submit(server.start)
+            until(lambda: _HELD in server.log() or starting.done())
+            assert not starting.done()
+            os.kill(survivor, signal.SIGKILL)
+            starting.result(LAST_RESORT_SECONDS)
+        assert server.execute("SELECT 1") == [(1,)]
+    finally:
+        server.remove()
