@@ -16,7 +16,9 @@ choice measured by vector recall alone, without BM25, as (LoCoMo recall@20, Real
 - Counts of a repeated token stay as they are: their square roots gave (0.655, 0.410, 0.406), each once
   (0.648, 0.410, 0.288), before whitening.
 - All 384 dimensions: 256 gave (0.653, 0.433, 0.504) with half whitening, 128 (0.608, 0.406, 0.442).
-- int8 with one scale a token, which carries the weight too.
+- Coarse int8 with one scale a token, which carries the weight too. The wheel is 3.6 MB less than with all 255 codes;
+  with all else that recall does, LoCoMo went from (0.883, MRR 0.592) to (0.885, 0.590), RealMem from (0.618, 0.394)
+  to (0.615, 0.396), SciFact not, and 20 instead of 22 of 25 first tries had their answer first.
 
 These figures are of the original weights. Now the weights are those of recallite-minilm, and last comes the linear map
 that `recallite_models.training.instant` trained.
@@ -39,6 +41,8 @@ ZIPF_SHIFT = 1.7
 SIF_A = 1e-3
 CODES, SCALES = "codes.npy", "scales.npy"
 _BATCH = 64
+# In steps of a fifth of the standard deviation codes deflate to 4.8 bits; the cosine to the exact vector is 0.998.
+_CODES_A_DEVIATION = 10
 
 
 def token_outputs(weights: Path, name: str) -> NDArray[np.float32]:
@@ -93,10 +97,15 @@ def distil(outputs: NDArray[np.float32], used: NDArray[np.bool_]) -> NDArray[np.
 
 
 def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Symmetric int8 with one float32 scale a row: (codes, scales (rows,))."""
-    scales = (np.abs(vectors).max(axis=1) / 127).astype(np.float32)
-    steps = np.where(scales > 0, scales, 1)[:, None]
-    return np.clip(np.round(vectors / steps), -127, 127).astype(np.int8), scales
+    """Odd int8 codes with one float32 scale a row: (codes, scales (rows,)); 0 for rows of zeros.
+
+    Odd codes keep every sign, of which the codes of tokens are made.
+    """
+    scales = (np.sqrt(np.mean(vectors**2, axis=1)) / _CODES_A_DEVIATION).astype(np.float32)
+    steps = np.where(scales > 0, 2 * scales, 1).astype(np.float64)[:, None]
+    codes = np.clip(2 * np.floor(vectors / steps) + 1, -127, 127)
+    codes[scales == 0] = 0
+    return codes.astype(np.int8), scales
 
 
 def manifest(folder: Path, tokenizer: Path, name: str) -> dict[str, Any]:
