@@ -16,6 +16,7 @@ import msgspec
 
 from recallite.engine import Engine
 from recallite.model.checks import check_query
+from recallite.remote.model_protocol import ask
 from recallite.system.logs import logger
 from recallite.system.messages import fault_text, shown
 from recallite.text.index_terms import tokenize
@@ -44,15 +45,7 @@ _PROMPT = (
     "asks for one thing and can be understood by itself: put names in place of pronouns. Leave out what asks for "
     'nothing. In "scopes" name those of the listed scopes that the question is about, or none to search them all.'
 )
-_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "queries": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_SUB_QUERIES},
-        "scopes": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["queries", "scopes"],
-    "additionalProperties": False,
-}
+_MOST_TOKENS = 1000
 
 
 class SubQueries(NamedTuple):
@@ -139,9 +132,8 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
         paths = reader.scopes.inhabited(request.filter.scopes, _MOST_SCOPES)
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
-    question = msgspec.json.encode({"question": text, "scopes": known}).decode()
-    messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": question}]
-    answer = msgspec.json.decode(engine.language_model.complete(messages, schema=_SCHEMA), type=_Answer)
+    data = {"question": text, "scopes": known}
+    answer = ask(engine.language_model, _PROMPT, data, _Answer, of="sub-queries", max_tokens=_MOST_TOKENS)
     if foreign := [scope for scope in answer.scopes if scope not in known]:
         raise ValueError(f"it chose the scope {shown(foreign[0])}, which it was not offered")
     queries = _others((check_query(query) for query in answer.queries if len(query) <= _MOST_CHARS), text)
