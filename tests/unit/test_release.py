@@ -109,6 +109,16 @@ def test_a_wheel_has_the_licences_of_its_models_and_nothing_to_train_them_with(
     assert problem.endswith("bytes, more than 100")
 
 
+def test_a_bill_of_materials_has_few_packages(
+    release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bom = tmp_path / "bom.json"
+    bom.write_text('{"components": [{"name": "numpy"}, {"name": "apsw"}]}', "utf-8")
+    assert list(release.package_problems(bom)) == []
+    monkeypatch.setattr(release, "MOST_PACKAGES", 1)
+    assert list(release.package_problems(bom)) == ["2 packages are installed, more than 1: apsw, numpy"]
+
+
 def test_sums_are_those_of_every_file(release: ModuleType, tmp_path: Path) -> None:
     for name in ("b.whl", "a.tar.gz"):
         (tmp_path / name).write_text(name)
