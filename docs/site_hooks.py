@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,27 +58,34 @@ def on_post_page(output: str, page: Any, **_: object) -> str:
 
 
 def command_line() -> str:
-    """Every command with its arguments and options, as `typer utils docs` writes them."""
-    import typer
-    from typer.cli import get_docs_for_click
-
+    """Every command with its arguments and options."""
     from recallite.doors.cli.app import app
 
-    command = typer.main.get_command(app)
-    epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
-    context = command.make_context("recallite", [], resilient_parsing=True)
-    commands = get_docs_for_click(obj=command, ctx=context, name="recallite")
-    # The lists of commands cut descriptions short; the section of each command has all of its own.
-    descriptions = re.findall(r"^#+ `recallite (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
-    first = {name: re.split(r"(?<=\.)\s", text)[0].replace("\n", " ") for name, text in descriptions}
-    lines, group = [], ""
-    for line in commands.replace("```console", "```text").splitlines():
-        if section := re.match(r"#+ `recallite ?(.*)`$", line):
-            group = section[1]
-        listed = re.match(r"\* `([\w-]+)`: ", line)
-        sentence = listed and first.get(f"{group} {listed[1]}".strip())
-        lines.append(f"* `{listed[1]}`: {sentence}" if listed and sentence else re.sub("^#", "##", line))
-    return "\n".join((*lines, "", "## Exit codes and environment", "", "```text", epilog.strip(), "```"))
+    context = app.make_context("recallite", [], resilient_parsing=True)
+    epilog = (app.epilog or "").replace("\b\n", "").strip()
+    lines = _command_lines(app, "recallite", "##", context)
+    return "\n".join((*lines, "## Exit codes and environment", "", "```text", epilog, "```"))
+
+
+def _command_lines(command: Any, words: str, level: str, context: Any) -> Iterator[str]:
+    """Yield the lines about a command and those of its group."""
+    usage = " ".join((words, *command.collect_usage_pieces(context)))
+    yield from (f"{level} `{words}`", "", command.help, "", "**Usage**:", "", "```text", f"$ {usage}", "```", "")
+    params = command.get_params(context)
+    names = command.list_commands(context) if hasattr(command, "list_commands") else ()
+    group = {name: command.get_command(context, name) for name in names}
+    lists = {
+        "Arguments": [param.line for param in params if param.param_type_name == "argument"],
+        "Options": [param.get_help_record(context) for param in params if param.param_type_name == "option"],
+        "Commands": [
+            (name, re.split(r"(?<=\.)\s", member.help)[0].replace("\n", " ")) for name, member in group.items()
+        ],
+    }
+    for title, rows in lists.items():
+        if rows:
+            yield from (f"**{title}**:", "", *(f"* `{name}`{about and f': {about}'}" for name, about in rows), "")
+    for name, member in group.items():
+        yield from _command_lines(member, f"{words} {name}", f"{level}#", context)
 
 
 def operations() -> str:

@@ -10,7 +10,7 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | `recallite.exporters` | a `Target`, named as `export --to` names it |
 | `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |
 | `recallite.tools` | a `Tool` for models |
-| `recallite.commands` | a function or a `typer.Typer`, a command of `recallite` |
+| `recallite.commands` | a `click.Command`, or a function with annotations like those in `recallite.doors.cli` |
 
 Nothing is imported before it is named or listed; what cannot be imported is left out of lists with a `PluginWarning`.
 `engine_of(memory)` gives what a memory is made of, within its scope.

@@ -26,7 +26,7 @@ atexit.register(tell)
 from recallite.doors.cli import main
 sys.exit(main())
 """
-HEAVY = {"typer", "rich", "msgspec", "numpy", "apsw", "recallite.memory"}
+HEAVY = {"click", "rich", "msgspec", "numpy", "apsw", "recallite.memory"}
 
 
 class Ran(NamedTuple):

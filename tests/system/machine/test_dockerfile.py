@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from recallite.doors.cli.app import app
 from tests.container import ROOT, stages

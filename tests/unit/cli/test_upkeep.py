@@ -4,13 +4,13 @@ import json
 import re
 
 import apsw
+import click
 import pytest
-import typer
 
 import recallite
 import recallite_kernels
 from recallite.doors.cli import output, showing
-from recallite.doors.cli.app import _registered, own_names
+from recallite.doors.cli.app import app, own_names
 from recallite.doors.cli.demo import MEMORIES, QUESTIONS
 
 
@@ -129,7 +129,7 @@ def test_demo_with_the_bundled_model(run, monkeypatch):
 
 
 def is_group(command):
-    return isinstance(_registered(command), typer.Typer)
+    return isinstance(app.get_command(None, command), click.Group)
 
 
 def test_version_and_help(run):

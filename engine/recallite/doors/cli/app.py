@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from functools import cache
-from typing import Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli import options
-from recallite.doors.cli.options import option
+from recallite.doors.cli.parameters import Group, command
 from recallite.doors.operation import imported
 from recallite.doors.operations import BY_WORDS, COMMAND_GROUPS, GROUPS
 from recallite.system import plugins
@@ -49,10 +46,6 @@ Results go to standard output, everything else to standard error. With --json
 a list is a bare array and times are ISO 8601.
 """
 
-_STYLE: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
-
-
 # The commands that are no operation of a memory: files, evaluations, folders of notes, servers.
 _OTHERS = {
     "Recall": {
@@ -78,7 +71,6 @@ _OTHERS = {
 }
 _SUMMARIES = {name: summary for names in _OTHERS.values() for name, (_, summary) in names.items()} | COMMAND_GROUPS
 _PLACES = {name: f"recallite.doors.cli.{place}" for names in _OTHERS.values() for name, (place, _) in names.items()}
-_FOREIGN = "Other packages"
 
 
 def _sections() -> dict[str, list[str]]:
@@ -98,112 +90,64 @@ def own_names() -> list[str]:
     return [name for names in _sections().values() for name in names]
 
 
-class Commands(typer.core.TyperGroup):
+class Commands(Group):
     """The commands of the operations, those that are none, and what other packages register."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands that can be imported."""
-        return [*own_names(), *_foreign()]
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands; those of other packages may fail to be imported."""
+        return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; None if there is none."""
-        return _command(cmd_name) if cmd_name in _known() else None
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command or group of one of these names."""
+        from recallite.doors.cli.command import command_of
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        if cmd_name in BY_WORDS:
+            return command_of(BY_WORDS[cmd_name])
+        if cmd_name in COMMAND_GROUPS:
+            members = [words for words in BY_WORDS if words.startswith(f"{cmd_name} ")]
+            commands = {words.removeprefix(f"{cmd_name} "): command_of(BY_WORDS[words]) for words in members}
+            return Group(help=COMMAND_GROUPS[cmd_name], commands=commands)
+        place = _PLACES.get(cmd_name)
+        registered = imported(place) if place else plugins.load("commands", cmd_name)
+        return registered if isinstance(registered, click.Command) else command(registered)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
         with formatter.section("Commands"):
-            for title, names in {**_sections(), _FOREIGN: _foreign()}.items():
+            for title, names in {**_sections(), "Other packages": plugins.load_others("commands", own_names())}.items():
                 if names:
                     with formatter.section(title):
-                        formatter.write_dl([(name, _summary(name)) for name in names])
+                        formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments name; a usage error that suggests the names closest to an unknown one."""
-        from difflib import get_close_matches
-
-        if args[0] not in _known() and (close := get_close_matches(args[0], _known())):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, close))}?")
-        return super().resolve_command(ctx, args)
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        """The first sentence of what a command does."""
+        if name in BY_WORDS:
+            return BY_WORDS[name].summary
+        return _SUMMARIES.get(name) or re.split(r"(?<=\.)\s", self.get_command(ctx, name).help or "", maxsplit=1)[0]
 
 
-def _foreign() -> list[str]:
-    return list(plugins.load_others("commands", own_names()))
-
-
-def _known() -> list[str]:
-    return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
-
-
-@cache
-def _command(name: str) -> Any:
-    group = typer.Typer(context_settings=_CONTEXT, **_STYLE)
-    group.callback()(lambda: None)  # with it, a lone command is not the whole group
-    registered = _registered(name)
-    if isinstance(registered, typer.Typer):
-        group.add_typer(registered, name=name)
-    else:
-        group.command(name=name)(registered)
-    return typer.main.get_group(group).commands[name]
-
-
-def _registered(name: str) -> Any:
-    """The function or group that a command is made from."""
-    from recallite.doors.cli.command import command_of
-
-    if name in BY_WORDS:
-        return command_of(BY_WORDS[name])
-    if name not in COMMAND_GROUPS:
-        return imported(_PLACES[name]) if name in _PLACES else plugins.load("commands", name)
-    group = typer.Typer(no_args_is_help=True, help=COMMAND_GROUPS[name])
-    for words, operation in BY_WORDS.items():
-        first, _, second = words.partition(" ")
-        if first == name:
-            group.command(second)(command_of(operation))
-    return group
-
-
-def _summary(name: str) -> str:
-    """The first sentence of what a command does."""
-    if name in BY_WORDS:
-        return BY_WORDS[name].summary
-    if name in _SUMMARIES:
-        return _SUMMARIES[name]
-    registered = _registered(name)
-    about = registered.info.help if isinstance(registered, typer.Typer) else inspect.getdoc(registered)
-    return re.split(r"(?<=\.)\s", str(about or ""), maxsplit=1)[0]
-
-
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    epilog=_EPILOG,
-    context_settings=_CONTEXT,
-    **_STYLE,
-)
-
-
-def _show_version(wanted: bool) -> None:
+def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
         from recallite._version import __version__
 
-        typer.echo(f"recallite {__version__}")
-        raise typer.Exit
+        click.echo(f"recallite {__version__}")
+        context.exit()
 
 
-@app.callback()
-def recallite(
-    context: typer.Context,
-    db: Annotated[
-        str | None, option("PATH", "File, or postgresql://... Default: RECALLITE_DB, or the user's own.")
-    ] = None,
-    settings: Annotated[str | None, option("FILE", "A TOML, JSON or YAML file. Default: RECALLITE_SETTINGS.")] = None,
-    no_warm: Annotated[
-        bool, typer.Option("--no-warm", help="Do not use the resident process, and start none: see warm.")
-    ] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
+@click.command(
+    cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
+@click.option("--db", metavar="PATH", help="File, or postgresql://... Default: RECALLITE_DB, or the user's own.")
+@click.option("--settings", metavar="FILE", help="A TOML, JSON or YAML file. Default: RECALLITE_SETTINGS.")
+@click.option(
+    "--no-warm", is_flag=True, expose_value=False,
+    help="Do not use the resident process, and start none: see warm.",
+)  # fmt: skip
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+@click.pass_context
+def app(context: click.Context, db: str | None, settings: str | None) -> None:
     """Long-term memory for AI agents in one SQLite file: offline, on a CPU."""
     context.obj = db
     context.meta[options.SETTINGS] = settings

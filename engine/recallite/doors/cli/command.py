@@ -5,24 +5,22 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import wraps
-from types import NoneType
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_args
 
-import typer
+import click
 
 from recallite.doors.cli.options import AsJson, Within, Yes, open_memory, parse_json
 from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
-from recallite.doors.operation import Operation, imported, kind_of
+from recallite.doors.cli.parameters import Command, argument, command, option, parameter
+from recallite.doors.operation import REQUIRED, Operation, imported, kind_of
 from recallite.doors.operations import BY_NAME
 from recallite.errors import InvalidInput
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_NONE = inspect.Parameter.empty
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -41,7 +39,7 @@ def prints(
     bar: tuple[str, str] | None = None,
     operation: str = "",
     without: Collection[str] = (),
-) -> Callable[[Callable[P, T]], Callable[..., None]]:
+) -> Callable[[Callable[P, T]], Command]:
     """Make a command of a function that returns what is to be printed.
 
     The command takes the function's options and `--json`. It prints `show(value)`, or with `--json` the value, or
@@ -54,49 +52,37 @@ def prints(
       arguments of the `operation` that are neither parameters nor `without`, as Python takes them
     """
 
-    def decorate(function: Callable[P, T]) -> Callable[..., None]:
+    def decorate(function: Callable[P, T]) -> Command:
         named = inspect.signature(function).parameters.keys()
         supplied = {"memory", "report"} & named
+        made = command(function, supplied)
         expanded = [name for name in _expanded(operation) if name not in (*named, *without)]
+        call: Any = made.callback
 
-        @wraps(function)
-        def command(*, as_json: bool = False, **values: Any) -> None:
+        @click.pass_context
+        def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
+            if expanded:
+                values |= parsed(BY_NAME[operation], {name: values.pop(name) for name in expanded})
             with ExitStack() as opened:
                 if "memory" in supplied:
                     scope = values.pop("scope", None) if within else None
-                    values["memory"] = opened.enter_context(open_memory(values.pop("ctx"), scope, create=create))
+                    values["memory"] = opened.enter_context(open_memory(context, scope, create=create))
                 if bar is not None:
                     report = opened.enter_context(progress(*bar))
                     values |= {"report": report} if "report" in supplied else {}
-                if expanded:
-                    values = {name: values[name] for name in values.keys() - {*expanded}} | parsed(
-                        BY_NAME[operation], {name: values[name] for name in values.keys() & {*expanded}}
-                    )
-                value = function(**values)  # type: ignore[call-arg]
+                value = call(**values)
             if as_json:
                 print_json(value if json is None else json(value))
             else:
                 show(value)
             fail_quietly(fails is not None and fails(value))
 
-        parameters = [
-            item for item in _parameters(function, supplied, operation, expanded) if item.name not in supplied
-        ]
-        if "memory" in supplied:
-            parameters.insert(0, _parameter("ctx", typer.Context, _NONE))
-        if within:
-            parameters.append(_parameter("scope", Within, None))
-        parameters.append(_parameter("as_json", AsJson, False))
-        return _signed(command, parameters)
+        made.params += [option_of(BY_NAME[operation], name) for name in expanded]
+        made.params += [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
+        made.callback = run
+        return made
 
     return decorate
-
-
-def _signed(command: Any, parameters: Iterable[inspect.Parameter]) -> Callable[..., None]:
-    """A command with the parameters that Typer reads, from two places."""
-    command.__signature__ = inspect.Signature([*parameters])
-    command.__annotations__ = {item.name: item.annotation for item in command.__signature__.parameters.values()}
-    return command  # type: ignore[no-any-return]
 
 
 def _expanded(operation: str) -> list[str]:
@@ -108,84 +94,52 @@ def _expanded(operation: str) -> list[str]:
     return [name for name in preset.options if name in explained and preset.argument(name).kind != "hidden"]
 
 
-def _parameters(
-    function: Callable[..., object], supplied: set[str], operation: str, expanded: Collection[str]
-) -> Iterator[inspect.Parameter]:
-    """The parameters of a function, of which those of an unpacked TypedDict are options that may be left out."""
-    for name in ("return", *supplied):  # these may name what only a type checker imports
-        function.__annotations__.pop(name, None)
-    hints = get_type_hints(function, include_extras=True)
-    for item in inspect.signature(function).parameters.values():
-        if item.kind is not inspect.Parameter.VAR_KEYWORD:
-            yield _parameter(item.name, hints.get(item.name), item.default)
-            continue
-        if operation:
-            yield from (option_of(BY_NAME[operation], name) for name in expanded)
-            continue
-        (fields,) = get_args(hints[item.name])
-        for name, annotation in get_type_hints(fields, include_extras=True).items():
-            yield _parameter(name, annotation, None)
-
-
-def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-# ── from a declaration ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def command_of(operation: Operation) -> Callable[..., None]:
+def command_of(operation: Operation) -> click.Command:
     """The command of an operation."""
     declared = operation.command
     assert declared is not None
     if declared.run:
-        made: Callable[..., None] = imported(declared.run)
-        made.__doc__ = operation.about if made.__doc__ is None else made.__doc__
+        made: Command = imported(declared.run)
+        made.help = made.help or operation.about
         return made
+    form, field, fails = declared.show, declared.json, declared.fails
 
-    def command(ctx: typer.Context, as_json: bool, yes: bool = True, **values: Any) -> None:
-        scope = values.pop("scope", None) if declared.within else None
-        fields = parsed(operation, values)
-        with ExitStack() as opened:
-            memory = opened.enter_context(open_memory(ctx, scope, create=declared.create))
-            if declared.confirm and operation.writes(fields):
-                confirm(declared.confirm.format(**fields), yes)
-            for name in fields:
-                if operation.argument(name).kind == "memory":
-                    fields[name] = _whole(memory, fields[name])
-            report = None if declared.bar is None else opened.enter_context(progress(*declared.bar))
-            takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
-            value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
+    def call(memory: Any, report: Any = None, **fields: Any) -> Any:
+        yes = fields.pop("yes", True)
+        if declared.confirm and operation.writes(fields):
+            confirm(declared.confirm.format(**fields), yes)
+        for name in fields:
+            if operation.argument(name).kind == "memory":
+                fields[name] = _whole(memory, fields[name])
+        takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
+        value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
         if value is None and operation.returns is None:
-            value = {name: fields.get(name, default) for name, (_, default) in operation.fields.items()}
-        _print(declared, value, as_json=as_json)
+            return {name: fields.get(name, default) for name, (_, default) in operation.fields.items()}
+        return value
 
-    command.__doc__ = operation.about
-    names = _expanded(operation.name)
-    parameters = [_parameter("ctx", typer.Context, _NONE), *(option_of(operation, name) for name in names)]
-    if declared.within:
-        parameters = [item for item in parameters if item.name != "scope"] + [_parameter("scope", Within, None)]
+    def show(value: Any) -> None:
+        if form == "=":
+            click.echo(value)
+        elif form.startswith("# "):
+            print_counts(form[2:])(value)
+        elif form.startswith("recallite."):
+            imported(form)(value)
+        else:
+            print_table(form)(value)
+        if fails == "empty" and not form.startswith("# ") and nothing(value):
+            hint("nothing was found")
+
+    made = prints(
+        show,
+        json=lambda value: imported(field)(value) if ":" in field else named(field)(value) if field else value,
+        fails=lambda value: nothing(value) if fails == "empty" else bool(fails) and imported(fails)(value),
+        within=declared.within, create=declared.create, bar=declared.bar, operation=operation.name,
+        without=("scope",) if declared.within else (),
+    )(call)  # fmt: skip
+    made.help = operation.about
     if declared.confirm:
-        parameters.append(_parameter("yes", Yes, False))
-    return _signed(command, [*parameters, _parameter("as_json", AsJson, False)])
-
-
-def _print(declared: Any, value: Any, *, as_json: bool) -> None:
-    if as_json:
-        field = declared.json
-        print_json(imported(field)(value) if ":" in field else named(field)(value) if field else value)
-    elif declared.show == "=":
-        typer.echo(value)
-    elif declared.show.startswith("# "):
-        print_counts(declared.show[2:])(value)
-    elif declared.show.startswith("recallite."):
-        imported(declared.show)(value)
-    else:
-        print_table(declared.show)(value)
-    fails = declared.fails
-    if fails == "empty" and not as_json and not declared.show.startswith("# ") and nothing(value):
-        hint("nothing was found")
-    fail_quietly(nothing(value) if fails == "empty" else bool(fails) and imported(fails)(value))
+        made.params.insert(-1, parameter("yes", Yes, False))
+    return made
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -194,9 +148,9 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InvalidInput(f"{question} This needs --yes where nobody can be asked")
-    if not typer.confirm(question, err=True):
+    if not click.confirm(question, err=True):
         hint("nothing was changed")
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _whole(memory: Any, values: Any) -> Any:
@@ -205,36 +159,30 @@ def _whole(memory: Any, values: Any) -> Any:
     return whole_id(memory, values) if isinstance(values, str) else [whole_id(memory, item) for item in values]
 
 
-def option_of(operation: Operation, name: str) -> inspect.Parameter:
+def option_of(operation: Operation, name: str) -> click.Parameter:
     """The option, or the argument without one, that the command line has for an argument of an operation."""
-    (hint, default), argument = operation.options[name], operation.argument(name)
-    kind, takes_none = kind_of(hint), NoneType in get_args(hint)
-    required = default is _NONE and argument.default is _NONE
+    (hint, default), meaning = operation.options[name], operation.argument(name)
+    kind = kind_of(hint)
     type_ = {"flag": bool, "int": int, "float": float, "many": list[str]}.get(kind, str)
-    preset = default if argument.default is _NONE else argument.default
-    if kind in ("many", "object", "numbers", "days") and not required:
-        preset = None
-    positional = argument.kind == "argument" or (name in operation.required and argument.kind in ("", "memory"))
-    metavar = argument.metavar or (name.upper() if positional else None)
-    if positional:
-        shown = typer.Argument(metavar=metavar, help=argument.help or None, show_default=False)
-        return _parameter(name, Annotated[type_ if required else type_ | None, shown], _NONE if required else preset)
-    flags = argument.flags or ("--" + name.replace("_", "-"))
-    if kind == "flag" and "/" not in flags and preset is True:
+    if meaning.default is not REQUIRED:
+        default = meaning.default
+    if kind in ("object", "numbers", "days") and default is not REQUIRED:
+        default = None
+    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory")):
+        return argument(meaning.metavar or name.upper(), meaning.help)(name, type_, default)
+    flags = meaning.flags or ("--" + name.replace("_", "-"))
+    if kind == "flag" and "/" not in flags and default is True:
         flags += "/--no-" + name.replace("_", "-")
     names = [flags] if "/" in flags else flags.split(",")
-    info = typer.Option(
-        *names, metavar=None if kind == "flag" else metavar, help=argument.help, show_default=kind != "flag"
-    )
-    optional = not required and (takes_none or preset is None)
-    return _parameter(name, Annotated[type_ | None if optional else type_, info], _NONE if required else preset)
+    shows = kind != "flag" and default != ""
+    return option(meaning.metavar or "", meaning.help, *names, show_default=shows)(name, type_, default)
 
 
 def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of an operation from the values of its options; those that were not given are left out."""
     fields: dict[str, Any] = {}
     for name, value in values.items():
-        if value is None or value == []:
+        if value is None:
             continue
         kind, flag = kind_of(operation.options[name][0]), "--" + name.replace("_", "-")
         if kind in ("object", "numbers"):

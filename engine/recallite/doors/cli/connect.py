@@ -11,12 +11,13 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.mcp import apply_change, folder_of, store_arguments
-from recallite.doors.cli.options import Yes, argument, flag, open_memory, option
+from recallite.doors.cli.options import Yes, open_memory
 from recallite.doors.cli.output import hint, print_table
+from recallite.doors.cli.parameters import Command, Group, argument, flag, option
 from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
@@ -26,7 +27,6 @@ from recallite.errors import InvalidInput
 if TYPE_CHECKING:
     from recallite.doors.mcp.hosts import Change
 
-connect = typer.Typer(help="Give a coding agent a memory: its hooks and the server.", no_args_is_help=True)
 Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
@@ -47,15 +47,15 @@ def _changes_json(changes: Sequence[Change]) -> dict[str, Any]:
 def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Change]:
     if dry_run:
         for change in changes:
-            typer.echo(change.diff, err=True)
+            click.echo(change.diff, err=True)
         return []
     return [change for change in changes if apply_change(change, yes) is not None]
 
 
-def _connector(name: str) -> Any:
+def _connector(name: str) -> Command:
     @prints(_print_changes, json=_changes_json)
     def command(
-        context: typer.Context, project: Project = None, scope: Shared = None, memories: Memories = False,
+        context: click.Context, project: Project = None, scope: Shared = None, memories: Memories = False,
         dry_run: DryRun = False, yes: Yes = False,
     ) -> list[Change]:  # fmt: skip
         from recallite.model.checks import check_scope
@@ -67,15 +67,10 @@ def _connector(name: str) -> Any:
             hint(f"the memory files of {HOSTS[name].title} are read after each turn, and never written")
         return _apply(changes, yes=yes, dry_run=dry_run)
 
-    command.__doc__ = f"Connect {HOSTS[name].title}: shows each change first."
+    command.help = f"Connect {HOSTS[name].title}: shows each change first."
     return command
 
 
-for _name in connecting.HOOKED:
-    connect.command(_name)(_connector(_name))
-
-
-@connect.command("status")
 @prints(print_table("what is", lambda row: row), json=dict)
 def status() -> list[tuple[str, str]]:
     """Show the scope of this folder, and connected hosts."""
@@ -101,6 +96,12 @@ def _dead(name: str, commands: Sequence[str]) -> str:
     return f", but {gone[0]} is gone: run recallite connect {name}" if gone else ""
 
 
+connect = Group(
+    help="Give a coding agent a memory: its hooks and the server.",
+    commands={**{name: _connector(name) for name in connecting.HOOKED}, "status": status},
+)
+
+
 @prints(_print_changes, json=_changes_json)
 def disconnect(
     name: Annotated[str, argument("HOST", ", ".join(connecting.HOOKED))], project: Project = None,
@@ -114,7 +115,7 @@ def disconnect(
 
 @prints(lambda _: None)
 def hook(
-    context: typer.Context,
+    context: click.Context,
     event: Annotated[str, argument("EVENT", "session-start, prompt or turn.")],
     host: Annotated[str, option("NAME", "The host that calls.")] = "claude-code",
     scope: Shared = None,

@@ -8,12 +8,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.hits import print_figures, print_hits, reasons
-from recallite.doors.cli.options import flag, open_memory
+from recallite.doors.cli.options import open_memory
 from recallite.doors.cli.output import attributes, console, progress, safe
+from recallite.doors.cli.parameters import flag
 
 if TYPE_CHECKING:
     from recallite.model.records import Hits
@@ -66,23 +67,23 @@ def _demo_json(shown: Shown) -> dict[str, Any]:
 
 def _print_demo(shown: Shown) -> None:
     loading = ", including the time to load the embedding model" if shown.stats.embedder else ""
-    typer.echo(f"{len(MEMORIES)} memories, stored in {shown.remember_ms:.0f} ms{loading}:\n")
+    click.echo(f"{len(MEMORIES)} memories, stored in {shown.remember_ms:.0f} ms{loading}:\n")
     for text in MEMORIES:
-        typer.echo(f"  - {text}")
+        click.echo(f"  - {text}")
     for hits in shown.answers:
-        typer.echo()
-        typer.secho(f"? {hits.query}", bold=True)
+        click.echo()
+        click.secho(f"? {hits.query}", bold=True)
         for line in _answer(hits):
-            typer.echo(safe(line))
+            click.echo(safe(line))
         if shown.explained:
             print_figures(hits) if console() is None else print_hits(hits, many=False, explained=True)
     if shown.explained:
         for note in shown.stats.notes:
-            typer.echo(safe(f"\nnote: {note}"))
+            click.echo(safe(f"\nnote: {note}"))
         return
     embedder = shown.stats.embedder or "keyword search only, without an embedder"
-    typer.echo(f"\nAll of it on this machine ({embedder}); the temporary store is deleted.")
-    typer.echo('All figures: recallite demo --explain. Your own: recallite remember "...", recallite recall "..."')
+    click.echo(f"\nAll of it on this machine ({embedder}); the temporary store is deleted.")
+    click.echo('All figures: recallite demo --explain. Your own: recallite remember "...", recallite recall "..."')
 
 
 def _answer(hits: Hits) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _answer(hits: Hits) -> Iterator[str]:
 
 @prints(_print_demo, json=_demo_json)
 def demo(
-    context: typer.Context, explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False
+    context: click.Context, explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False
 ) -> Shown:
     """Show recall on a few memories in a temporary store."""
     with tempfile.TemporaryDirectory(prefix="recallite-demo-") as folder:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import Overrides, argument, option, parse_overrides, parse_pairs
+from recallite.doors.cli.options import Overrides, parse_overrides, parse_pairs
 from recallite.doors.cli.output import hint, one_line
+from recallite.doors.cli.parameters import argument, number, option
 from recallite.doors.cli.streams import stdin_stream
 from recallite.errors import InvalidInput
 
@@ -87,7 +88,7 @@ def eval_(
     memory: Memory,
     report: Progress | None,
     file: Annotated[str, argument("FILE", "JSON lines with the questions; - is standard input.")],
-    k: Annotated[int, typer.Option("--hits", "-k", help="How many hits of a question count.")] = 10,
+    k: Annotated[int, number("How many hits of a question count.", "--hits", "-k")] = 10,
     against: Annotated[
         list[str] | None,
         option("NAME=VALUE", "Compare with this option of recall, as mode=keyword; repeat for more."),
@@ -95,7 +96,9 @@ def eval_(
     against_report: Annotated[
         str | None, option("FILE", "Compare with a report that --out wrote, as of another store or embedder.")
     ] = None,
-    missed: Annotated[int, typer.Option(min=0, help="The most missed questions to show.")] = 20,
+    missed: Annotated[
+        int, option("<int range>", "The most missed questions to show.", type=click.IntRange(min=0))
+    ] = 20,
     out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
     overrides: Overrides = None,
     **fields: Any,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from recallite.doors.cli.command import confirm, nothing, prints
 from recallite.doors.cli.ids import document_id
-from recallite.doors.cli.options import Limit, Overrides, Yes, argument, flag, option, parse_json, recall_fields
+from recallite.doors.cli.options import Limit, Overrides, Yes, parse_json, recall_fields
 from recallite.doors.cli.output import attributes, hint, print_table
+from recallite.doors.cli.parameters import argument, flag, option
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def ingest(
     include: Annotated[list[str] | None, option("PATTERN", "In folders only what matches, as in .gitignore.")] = None,
     exclude: Annotated[list[str] | None, option("PATTERN", "Not what matches; repeat for more.")] = None,
     password: Annotated[str | None, option("TEXT", "Opens encrypted PDFs.")] = None,
-    recursive: Annotated[bool, typer.Option(help="Look into folders of folders.")] = True,
+    recursive: Annotated[bool, flag("Look into folders of folders.", "--recursive/--no-recursive")] = True,
     allow_private_addresses: Annotated[
         bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
     ] = False,
@@ -105,7 +106,7 @@ def _passage_row(hit: Hit) -> tuple[object, ...]:
 
 def _print_passages(passages: Hits | str) -> None:
     if isinstance(passages, str):
-        typer.echo(passages)
+        click.echo(passages)
     else:
         print_table("score confidence place context text", _passage_row, under=("context",))(passages)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
-import typer
+import click
 
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import SETTINGS, Yes, argument, flag, open_memory, option, packages_of
+from recallite.doors.cli.options import SETTINGS, Yes, open_memory, packages_of
 from recallite.doors.cli.output import hint
+from recallite.doors.cli.parameters import Group, argument, flag, number, option
 from recallite.doors.hooks.projects import PROJECT, scope_named
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority
@@ -36,16 +37,12 @@ class ServerOptions(TypedDict, total=False):
     document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")]
     document_urls: Annotated[bool, flag("Documents at public URLs may be ingested.", "--document-urls")]
     authority: Annotated[str | None, option("WHO", "As whom the model writes and forgets at most. Default: agent.")]
-    token_budget: Annotated[int | None, typer.Option(help="The most tokens of an answer. Default: 2,000.")]
+    token_budget: Annotated[int | None, number("The most tokens of an answer. Default: 2,000.")]
 
 
-mcp = typer.Typer(help="The Model Context Protocol: memory for agent hosts.")
-
-
-@mcp.callback(invoke_without_command=True)
 @prints(lambda _: None)
 def serve(
-    context: typer.Context,
+    context: click.Context,
     http: Annotated[int | None, option("PORT", "Answer at http://HOST:PORT/mcp instead of standard input.")] = None,
     host: Annotated[str, option("HOST", "The address for --http; others than this machine's need a token.")] = (
         "127.0.0.1"
@@ -94,10 +91,9 @@ def _change_json(change: Change | None) -> dict[str, Any]:
     return {"path": None if change is None else str(change.path), "changed": change is not None}
 
 
-@mcp.command("install")
 @prints(_print_change, json=_change_json)
 def install(
-    context: typer.Context,
+    context: click.Context,
     name: Name,
     project: Project = None,
     yes: Yes = False,
@@ -112,7 +108,6 @@ def install(
     )
 
 
-@mcp.command("uninstall")
 @prints(_print_change, json=_change_json)
 def uninstall(name: Name, project: Project = None, yes: Yes = False) -> Change | None:
     """Take the server out of a host: shows the change first."""
@@ -127,7 +122,7 @@ def apply_change(change: Change, yes: bool) -> Change | None:
 
     if change.after == (change.before or "") or not change.diff:
         return None
-    typer.echo(change.diff, err=True)
+    click.echo(change.diff, err=True)
     confirm(f"Write this to {change.path}?", yes)
     hosts.write(change)
     return change
@@ -148,7 +143,7 @@ def folder_of(project: str | None) -> Path | None:
     return None if project is None else check_path(project, "--project")
 
 
-def store_arguments(context: typer.Context) -> list[str]:
+def store_arguments(context: click.Context) -> list[str]:
     """The arguments before a command that name the store and the settings, with absolute paths."""
     from recallite.model.checks import check_path
     from recallite.model.environment import default_path, environment
@@ -161,7 +156,7 @@ def store_arguments(context: typer.Context) -> list[str]:
     return arguments if settings is None else [*arguments, "--settings", str(check_path(settings))]
 
 
-def _arguments(context: typer.Context, options: ServerOptions) -> list[str]:
+def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     """The arguments that start the server as `install` was called, with absolute paths."""
     from recallite.doors.mcp.actions import TOOLS
     from recallite.model.checks import check_path, check_scope
@@ -197,3 +192,10 @@ def _token(file: str | None) -> str | None:
     from recallite.model.environment import environment, key_in
 
     return environment(TOKEN) if file is None else key_in(file)
+
+
+mcp = Group(
+    help="The Model Context Protocol: memory for agent hosts.", params=serve.params, callback=serve.callback,
+    invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",
+    commands={"install": install, "uninstall": uninstall},
+)  # fmt: skip

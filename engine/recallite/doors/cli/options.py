@@ -6,28 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
+from recallite.doors.cli.parameters import argument, flag, number, option
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
     from recallite.model.settings import Settings
-
-
-def option(metavar: str, help: str, *names: str) -> Any:
-    """An option with a value; without names it is called as its parameter."""
-    return typer.Option(*names, metavar=metavar, help=help)
-
-
-def flag(help: str, *names: str) -> Any:
-    """An option without a value."""
-    return typer.Option(*names, help=help)
-
-
-def argument(metavar: str, help: str | None = None) -> Any:
-    """An argument."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
@@ -39,7 +25,7 @@ Overrides = Annotated[
 Format = Annotated[
     str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder). Default: by the file's name.")
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="The most to show.")]
+Limit = Annotated[int, number("The most to show.", "--limit", "-n")]
 Agent = Annotated[str | None, option("NAME", "The agent; without it, the scope's own.")]
 Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
 Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
@@ -51,7 +37,7 @@ SETTINGS = "recallite.settings"
 
 @contextmanager
 def open_memory(
-    context: typer.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
+    context: click.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
     dry_run: bool = False,
 ) -> Iterator[Memory]:  # fmt: skip
     """The memory that --db names, bound to a scope if one is given.
@@ -80,7 +66,7 @@ def open_memory(
         yield memory if scope is None else memory.scoped(scope)
 
 
-def chosen_settings(context: typer.Context) -> Settings:
+def chosen_settings(context: click.Context) -> Settings:
     """The settings of --settings or RECALLITE_SETTINGS."""
     from recallite.compat import load_settings
     from recallite.model.environment import environment

@@ -184,9 +184,9 @@ def hint(text: str) -> None:
 def fail_quietly(failed: bool) -> None:
     """End with exit code 1 where nothing was found."""
     if failed:
-        import typer
+        import click
 
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def fail(name: str, message: str, *, reason: str | None = None, as_json: bool) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.hits import print_explanation, print_hits
 from recallite.doors.cli.ids import whole_id
-from recallite.doors.cli.options import Id, Overrides, argument, flag, open_memory, option, recall_fields
+from recallite.doors.cli.options import Id, Overrides, open_memory, recall_fields
 from recallite.doors.cli.output import attributes, hint, print_pairs, print_table, safe, stamp
+from recallite.doors.cli.parameters import argument, flag, option
 from recallite.doors.cli.streams import stdin_lines
 from recallite.errors import InvalidInput
 
@@ -46,7 +47,7 @@ def _print_answers(answers: Answers) -> None:
 
 @prints(_print_answers, json=_answers_json, fails=lambda answers: not any(answers.hits), operation="recall")
 def recall(
-    context: typer.Context,
+    context: click.Context,
     query: Annotated[
         str | None, argument("QUERY", "The question. Without it, each line of standard input or of --file is one.")
     ] = None,
@@ -85,7 +86,7 @@ def explain(
 def _print_records(records: Record | list[Record]) -> None:
     for place, record in enumerate(records if isinstance(records, list) else [records]):
         if place:
-            typer.echo()
+            click.echo()
         print_pairs({name: getattr(record, name) for name in record.__struct_fields__ if name != "outcome"})
 
 
@@ -132,7 +133,7 @@ def list_(memory: Memory, **fields: Any) -> list[Record]:
 
 def _print_bootstrap(briefing: Bootstrap) -> None:
     if briefing.text:
-        typer.echo(safe(briefing.text))
+        click.echo(safe(briefing.text))
     if briefing.elsewhere:
         there = "1 memory is" if briefing.elsewhere == 1 else f"{briefing.elsewhere:,} memories are"
         hint(f"nothing is stored below /agents/AGENT; {there} elsewhere: without AGENT the briefing draws on all")

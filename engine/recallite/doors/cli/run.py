@@ -10,21 +10,17 @@ import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-import typer
+import click
 
 from recallite.doors.cli.app import app
 from recallite.doors.cli.logs import debug_log
 from recallite.doors.cli.output import fail, hint, one_line
 from recallite.doors.error_codes import codes_of
 from recallite.errors import RecalliteError
-from recallite.system.messages import shown
 from recallite.system.plugins import PluginWarning
 
 INTERRUPTED = 130
 _UNEXPECTED = 70
-# Newer typer carries its own click: the classes are those that typer's exceptions have.
-_UsageError = typer.BadParameter.__mro__[1]
-_ClickException = typer.BadParameter.__mro__[2]
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -67,11 +63,10 @@ def _run(arguments: list[str] | None) -> int:
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        command = typer.main.get_command(app)
-        with command.make_context("recallite", list(words)) as context:
-            command.invoke(context)
+        with app.make_context("recallite", list(words)) as context:
+            app.invoke(context)
         sys.stdout.flush()
-    except typer.Exit as chosen:
+    except click.exceptions.Exit as chosen:
         return chosen.exit_code
     except (Exception, KeyboardInterrupt) as fault:
         return ended(fault, words)
@@ -84,17 +79,17 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
     if isinstance(fault, BrokenPipeError):
         _drop_stdout()
         return 0
-    if isinstance(fault, KeyboardInterrupt | typer.Abort):
+    if isinstance(fault, KeyboardInterrupt | click.Abort):
         fail("Interrupted", "stopped; committed batches are kept", as_json=as_json)
         return INTERRUPTED
     if isinstance(fault, OSError):
         _drop_stdout()
-    return _failed(fault, words, as_json=as_json)
+    return _failed(fault, as_json=as_json)
 
 
 def exit_code(fault: Exception) -> int:
     """The exit code that stands for this failure."""
-    if isinstance(fault, _ClickException):
+    if isinstance(fault, click.ClickException):
         return 2
     if isinstance(fault, RecalliteError):
         return codes_of(fault).exit
@@ -102,32 +97,21 @@ def exit_code(fault: Exception) -> int:
     return 3 if isinstance(fault, OSError) else _UNEXPECTED
 
 
-def _failed(fault: Exception, words: list[str], *, as_json: bool) -> int:
+def _failed(fault: Exception, *, as_json: bool) -> int:
     if os.environ.get("RECALLITE_DEBUG") == "1":
         traceback.print_exc()
     name, message, code = type(fault).__name__, str(fault), exit_code(fault)
-    if isinstance(fault, _ClickException):
-        if name == "NoArgsIsHelpError":
-            typer.echo(message, err=True)
-            return code
-        message = fault.format_message() + _value_given(fault, words)  # type: ignore[attr-defined]
-        if isinstance(fault, _UsageError) and (context := getattr(fault, "ctx", None)) is not None:
-            message = f"{message} See: {context.command_path} --help"
+    if isinstance(fault, click.exceptions.NoArgsIsHelpError):
+        click.echo(message, err=True)
+        return code
+    if isinstance(fault, click.ClickException):
+        message = fault.format_message()
+        if isinstance(fault, click.UsageError) and fault.ctx is not None:
+            message = f"{message} See: {fault.ctx.command_path} --help"
     elif code == _UNEXPECTED:
         message = f"{message} (a bug in Recallite: RECALLITE_DEBUG=1 prints the traceback)"
     fail(name, message, reason=getattr(fault, "reason", None), as_json=as_json)
     return code
-
-
-def _value_given(fault: Exception, words: list[str]) -> str:
-    """The value of the option that was refused; newer typer does not name it."""
-    for name in getattr(getattr(fault, "param", None), "opts", ()):
-        for place, argument in enumerate(words):
-            if argument == name and place + 1 < len(words):
-                return f" (it is {shown(words[place + 1])})."
-            if argument.startswith(f"{name}="):
-                return f" (it is {shown(argument.removeprefix(f'{name}='))})."
-    return ""
 
 
 def _decoded(argument: str) -> str:

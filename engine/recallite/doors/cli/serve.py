@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import prints
 from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import argument, flag, open_memory, option, packages_of
+from recallite.doors.cli.options import open_memory, packages_of
 from recallite.doors.cli.output import hint
+from recallite.doors.cli.parameters import argument, flag, number, option
 
 _MIB = 2**20
 
 
 @prints(lambda _: None)
 def serve(
-    context: typer.Context,
+    context: click.Context,
     host: Annotated[str, option("HOST", "Where to listen; any address but loopback needs tokens.")] = "127.0.0.1",
     port: Annotated[int, option("PORT", "The port; 0 picks a free one.")] = 7333,
     allowed_host: Annotated[list[str] | None, option("NAME", "A name that clients use, such as a proxy's.")] = None,
     require_tokens: Annotated[bool, flag("Require a token from local clients too.", "--require-tokens")] = False,
-    max_upload_mib: Annotated[int, typer.Option(help="The most MiB of a document or an import.")] = 64,
+    max_upload_mib: Annotated[int, number("The most MiB of a document or an import.")] = 64,
     open_page: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
 ) -> None:
     """Serve the store over HTTP: REST, MCP and a page.
@@ -36,7 +37,7 @@ def serve(
 
 @prints(lambda _: None)
 def inspect(
-    context: typer.Context,
+    context: click.Context,
     store: Annotated[str | None, argument("STORE", "The store. Default: that of --db.")] = None,
     port: Annotated[int, option("PORT", "The port; 0 picks a free one.")] = 0,
     no_browser: Annotated[bool, flag("Only print the address.", "--no-browser")] = False,
@@ -50,7 +51,7 @@ def inspect(
     _run(context, create=False, host="127.0.0.1", port=port, own_token=True, open_page=not no_browser)
 
 
-def _run(context: typer.Context, *, create: bool, port: int, max_upload_mib: int = 64, **options: Any) -> None:
+def _run(context: click.Context, *, create: bool, port: int, max_upload_mib: int = 64, **options: Any) -> None:
     from recallite.model.checks import check_count
 
     with packages_of("server"):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
-from recallite.doors.cli.options import AsJson, argument, flag, open_memory, option
+from recallite.doors.cli.options import AsJson, open_memory
 from recallite.doors.cli.output import print_json
+from recallite.doors.cli.parameters import argument, command, flag, option
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
 
 
+@command
 def tool(
-    context: typer.Context,
+    context: click.Context,
     name: Annotated[str | None, argument("NAME", "memory, session, experience or knowledge.")] = None,
     arguments: Annotated[str | None, argument("JSON", """As '{"action": "list"}'. Default: standard input.""")] = None,
     scope: Annotated[str | None, option("/A/B", "Act within this scope, whatever the JSON says.")] = None,
@@ -43,6 +45,6 @@ def tool(
             name, text, memory=memory, scope=scope, document_folders=document_folder or (),
             document_urls=document_urls,
         )  # fmt: skip
-    typer.echo(tools.as_text(answer)) if quoted else print_json(answer)
+    click.echo(tools.as_text(answer)) if quoted else print_json(answer)
     if "error" in answer:
-        raise typer.Exit(1 if answer["error"]["type"] == "not_found" else 2)
+        raise click.exceptions.Exit(1 if answer["error"]["type"] == "not_found" else 2)

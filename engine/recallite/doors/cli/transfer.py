@@ -6,19 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import confirm, prints
-from recallite.doors.cli.options import (
-    Format,
-    Yes,
-    argument,
-    chosen_settings,
-    flag,
-    open_memory,
-    option,
-)
+from recallite.doors.cli.options import Format, Yes, chosen_settings, open_memory
 from recallite.doors.cli.output import hint, print_counts, print_rows, progress
+from recallite.doors.cli.parameters import argument, flag, number, option
 from recallite.doors.cli.streams import stdin_stream, stdout_stream
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority, speaking_as
@@ -79,7 +72,7 @@ def _has_troubles(done: Imported | Restored | ImportReport) -> bool:
 
 @prints(_print_imported, fails=_has_troubles)
 def import_(
-    context: typer.Context,
+    context: click.Context,
     file: Annotated[str | None, argument("FILE", "The file, or a folder of Markdown; - is standard input.")] = None,
     format: Format = None,
     from_: Annotated[str | None, option("SYSTEM", "Another system's files; with ? the list.", "--from")] = None,
@@ -90,7 +83,7 @@ def import_(
     watch: Annotated[bool, flag("Of --from claude-code and codex: go on with what is written.", "--watch")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     authority: Annotated[str, option("WHO", "Whose word it is at most, such as web for files of others.")] = "user",
-    batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
+    batch_size: Annotated[int, number("How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
     yes: Yes = False,
@@ -151,7 +144,7 @@ def _refuse(option: str, others: dict[str, object]) -> None:
 
 
 def _import_from(
-    context: typer.Context, system: str, path: str | None, mapping: dict[str, str], *, scope: str, dry_run: bool,
+    context: click.Context, system: str, path: str | None, mapping: dict[str, str], *, scope: str, dry_run: bool,
     batch_size: int,
 ) -> ImportReport:  # fmt: skip
     from recallite.transfer.importers import import_from, sources
@@ -159,7 +152,7 @@ def _import_from(
 
     if system == "?":
         print_rows(("from", "what"), [(name, source.path) for name, source in sorted(sources().items())])
-        raise typer.Exit
+        raise click.exceptions.Exit
     source_named(system).folder_or_file(path)  # before a store is made
     with (
         open_memory(context, create=True, dry_run=dry_run) as memory,
@@ -178,7 +171,7 @@ def _import_from(
 
 
 def _watch_from(
-    context: typer.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
+    context: click.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
 ) -> ImportReport:
     from recallite.transfer.importers import watch_from
     from recallite.transfer.importers.sources import source_named
@@ -194,13 +187,13 @@ def _watch_from(
 
 
 def _export_to(
-    context: typer.Context, system: str, path: str | None, mapping: dict[str, str], fields: dict[str, Any]
+    context: click.Context, system: str, path: str | None, mapping: dict[str, str], fields: dict[str, Any]
 ) -> ExportToReport:
     from recallite.transfer.exporters import export_to, targets
 
     if system == "?":
         print_rows(("to", "what"), [(name, target.path) for name, target in sorted(targets().items())])
-        raise typer.Exit
+        raise click.exceptions.Exit
     if path is None or path == "-":
         raise InvalidInput("--to writes a file or a folder: name it")
     with open_memory(context) as memory, progress("exporting", "memories") as report:
@@ -219,7 +212,7 @@ def _print_export(done: Exported | ExportToReport | dict[str, Any]) -> None:
 
 @prints(_print_export, fails=lambda done: isinstance(done, Exported) and bool(done.conflicts), operation="count")
 def export(
-    context: typer.Context,
+    context: click.Context,
     file: Annotated[str | None, argument("FILE", "The file; - is standard output; the folder for Markdown.")] = None,
     format: Format = None,
     vectors: Annotated[bool, flag("With vectors, which JSON lines can hold.", "--vectors")] = False,
@@ -251,7 +244,7 @@ def export(
         )
     if file == "-":
         hint(f"{count:,} memories exported")
-        raise typer.Exit  # standard output is the export, and nothing else
+        raise click.exceptions.Exit  # standard output is the export, and nothing else
     return {"records": count, "path": file}
 
 
@@ -271,7 +264,7 @@ def _print_copied(done: CopyReport) -> None:
 
 @prints(_print_copied, fails=lambda done: not done.ok)
 def copy(
-    context: typer.Context,
+    context: click.Context,
     source: Annotated[str, argument("SOURCE", "The store: a file or postgresql://USER@HOST/DATABASE?schema=NAME.")],
     target: Annotated[str, argument("TARGET", "Where there is no store yet: a file or an address.")],
     scope: Annotated[str, option("/A/B", "Only this scope and those below it.")] = "/",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import flag, new_key, open_memory, option
+from recallite.doors.cli.options import new_key, open_memory
 from recallite.doors.cli.output import hint, named, print_rows, progress
+from recallite.doors.cli.parameters import flag, option
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -20,7 +21,7 @@ def _print_encrypted(encrypted: bool) -> None:
 
 @prints(_print_encrypted, json=named("encrypted"))
 def rekey(
-    context: typer.Context,
+    context: click.Context,
     new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECALLITE_NEW_KEY.")] = None,
     decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
 ) -> bool:

@@ -6,15 +6,15 @@ import json
 import os
 from typing import Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.options import SETTINGS
 from recallite.doors.cli.output import hint, print_table
+from recallite.doors.cli.parameters import Group
 from recallite.doors.warm import asking
 from recallite.errors import InvalidInput
 
-warm = typer.Typer(help="The resident process that keeps stores loaded.", no_args_is_help=True)
 _START_SECONDS, _END_SECONDS = 60.0, 10.0
 
 
@@ -37,7 +37,6 @@ def _row(state: dict[str, Any]) -> tuple[object, ...]:
 _print_states = print_table("process version running stores", _row)
 
 
-@warm.command("status")
 @prints(_print_states, fails=nothing)
 def status() -> list[dict[str, Any]]:
     """Show the resident processes and their stores."""
@@ -49,9 +48,8 @@ def _none() -> list[dict[str, Any]]:
     return []
 
 
-@warm.command("start")
 @prints(_print_states)
-def start(context: typer.Context) -> list[dict[str, Any]]:
+def start(context: click.Context) -> list[dict[str, Any]]:
     """Start the process, and have it load the store.
 
     It closes a store that nobody has used for warm.idle_minutes, and ends when it has none.
@@ -80,7 +78,6 @@ def start(context: typer.Context) -> list[dict[str, Any]]:
         raise InvalidInput(f"the process did not start ({fault}): {asking.folder()} has its log") from None
 
 
-@warm.command("stop")
 @prints(_print_states, fails=nothing)
 def stop() -> list[dict[str, Any]]:
     """End the resident processes of this user. Nothing that was written is lost."""
@@ -91,3 +88,8 @@ def stop() -> list[dict[str, Any]]:
     while states and _states() and time.monotonic() < deadline:
         time.sleep(0.05)
     return states or _none()
+
+
+warm = Group(
+    help="The resident process that keeps stores loaded.", commands={"status": status, "start": start, "stop": stop}
+)

@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from recallite.doors.cli.command import nothing, prints
 from recallite.doors.cli.hits import marked
-from recallite.doors.cli.options import AsJson, argument, flag, option
+from recallite.doors.cli.options import AsJson
 from recallite.doors.cli.output import (
     console,
     hint,
@@ -24,6 +24,7 @@ from recallite.doors.cli.output import (
     progress,
     safe,
 )
+from recallite.doors.cli.parameters import Group, argument, command, flag, number, option
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
 from recallite.system.processes import heed_interrupts, wait_for_interrupt
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from recallite.notes.workspace import Workspace
 
 
-workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
 Folder = Annotated[
     str | None, option("FOLDER", "The folder. Default: that of --config, or the current folder.", "--workspace", "-w")
 ]
@@ -63,7 +63,6 @@ def _print_result(result: IndexResult) -> None:
     print_pairs({**shown, "duration_ms": round(result.duration_ms)})
 
 
-@workspace.command("index")
 @prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
 def index_files(
     folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None
@@ -78,7 +77,6 @@ def index_files(
     return result
 
 
-@workspace.command("add")
 @prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
 def add_file(
     file: Annotated[str, argument("FILE", "A file in the folder.")],
@@ -96,7 +94,6 @@ def add_file(
     return result
 
 
-@workspace.command("files")
 @prints(print_table("label:source chunks evergreen:is_evergreen file:path"), fails=nothing)
 def list_files(
     folder: Folder = None,
@@ -114,7 +111,6 @@ def _print_status(status: StoreStatus) -> None:
         hint(f"{problem.path}: {problem.reason}")
 
 
-@workspace.command("status")
 @prints(_print_status)
 def show_status(folder: Folder = None, config: Config = None, embedder: EmbedderName = None) -> StoreStatus:
     """Show the state of the index.
@@ -125,7 +121,7 @@ def show_status(folder: Folder = None, config: Config = None, embedder: Embedder
         return opened.status()
 
 
-@workspace.command("watch")
+@command
 def watch_files(
     folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
 ) -> None:
@@ -174,25 +170,22 @@ def _print_passages(passages: Passages) -> None:
         _print_passage(result, passages.query, passages.root)
 
 
-@workspace.command("search")
 @prints(_print_passages, json=lambda passages: passages.results, fails=lambda passages: not passages.results)
 def search_files(
     query: Annotated[str | None, argument("QUERY", "The question. Default: standard input.")] = None,
     folder: Folder = None,
-    max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
-    min_confidence: Annotated[float | None, typer.Option(help="Drop results of a confidence below this.")] = None,
+    max_results: Annotated[int | None, number("At most so many.", "--limit", "-n")] = None,
+    min_score: Annotated[float | None, number("Drop results that score below this; 0 drops none.")] = None,
+    min_confidence: Annotated[float | None, number("Drop results of a confidence below this.")] = None,
     strategy: Annotated[str | None, option("NAME", "hybrid, vector or keyword.")] = None,
     source: Annotated[str | None, option("LABEL", "Only files of this label.")] = None,
-    vector_weight: Annotated[float | None, typer.Option(help="Share of the vector score, from 0 to 1.")] = None,
-    text_weight: Annotated[float | None, typer.Option(help="Share of the keyword score, from 0 to 1.")] = None,
-    candidate_multiplier: Annotated[
-        int | None, typer.Option(help="Candidates of each search, times the limit.")
-    ] = None,
-    mmr_lambda: Annotated[float | None, typer.Option(help="From 1 (relevance only) to 0 (diversity only).")] = None,
-    half_life_days: Annotated[float | None, typer.Option(help="Half-life of scores, in days.")] = None,
-    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Score old files lower.")] = None,
-    snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
+    vector_weight: Annotated[float | None, number("Share of the vector score, from 0 to 1.")] = None,
+    text_weight: Annotated[float | None, number("Share of the keyword score, from 0 to 1.")] = None,
+    candidate_multiplier: Annotated[int | None, number("Candidates of each search, times the limit.")] = None,
+    mmr_lambda: Annotated[float | None, number("From 1 (relevance only) to 0 (diversity only).")] = None,
+    half_life_days: Annotated[float | None, number("Half-life of scores, in days.")] = None,
+    decay: Annotated[bool | None, flag("Score old files lower.", "--decay/--no-decay")] = None,
+    snippet_chars: Annotated[int | None, number("The longest snippet.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
 ) -> Passages:
@@ -217,10 +210,9 @@ def _print_flushed(written: str | None) -> None:
     if written is None:
         hint("nothing was worth keeping, or it is in the files already")
     else:
-        typer.echo(safe(written))
+        click.echo(safe(written))
 
 
-@workspace.command("flush")
 @prints(_print_flushed, json=named("written"))
 def flush_conversation(
     file: Annotated[str, argument("FILE", "The conversation as JSON, a list of messages; - is standard input.")] = "-",
@@ -268,7 +260,7 @@ def _print_passage(result: SearchResult, query: str, root: Path) -> None:
     place = f"{os.path.relpath(root / result.path)}:{line}"
     terminal = console()
     if terminal is None:
-        typer.echo(f"{safe(place)}: {one_line(result.snippet)}")
+        click.echo(f"{safe(place)}: {one_line(result.snippet)}")
         return
     from rich.text import Text
 
@@ -276,3 +268,12 @@ def _print_passage(result: SearchResult, query: str, root: Path) -> None:
     terminal.print(head, soft_wrap=True)
     terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
     terminal.print()
+
+
+workspace = Group(
+    help="A folder of Markdown files as memory.",
+    commands={
+        "index": index_files, "add": add_file, "files": list_files, "status": show_status, "watch": watch_files,
+        "search": search_files, "flush": flush_conversation,
+    },
+)  # fmt: skip

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.ids import whole_id
-from recallite.doors.cli.options import Agent, Id, Ids, Yes, argument, flag, open_memory, option
+from recallite.doors.cli.options import Agent, Id, Ids, Yes, open_memory
 from recallite.doors.cli.output import hint, print_counts, print_pairs, print_rows, progress, stamp
+from recallite.doors.cli.parameters import argument, flag, number, option
 from recallite.doors.cli.showing import print_id, print_stored
 from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput
@@ -49,7 +50,7 @@ def _print_stored(stored: Record | list[Record] | Remembered) -> None:
 
 @prints(_print_stored, operation="remember")
 def remember(
-    ctx: typer.Context,
+    ctx: click.Context,
     text: Annotated[
         list[str] | None,
         argument("TEXT", "The text of a memory; repeat for more. Without it, standard input is read as one memory."),
@@ -84,7 +85,7 @@ def remember(
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in texts]) if id]
 
 
-def _remember_files(context: typer.Context, files: list[str], scope: str, workers: int) -> Remembered:
+def _remember_files(context: click.Context, files: list[str], scope: str, workers: int) -> Remembered:
     from recallite.bulk import remember_files
 
     if not files:
@@ -99,7 +100,7 @@ def _remember_files(context: typer.Context, files: list[str], scope: str, worker
 
 @prints(print_id, operation="update")
 def update(
-    ctx: typer.Context,
+    ctx: click.Context,
     id: Id,
     clear: Annotated[list[str] | None, option("FIELD", f"Empty a field: {', '.join(_CLEARED)}.")] = None,
     **fields: Any,
@@ -130,7 +131,7 @@ def supersede(
     new: Annotated[list[str], argument("NEW", "The memory that holds in its place; repeat for more.")],
     also: Annotated[list[str] | None, option("ID", "Another that no longer holds; repeat for more.")] = None,
     reason: Annotated[str | None, option("TEXT", "Why.")] = None,
-    strength: Annotated[float, typer.Option(help="From 0 to 1: how sure it is.")] = 1.0,
+    strength: Annotated[float, number("From 0 to 1: how sure it is.")] = 1.0,
     at: Annotated[str | None, option("TIME", "When the new one began to hold. Default: its own time.")] = None,
 ) -> dict[str, Any]:
     """Put memories in the place of others.
@@ -154,7 +155,7 @@ def _forgot_too_little(gone: Forgotten) -> bool:
 
 @prints(_print_forgotten, fails=_forgot_too_little, operation="forget")
 def forget(
-    ctx: typer.Context,
+    ctx: click.Context,
     id: Ids = None,
     yes: Yes = False,
     missing_ok: Annotated[bool, flag("Pass over ids that are not there.", "--missing-ok")] = False,
@@ -195,8 +196,8 @@ def _print_receipt(receipt: ErasureReceipt) -> None:
 def _by_noun(rows: dict[str, int]) -> Counter[str]:
     """Rows by what people call them, from rows by table or by table and column."""
     counts: Counter[str] = Counter()
-    for table, number in rows.items():
-        counts[_NOUNS.get(table.partition(".")[0], "index entries")] += number
+    for table, count in rows.items():
+        counts[_NOUNS.get(table.partition(".")[0], "index entries")] += count
     return counts
 
 

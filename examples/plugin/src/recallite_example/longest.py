@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from recallite.doors.cli.options import open_memory
 
 
-def longest(
-    context: typer.Context,
-    limit: Annotated[int, typer.Option(help="How many to print.", min=1)] = 5,
-) -> None:
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=5, show_default=True, help="How many to print.")
+@click.pass_context
+def longest(context: click.Context, limit: int) -> None:
     """Print the longest memories."""
     with open_memory(context) as memory:
         records = sorted(memory.list(limit=None), key=lambda record: len(record.text), reverse=True)
     for record in records[:limit]:
-        typer.echo(f"{len(record.text):>6}  {record.text}")
+        click.echo(f"{len(record.text):>6}  {record.text}")
