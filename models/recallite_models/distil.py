@@ -99,7 +99,7 @@ def distil(outputs: NDArray[np.float32], used: NDArray[np.bool_]) -> NDArray[np.
 def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Odd int8 codes with one float32 scale a row: (codes, scales (rows,)); 0 for rows of zeros.
 
-    Odd codes keep every sign, of which the codes of tokens are made.
+    Odd codes keep every sign: codes of tokens are made of signs.
     """
     scales = (np.sqrt(np.mean(vectors**2, axis=1)) / _CODES_A_DEVIATION).astype(np.float32)
     steps = np.where(scales > 0, 2 * scales, 1).astype(np.float64)[:, None]

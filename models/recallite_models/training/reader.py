@@ -33,7 +33,7 @@ from recallite_models.training.confidence import COUNTS, SHARES
 from recallite_models.training.minilm import Encoder
 from recallite_models.training.neighbours import Group
 from recallite_models.training.questions import NOTES, Variant, variants
-from recallite_models.training.readings import HELD_STORES, groups, written_stores
+from recallite_models.training.readings import groups, written_stores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +60,7 @@ class Recipe:
 
 
 FURTHER = Recipe(
-    steps=360, warm_up=30, groups=64, rate=1e-4, shares={"near": 0.3, "near_swapped": 0.3, "facts": 0.5, "stores": 8.0}
+    steps=540, warm_up=30, groups=64, rate=1e-4, shares={"near": 0.3, "near_swapped": 0.3, "facts": 0.5, "stores": 8.0}
 )
 
 
@@ -231,8 +231,8 @@ def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
 
 
 def _used(repositories: Path) -> Iterator[Variant]:
-    """Every third store, all large ones, every second one of notes, and the written ones that trained nothing."""
-    for store in written_stores()[::HELD_STORES]:
+    """Every third store, all large ones, every second one of notes, and the written ones that are held out of training."""
+    for store in written_stores(apart=True):
         places = {number: place for place, number in enumerate(store.memories)}
         questions = [(question, frozenset(places[number] for number in gold)) for question, gold in store.questions]
         turns = [{"text": text, "context": None} for text in store.memories.values()]

@@ -33,8 +33,6 @@ _PERSONA = "google-research-datasets/Synthetic-Persona-Chat"
 _WRONG, _NEAR_SENTENCES, _CHARS = 8, 60, 500
 _STORES = Path(__file__).parent / "stores"
 _STORE_LINE = re.compile(r"## (?P<subject>.+)|(?P<number>\d+)\. (?P<text>.+)|\? (?P<question>.+) = (?P<gold>-|[\d, ]+)")
-HELD_STORES = 8
-"""Written stores of which one is held out of training."""
 _SYMBOLS = (
     ("-lrb- ", "("), (" -rrb-", ")"), ("-lsb- ", "["), (" -rsb-", "]"), ("`` ", '"'), (" ''", '"'), (" -- ", "-"),
 )  # fmt: skip
@@ -190,14 +188,14 @@ class WrittenStore(NamedTuple):
     questions: list[tuple[str, list[int]]]
 
 
-def written_stores() -> list[WrittenStore]:
-    """The stores of `stores/*.txt`.
+def written_stores(apart: bool = False) -> list[WrittenStore]:
+    """The stores of `stores/*.txt`, or of `stores/held/*.txt`, which train nothing.
 
     Raises:
         ValueError: A line is no subject, memory or question.
     """
     made: list[WrittenStore] = []
-    for path in sorted(_STORES.glob("*.txt")):
+    for path in sorted((_STORES / "held" if apart else _STORES).glob("*.txt")):
         for line in filter(None, path.read_text("utf-8").splitlines()):
             match = _STORE_LINE.fullmatch(line)
             if match is None:
@@ -214,7 +212,7 @@ def written_stores() -> list[WrittenStore]:
 
 def _stores(embed: Embed) -> Iterator[Group]:
     """Stores written by hand: the memories that answer, and all others of the store, the most similar first."""
-    for number, store in enumerate(written_stores()):
+    for store in written_stores():
         order = list(store.memories)
         vectors = embed(list(store.memories.values()))
         wanted = embed([question for question, _ in store.questions])
@@ -222,4 +220,4 @@ def _stores(embed: Embed) -> Iterator[Group]:
             near = [order[at] for at in _closest(vector, vectors)]
             wrong = [store.memories[at] for at in near if at not in gold]
             answers = [store.memories[at] for at in gold]
-            yield Group(question, answers, wrong, "stores", number % HELD_STORES == 0)
+            yield Group(question, answers, wrong, "stores", apart=False)

@@ -10,9 +10,10 @@ from recallite_models.training import readings
 from recallite_models.training.readings import written_stores
 
 
-def test_every_question_names_memories_of_its_store():
-    stores = written_stores()
-    assert len(stores) > 400
+@pytest.mark.parametrize(("held", "least"), [(False, 1000), (True, 100)])
+def test_every_question_names_memories_of_its_store(held, least):
+    stores = written_stores(held)
+    assert len(stores) > least
     for store in stores:
         assert len(store.memories) >= 5, store.subject
         assert len(set(store.memories.values())) == len(store.memories), store.subject
@@ -35,3 +36,10 @@ def test_a_store_is_asked_with_all_its_memories(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("## pets\nThe cat is Bo.\n")
     with pytest.raises(ValueError, match=r"no subject, memory or question: .The cat is Bo"):
         written_stores()
+
+
+def test_no_held_store_trains():
+    trained, apart = (
+        {text for store in written_stores(held) for text in store.memories.values()} for held in (False, True)
+    )
+    assert not trained & apart
