@@ -231,7 +231,7 @@ def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
 
 
 def _used(repositories: Path) -> Iterator[Variant]:
-    """Every third store, all large ones, every second one of notes, and the written ones that are held out of training."""
+    """Every third store, all large ones, every second one of notes, and the written ones that train nothing."""
     for store in written_stores(apart=True):
         places = {number: place for place, number in enumerate(store.memories)}
         questions = [(question, frozenset(places[number] for number in gold)) for question, gold in store.questions]
