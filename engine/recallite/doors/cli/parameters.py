@@ -73,7 +73,7 @@ def option(metavar: str, help: str, *names: str, **attributes: Any) -> Declared:
 
 
 def flag(help: str, *names: str) -> Declared:
-    """An option without a value, or as `number` one of which help shows the type."""
+    """An option without a metavar: a flag or, called `number`, a value whose type help shows instead."""
     return option("", help, *names)
 
 

@@ -174,7 +174,7 @@ def _print_passages(passages: Passages) -> None:
 def search_files(
     query: Annotated[str | None, argument("QUERY", "The question. Default: standard input.")] = None,
     folder: Folder = None,
-    max_results: Annotated[int | None, number("At most so many.", "--limit", "-n")] = None,
+    max_results: Annotated[int | None, number("The most results.", "--limit", "-n")] = None,
     min_score: Annotated[float | None, number("Drop results that score below this; 0 drops none.")] = None,
     min_confidence: Annotated[float | None, number("Drop results of a confidence below this.")] = None,
     strategy: Annotated[str | None, option("NAME", "hybrid, vector or keyword.")] = None,
