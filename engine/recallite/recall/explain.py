@@ -46,7 +46,8 @@ class Watched(NamedTuple):
     """One record in the ranking of a question.
 
     `place` is its place among the candidates of the trace, -1 where it is none of them; `signals` are by name;
-    `successor` is the row id of what replaced it, -1 for none; `raised` says that it was put before what it replaced.
+    `least` is the confidence that it needs; `successor` is the row id of what replaced it, -1 for none; `raised` says
+    that it was put before what it replaced.
     """
 
     answer: Answer
@@ -55,6 +56,7 @@ class Watched(NamedTuple):
     signals: dict[str, float]
     ranks: dict[str, int]
     confidence: float
+    least: float
     successor: int
     raised: bool
 
@@ -148,14 +150,17 @@ def _watch(
         ranks[name] = int((values > values[place]).sum()) + 1
     if place >= 0:
         signals = {name: float(answer.trace.signals[getattr(SIGNALS, name), place]) for name in SHOWN}
+    least = request.profile.min_confidence
     confidence = hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank]
     if record_id in answer.keys:
         confidence = answer.confidence[answer.keys.index(record_id)]
     elif not decomposed:
         record = opened.reader.records.fetch([record_id])[record_id]
-        confidence = judged_alone(queries, float(confidence), record, request, opened.embedder_name, answer.missing)
+        confidence, least = judged_alone(
+            queries, float(confidence), record, request, opened.embedder_name, answer.missing
+        )
     return Watched(
-        answer, answer.trace, place, signals, ranks, float(confidence), int(hits.successors[0, rank]),
+        answer, answer.trace, place, signals, ranks, float(confidence), least, int(hits.successors[0, rank]),
         bool(hits.reasons[0, rank] & CHANGE_BIT),
     )  # fmt: skip
 
@@ -278,7 +283,7 @@ def _place(
     relevance = watched.signals["score" if profile.formula.min_score_of == "score" else "spread"]
     unranked = profile.fusion == "rrf" and profile.formula.composition == "product" and watched.signals["spread"] <= 0
     too_low = profile.min_score > 0 and relevance < profile.min_score
-    if unranked or too_low or watched.confidence < profile.min_confidence:
+    if unranked or too_low or watched.confidence < watched.least:
         return "threshold", "its score or confidence is below the minimum", rank
     if request.relevant and watched.confidence < ANSWER_SHARE * max(watched.answer.confidence, default=0.0):
         return "threshold", "it is less than half as sure as the best hit", rank

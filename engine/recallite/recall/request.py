@@ -41,9 +41,10 @@ class RecallOptions(TypedDict, total=False):
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: how to rank: the name of a preset, a `Profile`, or choices in place of those of the store's profile, as
       {"neighbor_boost": 0}; with "name" in place of those of that preset
-    - relevant: leave out what does not answer: hits with a confidence below 0.15 (or the profile's `min_confidence`, if
-      it is more), and those that are less than half as sure as the best; nothing is left if nothing answers. Of one to
-      three words that do not ask, every hit that has all of them stays; a question about a whole story is not cut
+    - relevant: leave out what does not answer: hits with a confidence below 0.15, or 0.18 if they were read (or the
+      profile's `min_confidence`, if it is more), and those that are less than half as sure as the best; nothing is left
+      if nothing answers. Of one to three words that do not ask, every hit that has all of them stays; a question about
+      a whole story is not cut
     - scope, kinds, tags, where, as_of, valid_at: fields of a filter
     - filter: a `Filter`, in place of its fields; it has further ones: `since`, `until`, `include_superseded`
     - diversify_by: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of

@@ -7,7 +7,7 @@ for, and texts are read for hits alone. Hits that a question names or that were 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from math import exp
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from recallite.model.match_reasons import CHANGE_BIT
 from recallite.recall.answering import Answer
 from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration
 from recallite.recall.evidence_gaps import Missing, find_gaps
-from recallite.recall.hit_reading import READ, read
+from recallite.recall.hit_reading import READ, SURE, read
 from recallite.recall.named import SUREST, Name, names_of, surest_of_each
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
@@ -49,7 +49,7 @@ def judge(
             continue
         slot, sure, lacking = slot_of(text), answer.confidence, answer.keys != []
         names: list[Name | None] = []
-        parts = frozenset[int]()
+        parts = seen = frozenset[int]()
         # Most questions name no kind of value, and most texts do not ask: they stay as they are.
         for rank, key in enumerate(answer.keys[:_JUDGED]):
             record = records.get(key)
@@ -68,26 +68,30 @@ def judge(
             named = zip_longest(answer.keys[:READ], names[:READ])
             unnamed = {key: records[key] for key, name in named if not name and key in records}
             before, sure[:] = [*sure], read(text, answer.keys, sure, unnamed, embedder)
-            better_known |= {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
+            changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
+            seen, better_known = frozenset(answer.keys[rank] for rank in changed), better_known | changed
         if better_known and request.diversify_by is None:
             parts = surest_of_each(answer, names)
             answer = surest_first(answer, better_known, records)
-        answer = _with_gaps(text, answer, slot if lacking else None, request)
-        judged.append(_reached(text, answer, records, request, parts) if request.relevant or least > 0 else answer)
+        answer = _with_gaps(text, answer, slot if lacking else None, request, seen)
+        cut = request.relevant or least > 0
+        judged.append(_reached(text, answer, records, request, parts, seen) if cut else answer)
     return judged
 
 
 def judged_alone(
     queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None, missing: Missing | None
-) -> float:  # fmt: skip
-    """The confidence of a record as `judge` completes it alone, for a question that is not decomposed."""
+) -> tuple[float, float]:  # fmt: skip
+    """The confidence of a record as `judge` completes it alone, and the least that it needs; no question of parts."""
     weights, question = _weights(embedder, _signals(queries, request)), queries.texts[0]
     without = lacks(slot_of(question), record.text, record.context)
     (name,) = names_of(question, missing, [record])
     sure = completed(confidence, record, without, weights, 0.0 if name is None else name.added)
+    least = request.profile.min_confidence
     if request.relevant and queries.vectors is not None and name is None:
-        (sure,) = read(question, [0], [sure], {0: record}, embedder)
-    return sure
+        before, (sure,) = sure, read(question, [0], [sure], {0: record}, embedder)
+        least = least if sure == before else max(least, SURE)
+    return sure, least
 
 
 def completed(confidence: float, record: Found, without: bool, weights: TextWeights, named: float = 0.0) -> float:
@@ -146,23 +150,30 @@ def _signals(queries: Queries, request: Request) -> str:
     return _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
 
 
-def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request) -> Answer:
-    """The answer with its evidence gaps, if none of its ranked hits closes them."""
+def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request, seen: frozenset[int]) -> Answer:
+    """The answer with its evidence gaps, if no ranked hit closes them; the hits with keys in `seen` were read."""
     if answer.missing is None:
         return answer
     ranked = answer.confidence[: len(answer.confidence) - answer.brought]
-    sure = max(ranked, default=-1.0)
-    if sure >= answer.missing.closing:
+    closing = answer.missing.closing
+    if closing <= 0 or any(map(partial(_suffices, closing, seen), answer.keys, ranked)):
         return answer
-    return answer._replace(gaps=find_gaps(text, answer.missing._replace(confidence=sure), lacking, request))
+    missing = answer.missing._replace(confidence=max(ranked, default=-1.0))
+    return answer._replace(gaps=find_gaps(text, missing, lacking, request))
+
+
+def _suffices(least: float, seen: frozenset[int], key: int, confidence: float) -> bool:
+    return confidence >= (max(least, SURE) if key in seen else least)
 
 
 def _reached(
-    text: str, answer: Answer, records: Mapping[int, Found], request: Request, parts: frozenset[int] = frozenset()
-) -> Answer:
+    text: str, answer: Answer, records: Mapping[int, Found], request: Request, parts: frozenset[int] = frozenset(),
+    seen: frozenset[int] = frozenset(),
+) -> Answer:  # fmt: skip
     """The hits that reach the least confidence and, if only those that answer are wanted, a share of the best's.
 
     What is brought as a standing instruction answers nothing and needs no share; nor do the hits that answer `parts`.
+    The hits with keys in `seen` were read.
     """
     least, sure = request.profile.min_confidence, answer.confidence
     if not sure:
@@ -174,7 +185,7 @@ def _reached(
     ranks = [
         rank
         for rank, key in enumerate(answer.keys[:ranked])
-        if sure[rank] >= (floor if key in parts else max(share, floor))
+        if _suffices(floor if key in parts else max(share, floor), seen, key, sure[rank])
         or (words is not None and _has_all(words, records.get(key)))
     ]
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]

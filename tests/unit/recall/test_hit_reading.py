@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.embedding import answer_reader
 from recallite.embedding.answer_reader import AnswerReader, load_reader
-from recallite.recall import hit_reading
-from recallite.recall.hit_reading import READ, load_weights, read
+from recallite.recall import hit_reading, text_evidence
+from recallite.recall.hit_reading import READ, SURE, load_weights, read
 
 FACTS = [
     "User works at Calder Freight", "User has a cat named Biscuit", "User's mother is called Birthe",
@@ -89,6 +89,18 @@ def test_the_cut_refuses_what_is_on_the_topic_alone(facts):
     assert facts.recall(question, limit=1)[0].confidence > 0.15
     assert facts.recall(question, relevant=True) == []
     assert [hit.text for hit in facts.recall("What is the user's cat called?", relevant=True)][:1] == [FACTS[1]]
+
+
+@pytest.mark.parametrize(("sure", "answers"), [(SURE - 0.01, False), (SURE + 0.01, True)])
+def test_a_hit_that_was_read_needs_more(facts, monkeypatch, sure, answers):
+    monkeypatch.setattr(text_evidence, "read", lambda _question, _keys, before, *_: [sure] * len(before))
+    found = facts.recall("What is the user's cat called?", relevant=True)
+    assert [hit.confidence for hit in found] == [sure] * len(found)
+    assert bool(found) == answers
+    assert bool(found.evidence_gaps) != answers
+    (hit,) = facts.recall("What is the user's cat called?", limit=1)
+    said = facts.review.explain("What is the user's cat called?", hit.id, relevant=True)
+    assert (said.returned, said.stage) == ((True, "returned") if answers else (False, "threshold"))
 
 
 def test_plain_recall_reads_nothing(facts, monkeypatch):
