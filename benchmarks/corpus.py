@@ -32,7 +32,7 @@ __all__ = [
 
 SOURCE_LINES = 20
 SPEAKERS = ("Ada", "Bob", "Chloe", "Dmitri", "Esra", "Farid", "Greta", "Hiro")
-BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+BEGAN, _SPAN = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=730)
 _QUERY_WORDS = 12
 _HELD_OUT = 20_000
 _VARIED_ROWS = 50_000
@@ -145,7 +145,8 @@ def items(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> I
 
 
 def sessions(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> Iterator[dict[str, Any]]:
-    """Lines as `items` has them, each by a speaker, the sessions six hours apart."""
+    """Lines as `items` has them, each by a speaker, the sessions evenly over two years: none is to come."""
+    step = _SPAN / (len(lines) // SOURCE_LINES + 1)
     for place, item in enumerate(items(lines, vectors)):
-        moment = BEGAN + timedelta(hours=6) * (place // SOURCE_LINES)
+        moment = BEGAN + step * (place // SOURCE_LINES)
         yield {**item, "context": SPEAKERS[place % len(SPEAKERS)], "created_at": moment, "valid_from": moment}
