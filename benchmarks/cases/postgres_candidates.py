@@ -41,7 +41,7 @@ def _tables(address: str, context: Context) -> Iterator[Timing | Figures]:
     yield Figures("indexes of the server", _made(address, data))
     with ExitStack() as stack:
         memories = {way: stack.enter_context(Memory(_by(address, way))) for way in ("memory", "server")}
-        memories["memory"].warmup()
+        memories["memory"].store.warmup()
         connections = {way: stack.enter_context(connected(address)) for way in _ALONE}
         for way, connection in connections.items():
             connection.execute(f"SET hnsw.iterative_scan = {_ALONE[way]}".encode())
