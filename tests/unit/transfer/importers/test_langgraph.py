@@ -90,7 +90,7 @@ def test_a_database_of_another_kind_is_refused(memory, store, tmp_path):
 def test_an_item_that_is_nested_too_deeply_is_reported(memory, tmp_path):
     connection = apsw.Connection(str(tmp_path / "deep.db"))
     connection.execute("CREATE TABLE store (prefix, key, value, created_at)")
-    for key, value in (("a", '{"x": ' + "[" * 900 + "]" * 900 + "}"), ("b", '{"text": "plain"}')):
+    for key, value in (("a", '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}"), ("b", '{"text": "plain"}')):
         connection.execute("INSERT INTO store VALUES ('p', ?, ?, '2026-01-01')", (key, value))
     connection.close()
     done = import_from(memory, "langgraph", tmp_path / "deep.db")

@@ -129,6 +129,6 @@ def test_other_systems_have_nothing_to_map(memory, tmp_path):
 
 def test_an_item_that_is_nested_too_deeply_is_reported(memory, tmp_path):
     path = tmp_path / "notes.jsonl"
-    path.write_text('{"text": "deep", "x": ' + "[" * 900 + "]" * 900 + '}\n{"text": "plain"}\n')
+    path.write_text('{"text": "deep", "x": ' + "[" * 100_000 + "]" * 100_000 + '}\n{"text": "plain"}\n')
     done = import_from(memory, "jsonl", path)
     assert (done.created, [each.line for each in done.troubles]) == (1, [1])
