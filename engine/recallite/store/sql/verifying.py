@@ -125,14 +125,15 @@ def _vector_values(tx: Writer) -> Iterator[Problem]:
 
 def _statements(tx: Writer) -> Iterator[Problem]:
     """Compare keys and frames with the texts, and the listed keys with those."""
+    wrong = []
+    # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
+    waiting = tx.uncompared.ranges()
+    owners, listed = tx.statements.listed()
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
         "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "
         "ORDER BY r.id"
     )
-    wrong = []
-    waiting = tx.uncompared.ranges()
-    owners, listed = tx.statements.listed()
     for public_id, keys, frames, indexed, *stated in rows:
         version = Stated(*stated)
         start, stop = np.searchsorted(owners, (version.record_id, version.record_id + 1))
