@@ -279,7 +279,7 @@ def test_what_is_put_first_is_looked_up_in_the_same_read(monkeypatch):
         read = store.read
         monkeypatch.setattr(store, "read", lambda: reads.append(get_ident()) or read())
         assert [hit.id for hit in memory.recall(question, mode="keyword")] == alone
-        assert reads.count(get_ident()) == 1  # the background reads too
+        assert reads.count(get_ident()) == 1  # other threads may read too
         assert [[hit.id for hit in hits] for hits in memory.recall_many([question] * 3, mode="keyword")] == [alone] * 3
 
 
