@@ -33,6 +33,7 @@ class MemoryStore(Namespace):
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
             index = engine.describe_index(reader) if self._scope == "/" else {}
+            unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
@@ -40,6 +41,11 @@ class MemoryStore(Namespace):
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:
             notes.append(f"changes are not judged by the language model: {engine.background.failure}")
+        if engine.comparing.failure is not None:
+            notes.append(f"what was written many at a time is not compared: {engine.comparing.failure}")
+        if unreadable:
+            waiting = sum(entry.last_id - entry.first_id + 1 for entry in unreadable)
+            notes.append(f"{waiting} memories wait under a policy that cannot be read: recallite rebuild compares them")
         if engine.consolidating.failure is not None:
             notes.append(f"facts are not extracted from episodes: {engine.consolidating.failure}")
         if figures["vector_extension"] is None:

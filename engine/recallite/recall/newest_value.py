@@ -76,5 +76,5 @@ def _is_alike(record: Found, other: Found) -> bool:
 
 def _told(record: Found, *, turns: bool) -> tuple[int, int, int]:
     """The authority of a record and when it was told; turns of a transcript that have one moment, by position."""
-    moment = telling(record.created_at, record.valid_from, resolved=record.valid_resolved)
+    moment = telling(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
     return record.authority, moment, record.position if turns and record.position is not None else 0

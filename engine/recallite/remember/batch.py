@@ -32,7 +32,7 @@ from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.remember.text_detection import TextDetection
 from recallite.store.columns import RowColumns
-from recallite.store.supersession_values import Standpoint
+from recallite.store.supersession_values import StatementCandidate
 from recallite.store.transaction import Writer
 from recallite.store.values import LinkRow, Row
 from recallite.text.quotes import Quotation
@@ -176,9 +176,10 @@ class _Batch:
         self._waiting_as: dict[int, CandidateRecord] = {}
         self._waiting_ids: set[str] = set()
         self._row_ids: dict[str, int] = {}
+        # The row ids of stored records that rows say again, which are compared again later.
+        self._said_again: set[int] = set()
         # What connects records; their row ids are known when all rows are stored.
         self._links: list[tuple[CandidateRecord, Match]] = []
-        self._repeated: list[tuple[Known, Row]] = []
 
     @property
     def undecided(self) -> bool:
@@ -230,9 +231,11 @@ class _Batch:
         topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(place)
-        if detected.same is not None and not row.named:
+        if detected.same is not None:
             same = detected.same
-            self._repeated.append((same.other, row))
+            self._effects.add(row, detected)
+            if self._compared_by is not None:
+                self._compare_again(same.other, row)
             return _Written("duplicate", same.other.public_id, None if same.other.text == row.text else same.cosine)
         if topic is not None and merges:
             return self._connected(self._merge(topic, place, row), topic, matches)._replace(cosine=cosine)
@@ -246,6 +249,10 @@ class _Batch:
         """Insert the rows that wait, and connect the records."""
         self._insert()
         self._effects.store()
+        if self._compared_by is not None and self._said_again:
+            again = self._writer.uncompared.without(sorted(self._said_again))
+            self._writer.uncompared.add(again, self._compared_by(False))
+            self._writer.statements.derive(again)
         links = []
         for candidate, match in self._links:
             target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
@@ -253,11 +260,13 @@ class _Batch:
                 links.append(LinkRow(candidate.record_id, target, "similar", _strength(match.cosine), self._now))
         if links:
             self._writer.links.put(links)
-        if self._repeated:
-            self._writer.occurrences.add(
-                (self._row_id(known), row.created_at, None if row.text == known.text else row.text)
-                for known, row in self._repeated
-            )
+
+    def _compare_again(self, known: Known, row: Row) -> None:
+        """Have a stored record wait that a row says again, at a time that may change what it does to others."""
+        times = self._detection.claim(known).told_at
+        told_at = self._detection.told_at(row)
+        if isinstance(known, StatementCandidate) and not times[0] <= told_at <= times[-1]:
+            self._said_again.add(known.record_id)
 
     def record(self, row: Row, done: _Written) -> Record:
         """The record of a row that has been written alone, with what was done."""
@@ -388,7 +397,7 @@ class _Batch:
                 self._row_ids[candidate.public_id] = record_id
         self._waiting, self._waiting_as, self._waiting_ids = [], {}, set()
 
-    def _row_id(self, known: Known | Standpoint) -> int:
+    def _row_id(self, known: Known) -> int:
         return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id
 
 

@@ -17,11 +17,12 @@ from msgspec import structs
 from recallite.engine import Engine
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
-from recallite.remember.compared_records import Known, stated_at
-from recallite.remember.detection import Detected, Detection
+from recallite.remember.compared_records import Known
+from recallite.remember.detection import Detection
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
-from recallite.store.supersession_values import Standpoint, Uncompared
+from recallite.store.sql.comparisons import read_policy
+from recallite.store.supersession_values import Uncompared
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Commit, Row
 from recallite.text.statements.keys import record_keys
@@ -58,13 +59,13 @@ def start_comparing(engine: Engine) -> None:
             engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
 
 
-def catch_up(engine: Engine, *, stopped: Callable[[], bool] = bool) -> int:
-    """Compare all records that wait; returns how many there were."""
+def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
+    """Compare all records that wait, or those up to a row id; returns how many there were."""
     done = 0
     while not stopped():
         with engine.store.read() as reader:
             ahead = _waiting(reader)
-            if ahead is None:
+            if ahead is None or (until is not None and ahead.first.first_id > until):
                 break
             give_way = _Turns()
             for row in ahead.rows.values():  # parsed before the store is locked
@@ -110,10 +111,34 @@ def _compare_next(engine: Engine, writer: Writer, ahead: _Waiting) -> int:
     waiting = ahead if writer.changes.matches(ahead.commit) else _waiting(writer)
     if waiting is None:
         return 0
-    policy = WritePolicy.from_dict(msgspec.json.decode(waiting.first.policy))
-    rows, row_ids = list(waiting.rows.values()), {row.public_id: row_id for row_id, row in waiting.rows.items()}
+    policy = read_policy(waiting.first.policy)
+    assert policy is not None
+    for waiting_id, again in writer.occurrences.of([*waiting.rows]).items():  # a new one is no change of the feed
+        waiting.rows[waiting_id].repeated = tuple((occurrence.at, occurrence.text) for occurrence in again)
+    effects = _compared(engine, writer, waiting.rows, policy)
+    ids = range(waiting.first.first_id, waiting.first.last_id + 1)
+    writer.uncompared.done(waiting.first)
+    writer.statements.derive(ids, tell=True)
+    effects.store()
+    return len(ids)
 
-    def row_id(known: Known | Standpoint) -> int:
+
+def compare_changed(engine: Engine, writer: Writer, record_id: int) -> None:
+    """Compare a record that was given another text with others, as a write of that text would have been.
+
+    It stays a record of its own. One that is superseded, or waits to be compared, is not compared now.
+    """
+    if writer.uncompared.without([record_id]):
+        policy = structs.replace(engine.settings.write_policy, duplicates="store")
+        rows = writer.records.rows([record_id], writer.vectors.active_embedder())
+        _compared(engine, writer, rows, policy).store()
+
+
+def _compared(engine: Engine, writer: Writer, stored: dict[int, Row], policy: WritePolicy) -> Effects:
+    """Compare stored rows, by their row ids and in this order, with others; returns what is to be stored of it."""
+    rows, row_ids = [*stored.values()], {row.public_id: row_id for row_id, row in stored.items()}
+
+    def row_id(known: Known) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
 
     give_way = _Turns()
@@ -121,34 +146,10 @@ def _compare_next(engine: Engine, writer: Writer, ahead: _Waiting) -> int:
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
     for place, row in enumerate(rows):
-        effects.add(row, _in_order(writer, row, detection.compared(place), row_id))
+        detected = detection.compared(place)
+        effects.add(row, detected)
+        if detected.same is not None:
+            effects.add_repetition(row, detected.same)
         detection.wrote(place)
         give_way()
-    ids = range(waiting.first.first_id, waiting.first.last_id + 1)
-    writer.statements.derive(ids, tell=True)
-    effects.store()
-    writer.uncompared.done(waiting.first)
-    return len(ids)
-
-
-def _in_order(writer: Writer, row: Row, detected: Detected, row_id: Callable[[Known | Standpoint], int]) -> Detected:
-    """Return what was detected by the order of time: a record supersedes what it repeats or replaces, unless that was
-    said since; then it is superseded by it.
-    """
-    relations = [*([] if detected.same is None else [detected.same]), *detected.superseded]
-    if not relations:
-        return detected
-    again = writer.occurrences.of([row_id(relation.other) for relation in relations])
-
-    def since(other: Known) -> bool:
-        times = [stated_at(other), *(relation.at for relation in again.get(row_id(other), ()))]
-        return max(times) > stated_at(row)
-
-    return detected._replace(
-        same=None,
-        superseded=[relation for relation in relations if not since(relation.other) and not relation.other.pinned],
-        successors=[
-            *detected.successors,
-            *(relation for relation in relations if since(relation.other) and not row.pinned),
-        ][:1],
-    )
+    return effects

@@ -16,6 +16,7 @@ from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Record
 from recallite.model.reports import Forgotten
+from recallite.remember.catching_up import catch_up, compare_changed
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.fields import check_context, check_expiry
@@ -60,6 +61,8 @@ def update(
             record_id = row_id(reader, public_id, base)
             old = reader.records.get(record_id)
         check_owned(old, changes)
+        if not changes.keys().isdisjoint(_SAID):  # what it said until now does what it does to others first
+            catch_up(engine, until=record_id)
         row, identity = None, None
         text = changes.get("text", old.text)
         context = check_context(changes["context"]) if "context" in changes else old.context
@@ -90,6 +93,8 @@ def update(
                 if tags is not None or columns.keys() - {"expires_at", "expires_after"}:
                     columns["updated_at"] = checks.now_us()
                 writer.records.change_columns(record_id, columns, tags)
+            if row is not None and (row.text, row.context) != (now.text, now.context):
+                compare_changed(engine, writer, record_id)
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
 
@@ -206,6 +211,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             if version_id not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
+            compare_changed(engine, writer, record_id)
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
 

@@ -1,13 +1,16 @@
-"""A row and a record that it is compared with: when each holds, whose word counts, what both are about."""
+"""Two statements: when each was told, which of them stands, and whether both are about the same thing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from recallite.store.supersession_values import Standpoint, StatementCandidate, beginning, telling
+from recallite.model.authority import rank_of
+from recallite.model.checks import check_time
+from recallite.model.records import Record
+from recallite.store.supersession_values import Occurrence, Standpoint, StatementCandidate, beginning, telling
 from recallite.store.values import Row
 from recallite.text.topics import same_topic
 from recallite.text.whose import whose
@@ -16,29 +19,73 @@ Known: TypeAlias = Row | StatementCandidate
 """A record that a row is compared with: a row of the batch, or a stored one."""
 
 
+class Claim(NamedTuple):
+    """A statement as `which_stands` weighs it; times in microseconds.
+
+    - told_at: all times at which it was said, ascending
+    - authority: the rank of who said it
+    - expires: whether it ends by itself
+    - over_at: when what it tells of was over, if its text says so: "I moved to Rome in 2010"
+    """
+
+    told_at: tuple[int, ...]
+    authority: int
+    pinned: bool
+    expires: bool
+    over_at: int | None
+
+    @classmethod
+    def of(cls, known: Known, again: Iterable[int] = ()) -> Claim:
+        """Return the claim of a record, which was said again at some times that the store does not have yet."""
+        further = (at for at, _ in known.repeated) if isinstance(known, Row) else known.repeated_at
+        told_at = telling(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+        over_at = known.valid_until if known.valid_resolved else None
+        times = tuple(sorted({told_at, *further, *again}))
+        return cls(times, known.authority, known.pinned, known.expires_at is not None, over_at)
+
+    @classmethod
+    def of_record(cls, record: Record, repeated: Iterable[Occurrence] = ()) -> Claim:
+        """Return the claim of a record as callers have it."""
+        created_at, recorded_from, valid_from, valid_until = (
+            check_time(time, "time")
+            for time in (record.created_at, record.recorded_from, record.valid_from, record.valid_until)
+        )
+        told_at = telling(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
+        over_at = valid_until if record.valid_resolved else None
+        times = tuple(sorted({told_at, *(again.at for again in repeated)}))
+        return cls(times, rank_of(record.authority), record.pinned, record.expires_at is not None, over_at)
+
+
+def which_stands(one: Claim, two: Claim) -> Claim | None:
+    """Return which of two statements that exclude each other stands: the one that was said last, if it may.
+
+    It may not if it is of a lower authority, if the other is pinned or stays when it expires, or if it tells of what
+    was over when the other was told. Then neither stands in the place of the other, as for two that were said last at
+    one moment. Every write decides by this alone: one by one, many at a time, compared later, imported or mended.
+    """
+    if one.told_at[-1] == two.told_at[-1]:
+        return None
+    new, old = sorted((one, two), key=lambda claim: claim.told_at[-1], reverse=True)
+    past = new.over_at is not None and new.over_at <= old.told_at[-1]
+    allowed = outranks(new.authority, old.authority) and not old.pinned and (old.expires or not new.expires)
+    return new if allowed and not past else None
+
+
+def outranks(authority: int, other: int) -> bool:
+    """Whether the word of one rank may take the place of that of another: a lower one never does."""
+    return authority >= other
+
+
+def said_after(new: Claim, old: Claim) -> int | None:
+    """Return the first time at which one was said after the last of the other; None if it never was."""
+    return next((told_at for told_at in new.told_at if told_at > old.told_at[-1]), None)
+
+
 def begins_at(known: Known | Standpoint) -> int:
-    """The time from which a record holds."""
+    """Return the time from which a record holds."""
     if isinstance(known, Row):
         return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
     return known.begins_at
-
-
-def stated_at(known: Known) -> int:
-    """The time as of which a record says what it does: a date in its text is that of an event, which may be to come.
-
-    "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it. What is to come was announced.
-    """
-    return telling(known.created_at, known.valid_from, resolved=known.valid_resolved)
-
-
-def may_change(authority: int, old: Known) -> bool:
-    """Whether a text of this authority may supersede a record on its own."""
-    return authority >= old.authority and not old.pinned
-
-
-def was_before(new: Known, old: Known) -> bool:
-    """Whether what a later text tells of was over when the older one was told: "I moved to Rome in 2010"."""
-    return bool(new.valid_resolved and new.valid_until is not None and new.valid_until <= stated_at(old))
 
 
 def adds_nothing(row: Row, other: Known) -> bool:

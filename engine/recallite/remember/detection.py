@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,25 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from recallite.model.authority import rank_of
-from recallite.model.checks import now_us, to_datetime
+from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.compared_records import (
+    Claim,
     Known,
     adds_nothing,
-    may_change,
     of_one_subject,
-    stated_at,
-    was_before,
+    outranks,
+    which_stands,
 )
 from recallite.remember.supersession import KINDS_THAT_LAST
-from recallite.store.supersession_values import (
-    Sought,
-    Standpoint,
-    StatementCandidate,
-)
+from recallite.store.supersession_values import Sought, SoughtText, StatementCandidate
 from recallite.store.transaction import Writer
 from recallite.store.values import Row
+from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import (
     Outline,
     Pair,
@@ -71,8 +66,8 @@ class Relation(NamedTuple):
 class Detected(NamedTuple):
     """The effects of a row on other records, by the thresholds of the policy.
 
-    `successors` hold since a later time than the row, which was written late: they supersede it. `undecided` are those
-    of which a language model may say more than the rules.
+    If it repeats `same`, that record has the effects. `successors` were told later than the row, which was written
+    late: they supersede it. `undecided` are those of which a language model may say more than the rules.
     """
 
     same: Relation | None = None
@@ -117,9 +112,15 @@ class Detection:
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
-        # Ids of records that this batch has superseded, and of those to which it has given another text.
+        # Records that this batch has superseded, by the keys of their texts, their ids, and the ids of records to which
+        # it has given another text.
+        self._formers: dict[bytes, list[Known]] = {}
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
+        # The times at which records were said again, and the ids of those that rows of this batch have said again
+        # since rows were judged ahead.
+        self._again: dict[str, list[int]] = {}
+        self._told_again: set[str] = set()
         # What was found for rows to come, and the place up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
@@ -134,7 +135,8 @@ class Detection:
         for relation in self._relations(place):
             other = relation.other
             if relation.verdict.outcome == "same":
-                counted = same is None and self._policy.duplicates == "count"
+                # What has an id of its own is a record of its own.
+                counted = same is None and self._policy.duplicates == "count" and not row.named
                 if counted and adds_nothing(row, other) and of_one_subject(row, other):
                     same = relation
             elif of_one_subject(row, other):
@@ -143,7 +145,7 @@ class Detection:
         if same is not None:
             since = [*effects.get("superseded", ()), *effects.get("contradicted", ())]
             if same.other.pinned or not self._is_said_again(row, same, since):
-                return Detected(same)
+                return Detected(same, effects.get("superseded", ()))
             again = same.verdict._replace(outcome="supersedes", reason="said again after another value")
             effects.setdefault("superseded", []).append(same._replace(verdict=again))
         for relations in effects.values():
@@ -151,8 +153,8 @@ class Detection:
         return Detected(
             None,
             effects.get("superseded", ()),
-            # Of several that hold later, the next in time stands in its place.
-            sorted(effects.get("successors", ()), key=lambda relation: stated_at(relation.other))[:1],
+            # Of several that were told later, the next in time stands in its place.
+            sorted(effects.get("successors", ()), key=lambda relation: self.told_at(relation.other))[:1],
             effects.get("contradicted", ()),
             effects.get("undecided", ()),
         )
@@ -169,9 +171,23 @@ class Detection:
     def _is_compared(self, place: int) -> bool:
         return self._compares(self._rows[place])
 
-    def superseded(self, public_id: str) -> None:
+    def claim(self, known: Known) -> Claim:
+        """Return the claim of a record, with the times at which rows of this batch said it again."""
+        return Claim.of(known, self._again.get(known.public_id, ()))
+
+    def told_at(self, known: Known) -> int:
+        """Return the time at which a record was said last, in microseconds."""
+        return self.claim(known).told_at[-1]
+
+    def said_again(self, known: Known, row: Row) -> None:
+        """Compare rows with a record as one that was said again whenever a row was."""
+        self._again.setdefault(known.public_id, []).extend(self.claim(row).told_at)
+        self._told_again.add(known.public_id)
+
+    def superseded(self, known: Known) -> None:
         """Compare no row with this record any more."""
-        self._superseded.add(public_id)
+        self._superseded.add(known.public_id)
+        self._formers.setdefault(known.content_hash[:KEY_BYTES], []).append(known)
 
     def changed(self, public_id: str) -> None:
         """Compare rows with what the store has of this record now, not with its row of this batch."""
@@ -182,38 +198,34 @@ class Detection:
         """Judge again what was judged ahead: the store has changed."""
         self._ahead.clear()
 
-    def around(self, row: Row, successor_id: int) -> tuple[Standpoint, list[Standpoint]]:
-        """The first of a chain that supersedes a row which was written late, and those that the row supersedes."""
-        ids = self._writer.supersessions.chain(successor_id)
-        points, records = self._writer.supersessions.standpoints(ids), self._writer.records.by_row_ids(sorted(ids))
-        statement, moment = statement_of(row.text, row.context), to_datetime(stated_at(row))
+    def around(self, row: Row, successor_id: int) -> tuple[Known, list[Known]]:
+        """Return the first of a chain that supersedes a row which was written late, and those that the row supersedes.
 
-        def stated(record_id: int) -> datetime:
-            record = records[record_id]
-            begins = None if record.valid_resolved else record.valid_from
-            return record.created_at if begins is None else min(begins, record.created_at)
+        `successor_id` is the row id of one of the chain, which does.
+        """
+        chain = self._writer.statements.of_ids(self._writer.supersessions.chain(successor_id))
+        later = [other for other in chain.values() if self._replaces(other, row)]
+        first = min(later, key=self.told_at, default=chain[successor_id])
+        before = [link.old_id for link in self._writer.supersessions.of_new([first.record_id])]
+        formers = self._writer.statements.of_ids(before).values()
+        return first, [former for former in formers if self._replaces(row, former)]
 
-        def supersedes(record_id: int, *, later: bool) -> bool:
-            record = records[record_id]
-            other, rank = statement_of(record.text, record.context), rank_of(record.authority)
-            new, old = (other, statement) if later else (statement, other)
-            if not (may_change(rank, row) if later else row.authority >= rank and not record.pinned):
-                return False
-            verdict = judge(new, old, cosine=None, later=True, several=self._several)
-            return verdict.outcome == "supersedes" and self._is_sure(verdict)
-
-        later = [record_id for record_id in ids if stated(record_id) > moment and supersedes(record_id, later=True)]
-        first = min(later, key=stated, default=successor_id)
-        before = [link.old_id for link in self._writer.supersessions.of_new([first])]
-        earlier = [old_id for old_id in before if stated(old_id) <= moment and supersedes(old_id, later=False)]
-        return points[first], [points[old_id] for old_id in earlier]
+    def _replaces(self, new: Known, old: Known) -> bool:
+        """Whether the rules are sure that one record stands in the place of another."""
+        claims = self.claim(new), self.claim(old)
+        if which_stands(*claims) is not claims[0]:
+            return False
+        verdict = judge(_statement(new), _statement(old), cosine=None, later=True, several=self._several)
+        return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
     def _is_said_again(self, row: Row, same: Relation, others: Sequence[Relation]) -> bool:
         """Whether something else was said between a statement and its repetition, which then is the last word."""
         least = self._policy.supersede_confidence
-        between = range(stated_at(same.other) + 1, stated_at(row) + 1)
+        between = range(self.told_at(same.other) + 1, self.told_at(row) + 1)
         return least is not None and any(
-            stated_at(relation.other) in between for relation in others if relation.other.authority >= row.authority
+            self.told_at(relation.other) in between
+            for relation in others
+            if outranks(relation.other.authority, row.authority)
         )
 
     def _is_sure(self, verdict: Verdict) -> bool:
@@ -232,8 +244,9 @@ class Detection:
 
     def _is_current(self, compared: _Compared) -> bool:
         """Whether the rows that were compared were written, and nothing has been superseded since."""
+        gone = self._superseded | self._told_again if self._told_again else self._superseded
         return self._written.issuperset(compared.places) and not any(
-            other.public_id in self._superseded for other in compared.others
+            other.public_id in gone for other in compared.others
         )
 
     def _read(self, place: int) -> None:
@@ -244,7 +257,7 @@ class Detection:
         ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
         sought = [row for row in ahead if row >= place]
         stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
-        self._ahead = {}
+        self._ahead, self._told_again = {}, set()
         for earlier in ahead:
             if earlier in stored:
                 self._ahead[earlier] = self._candidates(earlier, stored[earlier], place)
@@ -301,27 +314,68 @@ class Detection:
     def _judge(self, rows: Sequence[_Compared]) -> None:
         """Find the relations of rows to their candidates, of all at once.
 
-        Of two texts the one that begins to hold later is the newer. Of one moment neither is later: at most they
-        contradict each other.
+        Of two texts the one that was told last is the newer. Of one moment neither is later: at most they contradict
+        each other. What was said before another and again after it is judged both ways: if that replaced it, it now
+        replaces that.
         """
+        near: list[tuple[_Compared, Known]] = []
+        for compared in rows:
+            outline = _outline(compared.row)
+            near += (
+                (compared, other)
+                for other in compared.others
+                if may_relate(outline, _outline(other)) or may_relate(_outline(other), outline)
+            )
+            self._give_way()
+        if not near:
+            return
+        self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
-        for compared in rows:
-            told_at = stated_at(compared.row)
-            for other in compared.others:
-                before = stated_at(other)
-                new, old = (compared.row, other) if told_at >= before else (other, compared.row)
-                if may_relate(_outline(new), _outline(old)):
+        for compared, other in near:
+            sides = [(other, self.claim(other)), (compared.row, self.claim(compared.row))]
+            (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
+            apart = earlier.told_at[-1] != later.told_at[-1]
+            both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
+            for newer, older in ((new, old), (old, new))[: 1 + both_ways]:
+                if may_relate(_outline(newer), _outline(older)):
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(new), _statement(old), None, told_at != before))
-            self._give_way()
-        if not pairs:
-            return
+                    pairs.append(Pair(_statement(newer), _statement(older), None, apart))
         cosines = self._cosines([(compared.row, other) for compared, other in judged])
         pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
+        relations: dict[tuple[str, str], Relation] = {}
         for (compared, other), pair, verdict in zip(judged, pairs, judge_all(pairs, self._several), strict=True):
-            if verdict.outcome != "independent":
-                compared.relations += (Relation(other, verdict, pair.cosine),)
+            ends = compared.row.public_id, other.public_id
+            before = relations.get(ends)
+            replaces = verdict.outcome == "supersedes"
+            if before is None or (replaces and before.verdict.outcome not in ("supersedes", "same")):
+                relations[ends] = Relation(other, verdict, pair.cosine)
+        for compared, other in near:
+            relation = relations.get((compared.row.public_id, other.public_id))
+            if relation is not None and relation.verdict.outcome != "independent":
+                compared.relations += (relation,)
+
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
+        """Add the times at which superseded records had one of these texts, and other records the text of a row."""
+        texts: dict[SoughtText, dict[str, Known]] = {}
+        stored: set[int] = set()
+        for compared, other in near:
+            row = compared.row
+            for known in (row, other):
+                text = SoughtText(known.content_hash[:KEY_BYTES], row.scope, row.kind)
+                texts.setdefault(text, {})[known.public_id] = known
+            if isinstance(other, StatementCandidate):
+                stored.add(other.record_id)
+            if other.content_hash == row.content_hash and _is_same(row, other):
+                self._again.setdefault(row.public_id, []).extend(self.claim(other).told_at)
+        formers: dict[bytes, list[Known]] = {}
+        for former in self._writer.statements.superseded_of_text([*texts], stored):
+            formers.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
+        for text, alike in texts.items():
+            for former in (*formers.get(text.key, ()), *self._formers.get(text.key, ())):
+                for known in alike.values():
+                    if known.public_id != former.public_id and _is_same(known, former):
+                        self._again.setdefault(known.public_id, []).extend(self.claim(former).told_at)
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair of which both were embedded in one part."""
@@ -356,13 +410,11 @@ class Detection:
         """The fields of `Detected` that a relation belongs to."""
         other, verdict, _ = relation
         policy = self._policy
-        late = stated_at(row) < stated_at(other)
-        new, old = (other, row) if late else (row, other)
-        # What expires would leave nothing in the place of what does not.
-        allowed = may_change(new.authority, old) and (new.expires_at is None or old.expires_at is not None)
-        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict) and not was_before(new, old):
-            return ("successors" if late else "superseded",)
-        effects = ["undecided"] if allowed and policy.judge else []
+        claims = self.claim(row), self.claim(other)
+        stands = which_stands(*claims)
+        if stands is not None and verdict.outcome == "supersedes" and self._is_sure(verdict):
+            return ("superseded" if stands is claims[0] else "successors",)
+        effects = ["undecided"] if stands is not None and policy.judge else []
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
@@ -378,6 +430,13 @@ def _most_of_each_authority(ranked: Sequence[tuple[int, int, Known]]) -> list[tu
         if counts[authority] <= _MOST:
             best.append(candidate)
     return best
+
+
+def _is_same(known: Known, former: Known) -> bool:
+    """Whether two records of one text are one statement of one subject by one authority."""
+    return (known.context, known.authority, known.topic, known.metadata) == (
+        former.context, former.authority, former.topic, former.metadata,
+    )  # fmt: skip
 
 
 def _outline(known: Known) -> Outline:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recallite.remember.compared_records import Known, begins_at, stated_at
+from recallite.remember.compared_records import Known, begins_at, said_after
 from recallite.remember.detection import Detected, Detection, Relation
-from recallite.store.supersession_values import Judgement, Standpoint, Supersession
+from recallite.store.supersession_values import Judgement, Supersession
 from recallite.store.transaction import Writer
 from recallite.store.values import LinkRow, Row
 
@@ -21,7 +21,7 @@ class Effects:
         self,
         writer: Writer,
         detection: Detection,
-        row_id: Callable[[Known | Standpoint], int],
+        row_id: Callable[[Known], int],
         insert: Callable[[], None],
         now: int,
         *,
@@ -30,7 +30,8 @@ class Effects:
         """`asks` has a language model judge what the rules leave open."""
         self._writer, self._detection, self._now, self._asks = writer, detection, now, asks
         self._row_id, self._insert = row_id, insert
-        self._superseded: list[tuple[Known | Standpoint, Known | Standpoint, Relation]] = []
+        self._superseded: list[tuple[Known, Known, Relation]] = []
+        self._repeated: list[tuple[Known, Row]] = []
         self._contradicted: list[tuple[Row, Relation]] = []
         self._undecided: list[tuple[Row, Relation]] = []
 
@@ -40,15 +41,25 @@ class Effects:
         return bool(self._undecided)
 
     def add(self, row: Row, detected: Detected) -> None:
-        """Keep what a new record does to others."""
+        """Keep what a new record does to others, or, if it repeats one, what that one does."""
+        new: Known = row
+        if detected.same is not None:
+            new = detected.same.other
+            self._repeated.append((new, row))
+            self._detection.said_again(new, row)
         for relation in detected.superseded:
-            self._superseded.append((relation.other, row, relation))
-            self._detection.superseded(relation.other.public_id)
+            self._superseded.append((relation.other, new, relation))
+            self._detection.superseded(relation.other)
         for relation in detected.successors:
             self._add_late(row, relation)
         self._contradicted += ((row, relation) for relation in detected.contradicted)
         if self._asks:
             self._undecided += ((row, relation) for relation in detected.undecided)
+
+    def add_repetition(self, row: Row, same: Relation) -> None:
+        """Keep a stored record as the repetition of another, which stands in its place."""
+        self._superseded.append((row, same.other, same))
+        self._detection.superseded(row)
 
     def _add_late(self, row: Row, relation: Relation) -> None:
         """Put a record that was written late in its place among those that supersede each other."""
@@ -57,11 +68,17 @@ class Effects:
         next_, before = self._detection.around(row, self._row_id(relation.other))
         self._superseded.append((row, next_, relation))
         self._superseded += ((former, row, relation) for former in before)
-        self._detection.superseded(row.public_id)
+        self._detection.superseded(row)
 
     def store(self) -> None:
         """Store all that was added; the records are stored."""
         self._supersede()
+        if self._repeated:
+            self._writer.occurrences.add(
+                (self._row_id(known), told_at, None if (text or row.text) == known.text else text or row.text)
+                for known, row in self._repeated
+                for told_at, text in ((row.created_at, None), *row.repeated)
+            )
         if self._contradicted:
             self._writer.links.put(
                 LinkRow(
@@ -77,29 +94,28 @@ class Effects:
                     self._now,
                 )
                 for row, relation in self._undecided
-                for old, new in [sorted((row, relation.other), key=stated_at)]
+                for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
             )  # fmt: skip
 
     def _supersede(self) -> None:
-        self._writer.supersessions.put(
-            [
-                Supersession(
-                    self._row_id(old), self._row_id(new), _holds_from(new, old),
-                    max(new.recorded_from, old.recorded_from), None, relation.verdict.reason,
-                    relation.verdict.confidence,
-                )
-                for old, new, relation in self._superseded
-            ]
-        )  # fmt: skip
+        self._writer.supersessions.put([self._supersession(*replaced) for replaced in self._superseded])
         self._superseded = []
 
+    def _supersession(self, old: Known, new: Known, relation: Relation) -> Supersession:
+        """Return a supersession, from when on the new record takes the old one's place.
 
-def _holds_from(new: Known | Standpoint, old: Known | Standpoint) -> int:
-    """Return when the new record takes the old one's place: a future date in its text is that of the change.
-
-    Where the old text names a date too, a date stands in place of a date: "The exam is on 5 May", not on the 4th.
-    """
-    begins = max(begins_at(new), begins_at(old))
-    if isinstance(new, Standpoint) or isinstance(old, Standpoint) or not new.valid_resolved or old.valid_resolved:
-        return begins
-    return max(begins, new.valid_from or begins)
+        A future date in its text is that of the change. If the old text names a date too, a date stands in place of a
+        date: "The exam is on 5 May", not on the 4th. If the new one was said before the old one, and again after it,
+        that is when.
+        """
+        claims = self._detection.claim(new), self._detection.claim(old)
+        again = 0
+        if claims[0].told_at[0] <= claims[1].told_at[-1]:
+            again = said_after(*claims) or 0
+        holds_from = max(begins_at(new), begins_at(old), again)
+        if new.valid_resolved and not old.valid_resolved:
+            holds_from = max(holds_from, new.valid_from or 0)
+        return Supersession(
+            self._row_id(old), self._row_id(new), holds_from, max(new.recorded_from, old.recorded_from, again), None,
+            relation.verdict.reason, relation.verdict.confidence,
+        )  # fmt: skip

@@ -14,10 +14,10 @@ from msgspec import Meta, Struct, structs
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.model.authority import is_lower
 from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
+from recallite.remember.compared_records import Claim, which_stands
 from recallite.remember.supersession import put_in_place
 from recallite.remote.model_protocol import LanguageModel, ask
 from recallite.store.supersession_values import Judgement
@@ -135,8 +135,11 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
             # A link without a reason was made by the caller.
             if link.target == target.id and link.reason is not None:
                 writer.links.drop(*ends, ["contradicts"])
-    if outcome == "supersedes" and (pair.old.pinned or is_lower(pair.new.authority, pair.old.authority)):
-        outcome = "contradicts"
+    if outcome == "supersedes":
+        again = writer.occurrences.of([old_id, new_id])
+        new = Claim.of_record(pair.new, again.get(new_id, ()))
+        if which_stands(new, Claim.of_record(pair.old, again.get(old_id, ()))) is not new:
+            outcome = "contradicts"
     if outcome == "supersedes":
         try:
             begin = max(

@@ -14,6 +14,7 @@ from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, speaker
 from recallite.model.records import Record
+from recallite.remember.compared_records import outranks
 from recallite.remember.fields import check_ids, check_order
 from recallite.store.supersession_values import Standpoint, Supersession, beginning
 from recallite.store.transaction import Reader, Writer
@@ -146,7 +147,7 @@ def put_in_place(
             f"{_MOST_PAIRS:,} in one call"
         )
     _check_alike(olds, news)
-    _check_speaker(olds, news)
+    _check_word(olds, news)
     now = checks.now_us()
     standing = _standing(writer, olds, {record_id.record_id for record_id in news}, now)
     _check_acyclic(writer, olds, news)
@@ -212,7 +213,7 @@ def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> N
     """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
     standpoints = writer.supersessions.standpoints([old_id, new_id])
     _check_alike([standpoints[old_id]], [standpoints[new_id]])
-    _check_speaker([standpoints[old_id]], [standpoints[new_id]])
+    _check_word([standpoints[old_id]], [standpoints[new_id]])
     if standing:
         _check_acyclic(writer, [standpoints[old_id]], [standpoints[new_id]])
 
@@ -250,17 +251,25 @@ def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
                 )
 
 
-def _check_speaker(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
-    """Refuse what a lower authority than the user puts in the place of a higher one, or of what is pinned."""
-    if speaker() == "user":
-        return
+def _check_word(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse the word of a lower authority in the place of a higher one's, and what others than the user do to pins.
+
+    Whose word it is counts, not who calls: a page that the user stores is the page's word.
+    """
     for old in olds:
         for new in news:
-            if old.pinned or new.authority < old.authority:
+            ranks = authority_of(new.authority), authority_of(old.authority)
+            if not outranks(new.authority, old.authority):
                 raise InvalidInput(
-                    f"{old.public_id} is {'pinned' if old.pinned else 'the word of the ' + authority_of(old.authority)}"
-                    f", and stays beside {new.public_id}, the word of the {authority_of(new.authority)}: only the user "
-                    "can say which one holds",
+                    f"{old.public_id} is the word of the {ranks[1]}, and stays beside {new.public_id}, the word of the "
+                    f"{ranks[0]}: only the {ranks[1]} can say which one holds, by remembering it as their own word "
+                    f"(without a source of the web or a context of another speaker) with supersedes={old.public_id!r}",
+                    "authority",
+                )
+            if old.pinned and speaker() != "user":
+                raise InvalidInput(
+                    f"{old.public_id} is pinned, and stays beside {new.public_id}: only the user can say which one "
+                    "holds",
                     "authority",
                 )
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from recallite.model.policies import WritePolicy
-from recallite.remember.detection import Detection
+from recallite.remember.compared_records import Known
+from recallite.remember.detection import Detection, _Compared
 from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.columns import RowColumns
 from recallite.store.supersession_values import SoughtText, StatementCandidate
@@ -36,6 +37,12 @@ class TextDetection(Detection):
             for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
         ]
         return self._alone
+
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
+        """Add no times: of one text, none replaces another."""
+
+    def said_again(self, known: Known, row: Row) -> None:
+        """Add no times: of one text, none replaces another."""
 
     def _is_compared(self, place: int) -> bool:
         return not self._alone[place] and super()._is_compared(place)

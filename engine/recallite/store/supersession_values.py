@@ -47,9 +47,13 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
     return created_at if valid_from is None or resolved else valid_from
 
 
-def telling(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time as of which a record says what it does. What is to come was announced when it was told."""
-    return created_at if valid_from is None or resolved else min(valid_from, created_at)
+def telling(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time as of which a version says what it does. What is to come was announced when it was told.
+
+    A text that `update` gave was told when its version began, not when the memory was created.
+    """
+    told_at = max(created_at, recorded_from)
+    return told_at if valid_from is None or resolved else min(valid_from, told_at)
 
 
 class Standpoint(NamedTuple):
@@ -127,6 +131,8 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     recorded_from: int
     metadata: str | None
     tags: tuple[str, ...]
+    # Further times at which it was remembered.
+    repeated_at: tuple[int, ...]
     # The weight of the keys that it was found by; the first of those asked for weigh most.
     shared: int
 

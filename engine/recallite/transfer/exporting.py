@@ -13,6 +13,7 @@ import msgspec
 from recallite.engine import Engine
 from recallite.model.filters import Filter
 from recallite.model.records import Record
+from recallite.remember.catching_up import catch_up
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version
@@ -52,6 +53,7 @@ def export(
     `on_progress(done, total)` counts memories.
     """
     line_format = format_of(target, format)
+    catch_up(engine)  # a file says what superseded what, not what waits to be compared
     with engine.store.read() as reader, writing(target, store=engine.store.path) as stream:
         embedder = reader.vectors.active_embedder()
         total = None if on_progress is None else reader.records.count(filter, 0, versions="open")

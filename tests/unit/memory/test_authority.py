@@ -99,9 +99,16 @@ def test_a_pinned_one_is_superseded_only_when_told_to():
         old = memory.remember(NewRecord("The office is in Rome.", pinned=True))
         new = memory.remember("The office moved to Milan.")
         assert (new.supersedes, [found.id for found in new.contradictions]) == ((), [old.id])
-        assert memory.remember("The office is in Rome.").id == old.id
         memory.supersede(old.id, new.id)
         assert said(memory) == ["The office moved to Milan."]
+
+
+def test_a_pinned_one_that_is_said_again_is_the_last_word():
+    with plain() as memory:
+        old = memory.remember(NewRecord("The office is in Rome.", pinned=True))
+        memory.remember("The office moved to Milan.")
+        assert memory.remember("The office is in Rome.").id == old.id
+        assert said(memory) == ["The office is in Rome."]
 
 
 def test_a_repetition_by_a_lower_authority_is_no_repetition():

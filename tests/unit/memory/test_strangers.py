@@ -43,7 +43,7 @@ def by_json_lines_that_claim_to_be_the_users(memory, folder):
     pairs = [{"supersession": {"old": old, "new": f"w{place}", "holds_from": "2026-01-01T00:00:00Z",
                                "known_from": "2026-01-01T00:00:00Z"}} for place, old in enumerate(known)]  # fmt: skip
     for pair in pairs:
-        with pytest.raises(RecalliteError, match="only the user"):
+        with pytest.raises(RecalliteError, match="only the user can say which one holds"):
             memory.transfer.import_(io.StringIO(json.dumps(pair)), format="jsonl", authority="web")
     memory.review.audit(["contradictions", "near-duplicates"], mend=True)
 

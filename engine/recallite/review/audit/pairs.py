@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.engine import Engine
-from recallite.model.authority import is_lower, rank_of
+from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Link, Record
 from recallite.model.reports import Finding
-from recallite.remember.compared_records import on_one_subject
+from recallite.remember.compared_records import Claim, on_one_subject, which_stands
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
 from recallite.store.store import Progress
 from recallite.store.supersession_values import Sought
@@ -144,7 +144,9 @@ class _Comparison:
     def _of_pair(
         self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
     ) -> Finding | None:
-        old_id, new_id = sorted(pair, key=lambda row_id: _begins(records[row_id]))
+        again = self._reader.occurrences.of(pair)
+        claims = {row_id: Claim.of_record(records[row_id], again.get(row_id, ())) for row_id in pair}
+        old_id, new_id = sorted(pair, key=lambda row_id: (claims[row_id].told_at[-1], _begins(records[row_id])))
         old, new = records[old_id], records[new_id]
         one, two = vectors.get(old_id), vectors.get(new_id)
         verdict = judge(
@@ -161,10 +163,10 @@ class _Comparison:
         if not on_one_subject((old.topic, new.topic), old.metadata, new.metadata):
             return None
         detail = f"{verdict.confidence:.2f}, {verdict.reason}"
-        if verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes:
-            verb = "supersede" if new.expires_at is None or old.expires_at is not None else None
-            if not old.pinned and not is_lower(new.authority, old.authority):
-                return finding_of_pair("contradictions", old, new, f"is out of date by a later one ({detail})", verb)
+        sure = verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes
+        if sure and which_stands(claims[old_id], claims[new_id]) is claims[new_id]:
+            reason = f"is out of date by a later one ({detail})"
+            return finding_of_pair("contradictions", old, new, reason, "supersede")
         if verdict.confidence < self._contradicts or self._both_hold(pair):
             return None
         reason = f"and a later one may contradict each other ({detail})"

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+import numpy as np
+
+from recallite.errors import InvalidInput
+from recallite.model.policies import WritePolicy
 from recallite.store.rows import read_row, runs_of
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.supersession_values import Judgement, Occurrence, Uncompared
@@ -14,17 +19,42 @@ class UncomparedRecords(Repository):
     """The table `uncompared`."""
 
     def first(self, limit: int) -> Uncompared | None:
-        """The first `limit` records that wait, or fewer; None if none waits."""
-        row: Any = self._execute("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id LIMIT 1").get
-        return None if row is None else Uncompared(row[0], min(row[1], row[0] + limit - 1), row[2])
+        """The first `limit` records that wait under a policy that can be read, or fewer; None if none does."""
+        entries = (entry for entry in self._entries() if read_policy(entry.policy) is not None)
+        entry = next(entries, None)
+        return None if entry is None else entry._replace(last_id=min(entry.last_id, entry.first_id + limit - 1))
+
+    def unreadable(self) -> list[Uncompared]:
+        """List those that wait under a policy that cannot be read: that of a newer version, or a damaged one."""
+        return [entry for entry in self._entries() if read_policy(entry.policy) is None]
+
+    def mend(self) -> None:
+        """Have those whose policy cannot be read wait under the default one."""
+        usual = msgspec.json.encode(WritePolicy().to_dict()).decode()
+        for entry in self.unreadable():
+            self._execute("UPDATE uncompared SET policy = ? WHERE first_id = ?", (usual, entry.first_id))
+
+    def _entries(self) -> list[Uncompared]:
+        rows = self._rows("SELECT first_id, last_id, policy FROM uncompared ORDER BY first_id")
+        return [Uncompared(*row) for row in rows]
+
+    def without(self, ids: Sequence[int]) -> Sequence[int]:
+        """Return those of these records that do not wait."""
+        ranges = self.ranges()
+        if not ranges:
+            return ids
+        first, last = np.array(ranges, dtype=np.int64).T
+        places = np.searchsorted(first, ids, side="right") - 1
+        waiting = (places >= 0) & (np.asarray(ids) <= last[places])
+        return [record_id for record_id, waits in zip(ids, waiting.tolist(), strict=True) if not waits]
 
     def ranges(self) -> list[tuple[int, int]]:
         """The first and the last row id of each range that waits, ascending."""
         return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
 
     def count(self) -> int:
-        """The number that wait."""
-        return self._number("SELECT coalesce(sum(last_id - first_id + 1), 0) FROM uncompared")
+        """The number that wait, without those that are forgotten by now."""
+        return self._number("SELECT count(*) FROM uncompared u JOIN record r ON r.id BETWEEN u.first_id AND u.last_id")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
         """Have records wait to be compared under a policy."""
@@ -38,6 +68,14 @@ class UncomparedRecords(Repository):
         )
         self._execute("DELETE FROM uncompared WHERE first_id = ?", (first.first_id,))
         self.add(left, first.policy)
+
+
+def read_policy(policy: str) -> WritePolicy | None:
+    """Return the policy of records that wait; None if it cannot be read."""
+    try:
+        return WritePolicy.from_dict(msgspec.json.decode(policy, type=dict[str, Any]))
+    except (InvalidInput, msgspec.MsgspecError):
+        return None
 
 
 class Occurrences(Repository):

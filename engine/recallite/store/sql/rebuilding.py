@@ -37,6 +37,7 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     """
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.supersessions.rebuild()
+    tx.uncompared.mend()
     open_epoch(tx)
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.model.authority import LOWEST_RANK
-from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
 from recallite.store.supersession_values import (
     Sought,
     SoughtText,
@@ -29,9 +29,16 @@ from recallite.text.statements.keys import record_keys
 
 # What happened, what a file says and how to do something is not superseded by a later text.
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
+# The further times at which a record was remembered, as JSON.
+_REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
 _KEY = Struct("<q")
 _FRAME = Struct("<II")
 _STATED = "SELECT id, kind, scope_id, authority, position, text, context, recorded_until, superseded_at FROM record"
+_CANDIDATES = (
+    "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, "
+    "r.pinned, r.authority, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, r.expires_at, "
+    f"r.recorded_from, r.metadata, {TAGS_SQL}, {_REPEATED_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id"
+)
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
 NEWEST_OF_A_KEY = 32
@@ -82,10 +89,14 @@ class Statements(Repository):
         self._execute(f"DELETE FROM statement WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
-        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it."""
+        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it.
+
+        Those that wait to be compared have none: nothing is compared with them before their turn.
+        """
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
+        ids = self._tx.uncompared.without(ids)
         self.put(
             Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(ids),))
         )
@@ -214,15 +225,34 @@ class Statements(Repository):
         )
         return {key: msgspec.json.decode(listed) for key, listed in rows}
 
+    def of_ids(self, record_ids: Collection[int]) -> dict[int, StatementCandidate]:
+        """Return these open records by row id, superseded and expired ones too."""
+        if not record_ids:
+            return {}
+        rows = self._execute(
+            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(record_ids)),)
+        )
+        return {row[2]: StatementCandidate(*(*_fields(row[2:]), 0)) for row in rows}
+
+    def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
+        """List the superseded records of these texts, scopes and kinds, but for those `without`."""
+        alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
+        others = alike.keys() - without
+        if not others:
+            return []
+        points = self._tx.supersessions.standpoints(sorted(others))
+        wanted = {*sought}
+        ids = [record_id for record_id, point in points.items()
+               if SoughtText(alike[record_id], point.scope, point.kind) in wanted]  # fmt: skip
+        replaced = {row.old_id for row in self._tx.supersessions.of_old(ids)}
+        return [*self.of_ids(replaced).values()]
+
     def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
         """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
         if not record_ids:
             return {}
         rows = self._execute(
-            "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
-            "r.position, r.pinned, r.authority, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, "
-            f"r.expires_at, r.recorded_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o "
-            f"ON o.id = r.source_id WHERE r.id {IN_ARRAY} "
+            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} "
             "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(record_ids)), now),
         )
@@ -271,10 +301,10 @@ _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pi
 
 def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     """The fields of a candidate but for its weight."""
-    *fields, tags = row
+    *fields, tags, repeated_at = row
     for place in _FLAGS:
         fields[place] = bool(fields[place])
-    return (*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags)))
+    return (*fields, *(() if listed == "[]" else tuple(msgspec.json.decode(listed)) for listed in (tags, repeated_at)))
 
 
 def stored_form(version: Stated) -> tuple[bytes, bytes] | None:

@@ -128,6 +128,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()
+    unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
     owners, listed = tx.statements.listed()
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
@@ -145,6 +146,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
         expected = b"" if made is None or version.superseded_at is not None else made[0]
         if (keys, frames) != (made or (None, None)) or not np.array_equal(listed[start:stop], key_array(expected)):
             wrong.append(public_id)
+    yield from found("policy of records that wait to be compared is unreadable", unreadable)
     yield from found("record whose statement is not that of its text", wrong)
     stated_ids = np.fromiter((row[0] for row in tx.connection.execute("SELECT record_id FROM statement")), np.int64)
     yield from found("key of no statement", [f"record {version}" for version in np.setdiff1d(owners, stated_ids)])

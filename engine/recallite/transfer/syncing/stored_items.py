@@ -14,6 +14,7 @@ from recallite.model.authority import rank_of
 from recallite.model.checks import check_time
 from recallite.model.filters import Filter
 from recallite.model.records import Link
+from recallite.remember.compared_records import outranks
 from recallite.remember.embed import embedder_of
 from recallite.remember.prepare import metadata_json
 from recallite.store.supersession_values import NamedSupersession, Supersession
@@ -174,11 +175,14 @@ def put_supersession(writer: Writer, name: Sequence[str], fields: SupersessionFi
     """Write a supersession in place of what is stored of it.
 
     Of two that stand between the same memories, and of those that would make a circle, the one known last gives way:
-    it is not stored, and so the next run says that it is gone.
+    it is not stored, and so the next run says that it is gone. So does a lower authority in the place of a higher one.
     """
     old, new, known_from = ids[name[1]], ids[name[2]], int(name[3])
     row = Supersession(old, new, fields.holds_from, known_from, fields.known_until, fields.reason, fields.strength)
     writer.supersessions.replace(old, new, known_from, None)
+    points = writer.supersessions.standpoints([old, new])
+    if row.known_until is None and not outranks(points[new].authority, points[old].authority):
+        return
     while row.known_until is None and (rivals := _rivals(writer, row)):
         last = max((*rivals, row), key=lambda edge: (edge.known_from, *writer.records.public_ids_of(edge[:2])))
         if last is row:
