@@ -7,7 +7,7 @@ would have, and has them wait no longer, in one transaction: what a crash interr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -123,14 +123,22 @@ def _compare_next(engine: Engine, writer: Writer, ahead: _Waiting) -> int:
     return len(ids)
 
 
-def compare_changed(engine: Engine, writer: Writer, record_id: int) -> None:
-    """Compare a record that was given another text with others, as a write of that text would have been.
+def compare_changed(engine: Engine, writer: Writer, record_ids: Sequence[int]) -> None:
+    """Compare records that have another text now, or hold again, with others, as writes of them would have been.
 
-    It stays a record of its own. One that is superseded, or waits to be compared, is not compared now.
+    They stay records of their own. Superseded ones are not compared, and those that wait already in their turn; many
+    wait with them.
     """
-    if writer.uncompared.without([record_id]):
-        policy = structs.replace(engine.settings.write_policy, duplicates="store")
-        rows = writer.records.rows([record_id], writer.vectors.active_embedder())
+    record_ids = writer.uncompared.without(record_ids)
+    if not record_ids:
+        return
+    policy = structs.replace(engine.settings.write_policy, duplicates="store")
+    if len(record_ids) >= MANY:
+        writer.uncompared.add(record_ids, policy_json(policy))
+        writer.statements.derive(record_ids)
+        engine.may_have_uncompared = True
+    else:
+        rows = writer.records.rows(record_ids, writer.vectors.active_embedder())
         _compared(engine, writer, rows, policy).store()
 
 

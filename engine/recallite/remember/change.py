@@ -16,7 +16,7 @@ from recallite.model.filters import Filter
 from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Record
 from recallite.model.reports import Forgotten
-from recallite.remember.catching_up import catch_up, compare_changed
+from recallite.remember.catching_up import catch_up, compare_changed, start_comparing
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.fields import check_context, check_expiry
@@ -94,7 +94,7 @@ def update(
                     columns["updated_at"] = checks.now_us()
                 writer.records.change_columns(record_id, columns, tags)
             if row is not None and (row.text, row.context) != (now.text, now.context):
-                compare_changed(engine, writer, record_id)
+                compare_changed(engine, writer, [record_id])
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
 
@@ -152,7 +152,10 @@ def forget(
         service_rows = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
+        # What holds again may have been replaced by another as well.
+        compare_changed(engine, writer, sorted(former))
         again = writer.records.rows(sorted(former), None) if former else {}
+    start_comparing(engine)
     return Forgotten(
         records=len(record_ids),
         versions=versions,
@@ -211,7 +214,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             if version_id not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
-            compare_changed(engine, writer, record_id)
+            compare_changed(engine, writer, [record_id])
             # Inside the transaction: after the commit the record could be gone already.
             return writer.records.get(record_id, outcome="updated")
 

@@ -119,7 +119,7 @@ class Detection:
         self._changed: set[str] = set()
         # The times at which records were said again, and the ids of those that rows of this batch have said again
         # since rows were judged ahead.
-        self._again: dict[str, list[int]] = {}
+        self._again: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
         # What was found for rows to come, and the place up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
@@ -181,7 +181,7 @@ class Detection:
 
     def said_again(self, known: Known, row: Row) -> None:
         """Compare rows with a record as one that was said again whenever a row was."""
-        self._again.setdefault(known.public_id, []).extend(self.claim(row).told_at)
+        self._again.setdefault(known.public_id, set()).update(self.claim(row).told_at)
         self._told_again.add(known.public_id)
 
     def superseded(self, known: Known) -> None:
@@ -332,8 +332,14 @@ class Detection:
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
+        claims: dict[str, Claim] = {}
         for compared, other in near:
-            sides = [(other, self.claim(other)), (compared.row, self.claim(compared.row))]
+            sides = []
+            for known in (other, compared.row):
+                claim = claims.get(known.public_id)
+                if claim is None:
+                    claim = claims[known.public_id] = self.claim(known)
+                sides.append((known, claim))
             (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
             apart = earlier.told_at[-1] != later.told_at[-1]
             both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
@@ -356,26 +362,24 @@ class Detection:
                 compared.relations += (relation,)
 
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
-        """Add the times at which superseded records had one of these texts, and other records the text of a row."""
-        texts: dict[SoughtText, dict[str, Known]] = {}
-        stored: set[int] = set()
-        for compared, other in near:
-            row = compared.row
-            for known in (row, other):
-                text = SoughtText(known.content_hash[:KEY_BYTES], row.scope, row.kind)
-                texts.setdefault(text, {})[known.public_id] = known
-            if isinstance(other, StatementCandidate):
-                stored.add(other.record_id)
-            if other.content_hash == row.content_hash and _is_same(row, other):
-                self._again.setdefault(row.public_id, []).extend(self.claim(other).told_at)
-        formers: dict[bytes, list[Known]] = {}
-        for former in self._writer.statements.superseded_of_text([*texts], stored):
-            formers.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
-        for text, alike in texts.items():
-            for former in (*formers.get(text.key, ()), *self._formers.get(text.key, ())):
-                for known in alike.values():
-                    if known.public_id != former.public_id and _is_same(known, former):
-                        self._again.setdefault(known.public_id, []).extend(self.claim(former).told_at)
+        """Add the times at which records before each row had the same text, superseded ones among them."""
+        rows = [*{compared.row.public_id: compared for compared, _ in near}.values()]
+        keys = [[known.content_hash[:KEY_BYTES] for known in (each.row, *each.others)] for each in rows]
+        sought = {SoughtText(key, each.row.scope, each.row.kind)
+                  for each, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
+        stored = {other.record_id for _, other in near if isinstance(other, StatementCandidate)}
+        before: dict[bytes, list[Known]] = {}
+        for former in self._writer.statements.superseded_of_text([*sought], stored):
+            before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
+        for each, listed in zip(rows, keys, strict=True):
+            alike = len({*listed}) < len(listed)
+            if not alike and before.keys().isdisjoint(listed) and self._formers.keys().isdisjoint(listed):
+                continue
+            for key, known in zip(listed, (each.row, *each.others), strict=True):
+                others = (other for other, of in zip(each.others, listed[1:], strict=True) if of == key)
+                for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
+                    if known.public_id != other.public_id and _is_same(known, other):
+                        self._again.setdefault(known.public_id, set()).update(self.claim(other).told_at)
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair of which both were embedded in one part."""
@@ -432,10 +436,10 @@ def _most_of_each_authority(ranked: Sequence[tuple[int, int, Known]]) -> list[tu
     return best
 
 
-def _is_same(known: Known, former: Known) -> bool:
+def _is_same(known: Known, other: Known) -> bool:
     """Whether two records of one text are one statement of one subject by one authority."""
     return (known.context, known.authority, known.topic, known.metadata) == (
-        former.context, former.authority, former.topic, former.metadata,
+        other.context, other.authority, other.topic, other.metadata,
     )  # fmt: skip
 
 

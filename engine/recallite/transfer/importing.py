@@ -14,6 +14,7 @@ from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.reports import Imported
 from recallite.model.vector_checks import check_vectors
+from recallite.remember.catching_up import comparing_policies, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.fields import check_expiry
 from recallite.remember.links import LINK_TYPES
@@ -84,6 +85,7 @@ def import_(
                 if on_progress is not None:
                     on_progress(lines.number, total)
             if entry is None:
+                start_comparing(engine)
                 return Imported(records=batch.stored, skipped=batch.skipped, links=batch.linked)
 
 
@@ -198,7 +200,10 @@ class Batch:
         with engine.atomic() as writer:
             fresh = self._fresh(writer, fresh)
             rows = [item.row for memory in fresh for item in memory]
-            insert_rows(writer, rows, identity)
+            insert_rows(writer, [row for row in rows if row.named], identity)
+            # What no export has an id for is compared as any write: its file says of nothing what it replaced.
+            written = [row for row in rows if not row.named]
+            insert_rows(writer, written, identity, compared_by=comparing_policies(engine.settings.write_policy))
             linked = self._write_links(writer, links)
             for line, entry, row in supersessions:
                 try:
@@ -208,6 +213,7 @@ class Batch:
             for document in documents:
                 put_document(writer, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)
+        engine.may_have_uncompared |= bool(written)
         self.stored += len(fresh)
         self.skipped += len(memories) - len(fresh)
         self.linked += linked

@@ -444,6 +444,7 @@ def test_both_ways_are_streamed(tmp_path):
             few = peak_bytes(lambda: memory.transfer.import_(Endless(500), batch_size=100))
             many = peak_bytes(lambda: memory.transfer.import_(Endless(1500), batch_size=100))
             assert many < 2 * few + 500_000
+            memory.store.catch_up()
             assert peak_bytes(lambda: memory.transfer.export(Nothing())) < 2_000_000  # 2,200 records of 900 characters
         finally:
             tracemalloc.stop()

@@ -78,7 +78,7 @@ def history(seed):
         steps.append(Say(saying(draws, *subjects[-1]), day, authority, draws.random() < 0.1))
         statement = draws.randrange(len(subjects))
         match draws.randrange(12):
-            case 0:  # to another value of the same thing: what it replaced before the bulk was compared stays replaced
+            case 0:
                 steps.append(Change(statement, saying(draws, *subjects[statement])))
             case 1:
                 steps.append(Change(statement, None))
@@ -137,6 +137,7 @@ def told(steps, compare, changes):
             if compare is None:
                 changes[number] = not memory.get(ids[step.statement]).superseded_by
             if changes[number] and step.text is not None:
+                memory.store.catch_up()  # an update waits for what was written before its memory, not for the rest
                 memory.update(ids[step.statement], text=step.text)
             elif changes[number]:
                 memory.forget(ids[step.statement])
@@ -299,6 +300,16 @@ def test_what_waits_under_an_unreadable_policy_is_left_out_and_reported(path):
         assert memory.store.stats().notes == stats.notes[:-1] or not memory.store.stats().to_compare
 
 
+def test_what_holds_again_is_compared_again(memory):
+    web = WritePolicy(authority="web")
+    memory.remember("The Turku branch opens at four.", created_at="2025-03-01T10:00:00Z", policy=web)
+    mine = memory.remember("The Turku branch opens at nine.", created_at="2025-03-04T10:00:00Z")
+    memory.remember("The Turku branch opens at five.", created_at="2025-03-02T10:00:00Z", policy=web)
+    gone = memory.forget(mine.id)
+    assert current(memory) == {("The Turku branch opens at five.", "web")}
+    assert [memory.get(id).text for id in gone.holds_again] == ["The Turku branch opens at five."]
+
+
 def test_what_is_forgotten_waits_no_longer(memory):
     ids = paused(memory).remember_many(fill())
     memory.forget(ids[:3])
@@ -313,3 +324,15 @@ def test_a_repeated_statement_is_one_current_memory_however_it_is_worded():
         with told(steps, compare, {}) as memory:
             found[tuple(sorted(current(memory)))] += 1
     assert len(found) == 1
+
+
+def test_an_older_line_without_an_id_is_imported_as_what_was_replaced(memory):
+    now = memory.remember("The Ghent branch opens at nine.", created_at="2025-03-09T10:00:00Z")
+    line = '{"text": "The Ghent branch opens at four.", "created_at": "2025-03-01T10:00:00Z"}\n'
+    paused(memory).transfer.import_(io.StringIO(line), format="jsonl")
+    memory.store.catch_up()
+    assert current(memory) == {("The Ghent branch opens at nine.", "user")}
+    assert [former.text for former in memory.recall("When does the Ghent branch open?")[0].supersedes] == [
+        "The Ghent branch opens at four."
+    ]
+    assert memory.get(now.id).superseded_by == ()
