@@ -364,19 +364,19 @@ class Detection:
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
         rows = [*{compared.row.public_id: compared for compared, _ in near}.values()]
-        keys = [[known.content_hash[:KEY_BYTES] for known in (each.row, *each.others)] for each in rows]
-        sought = {SoughtText(key, each.row.scope, each.row.kind)
-                  for each, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
+        keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
+        sought = {SoughtText(key, compared.row.scope, compared.row.kind)
+                  for compared, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
         stored = {other.record_id for _, other in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
-        for each, listed in zip(rows, keys, strict=True):
+        for compared, listed in zip(rows, keys, strict=True):
             alike = len({*listed}) < len(listed)
             if not alike and before.keys().isdisjoint(listed) and self._formers.keys().isdisjoint(listed):
                 continue
-            for key, known in zip(listed, (each.row, *each.others), strict=True):
-                others = (other for other, of in zip(each.others, listed[1:], strict=True) if of == key)
+            for key, known in zip(listed, (compared.row, *compared.others), strict=True):
+                others = (other for other, of in zip(compared.others, listed[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
                         self._again.setdefault(known.public_id, set()).update(self.claim(other).told_at)
