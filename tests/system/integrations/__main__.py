@@ -25,7 +25,7 @@ from typing import Any, TextIO
 
 from benchmarks import saving
 from tests.system.integrations.frameworks import FRAMEWORKS, Framework, Theirs
-from tests.system.integrations.left_out import LEFT_OUT
+from tests.system.integrations.plugin import LEFT_OUT, REACHES
 from tests.system.integrations.results import markdown
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -155,7 +155,7 @@ class _Trial:
     def _theirs(self, theirs: Theirs, folder: Path) -> dict[str, int]:
         """The counts of a framework's own tests."""
         plugin = f"tests.system.integrations.theirs.{self._framework.module}"
-        options = ["-p", plugin, "-p", "tests.system.integrations.left_out", "--rootdir", folder, "-c", os.devnull]
+        options = ["-p", plugin, "--rootdir", folder, "-c", os.devnull]
         paths = [folder / path for path in theirs.paths]
         left_out = {LEFT_OUT: json.dumps(dict(theirs.left_out))}
         return self._pytest([*options, "-o", "asyncio_mode=auto", *paths], folder, left_out)
@@ -163,12 +163,13 @@ class _Trial:
     def _pytest(
         self, arguments: Sequence[object], folder: Path, variables: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, int]:
-        """Run pytest; how many tests passed, failed, did not run, and were left out."""
+        """Run pytest; how many tests passed, reached Recallite, failed, did not run, and were left out."""
         report = self._work / "report.xml"
         report.unlink(missing_ok=True)
-        paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see left_out.py
+        paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see plugin.py
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables}
-        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", f"--timeout={_LIMIT_S}"]
+        options = ["-q", "-p", "no:cacheprovider", "-p", "tests.system.integrations.plugin"]
+        options += [f"--junitxml={report}", f"--timeout={_LIMIT_S}"]
         command = [self._python, "-P", "-m", "pytest", *options, *arguments]
         self._call(command, check=False, cwd=folder, env=environment)
         return _counted(report)
@@ -176,7 +177,7 @@ class _Trial:
 
 def _counted(report: Path) -> dict[str, int]:
     """What a report of pytest counts; a run in which no test passed has an error."""
-    counts = dict.fromkeys(("passed", "failed", "errors", "skipped", "left_out"), 0)
+    counts = dict.fromkeys(("passed", "reached", "failed", "errors", "skipped", "left_out"), 0)
     if not report.exists():
         return {**counts, "errors": 1}
     for case in ET.parse(report).iter("testcase"):
@@ -185,8 +186,11 @@ def _counted(report: Path) -> dict[str, int]:
             counts["left_out" if "left out: " in (skipped.get("message") or "") else "skipped"] += 1
         elif case.find("error") is not None:
             counts["errors"] += 1
+        elif case.find("failure") is not None:
+            counts["failed"] += 1
         else:
-            counts["failed" if case.find("failure") is not None else "passed"] += 1
+            counts["passed"] += 1
+            counts["reached"] += case.find(f".//property[@name='{REACHES}']") is not None
     return counts if counts["passed"] else {**counts, "errors": counts["errors"] + 1}
 
 
