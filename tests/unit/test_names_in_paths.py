@@ -19,7 +19,9 @@ PATHS = re.compile(r"(path|file|folder|filename|home|root|directory|checkout|rep
 SEARCHES = ("split", "rsplit", "partition", "rpartition", "find", "rfind", "index", "rindex", "count", "replace")
 MATCHES = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split", "fnmatch", "fnmatchcase")
 # Only a file with one of these can have a path as a text: parsing all of them took seconds.
-MAY_HAVE = re.compile(rf"co_filename|__file__|as_posix|\.parts\b|abspath|realpath|(str|fspath)\([\w.]*{PATHS.pattern}", re.I)
+MAY_HAVE = re.compile(
+    rf"co_filename|__file__|as_posix|\.parts\b|abspath|realpath|(str|fspath)\([\w.]*{PATHS.pattern}", re.I
+)
 
 
 class Search(ast.NodeVisitor):
@@ -47,7 +49,9 @@ class Search(ast.NodeVisitor):
                 return True
             case ast.Attribute(attr="parts", value=value) | ast.Call(func=ast.Attribute(attr="as_posix", value=value)):
                 return self.is_path_object(value)
-            case ast.Call(func=ast.Name(id="str") | ast.Attribute(attr="fspath" | "abspath" | "realpath"), args=[value]):
+            case ast.Call(
+                func=ast.Name(id="str") | ast.Attribute(attr="fspath" | "abspath" | "realpath"), args=[value]
+            ):
                 return self.is_path(value) or self.is_path_object(value)
             case ast.Call(func=ast.Attribute(value=value, attr="lower" | "casefold" | "replace")):
                 return self.is_path(value)
@@ -63,48 +67,43 @@ class Search(ast.NodeVisitor):
                 return self.is_path_object(value)
         return False
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def visit(self, node: ast.AST) -> None:
         outside = self.names, self.paths
-        self.names, self.paths = {*self.names}, {*self.paths}
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.names, self.paths = {*self.names}, {*self.paths}
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self.bind(target, value)
+            case ast.For(target=target, iter=value):
+                self.bind(target, value)
+            case ast.GeneratorExp(generators=generators) | ast.ListComp(generators=generators):
+                for each in generators:
+                    self.bind(each.target, each.iter)
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[right]):
+                if self.is_name(left) and self.is_path(right):
+                    self.lines.add(node.lineno)
+            case ast.Call(func=ast.Attribute(attr=function, value=value), args=arguments):
+                self.look(node.lineno, function, [value, *arguments], arguments)
+            case ast.Call(func=ast.Name(id=function), args=arguments):
+                self.look(node.lineno, function, arguments, arguments)
         self.generic_visit(node)
-        self.names, self.paths = outside
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.names, self.paths = outside
 
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            self.bind(target, node.value)
-        self.generic_visit(node)
-
-    def visit_For(self, node: ast.For) -> None:
-        self.bind(node.target, node.iter)
-        self.generic_visit(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> None:
-        for each in node.generators:
-            self.bind(each.target, each.iter)
-        self.generic_visit(node)
-
-    visit_ListComp = visit_SetComp = visit_GeneratorExp
+    def look(self, line: int, function: str, searched: list[ast.expr], arguments: list[ast.expr]) -> None:
+        if (
+            function in SEARCHES + MATCHES
+            and any(map(self.is_path, searched))
+            and any(map(self.is_name, arguments[:2]))
+        ):
+            self.lines.add(line)
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
+        """Note what a variable holds: a name, or one of several, or a path."""
         if isinstance(target, ast.Name):
-            for names, holds in ((self.names, self.is_name(value)), (self.paths, self.is_path(value))):
-                (names.add if holds else names.discard)(target.id)
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
-            if isinstance(operator, ast.In | ast.NotIn) and self.is_name(left) and self.is_path(right):
-                self.lines.add(node.lineno)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-        searched = [*node.args] + ([node.func.value] if isinstance(node.func, ast.Attribute) else [])
-        looks = function in SEARCHES or function in MATCHES
-        if looks and any(map(self.is_path, searched)) and any(map(self.is_name, node.args[:2])):
-            self.lines.add(node.lineno)
-        self.generic_visit(node)
+            for known, holds in ((self.names, self.is_name(value)), (self.paths, self.is_path(value))):
+                (known.add if holds else known.discard)(target.id)
 
 
 def searches(code: str) -> set[int]:

@@ -29,7 +29,7 @@ _PACKAGE = f"{Path(recallite.__file__).parent}{os.sep}"
 _INTEGRATIONS = f"{_PACKAGE}integrations{os.sep}"
 _OPENS_OR_CLOSES = frozenset((
     "__init__", "__new__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__del__", "model_post_init", "memory",
-    "close", "aclose", "from_conn_string", "setup", "<module>",
+    "close", "aclose", "from_config", "from_conn_string", "setup", "<module>",
 ))  # fmt: skip
 
 # Their tests import each other as `tests`, which is the name of ours too.
@@ -57,12 +57,9 @@ def _is(node: str, test: str) -> bool:
 
 
 class _Watch:
-    """Whether a test has reached Recallite. Threads that were there before it, such as a sweeper, are not its own."""
+    """Whether a test has reached Recallite, itself or in a thread that it started."""
 
-    def __init__(self) -> None:
-        me = threading.get_ident()
-        self._others = {thread.ident for thread in threading.enumerate() if thread.ident != me}
-        self.reached = False
+    reached = False
 
     def see(self, frame: FrameType, event: str, _: object) -> None:
         """Look at a call: a function for `sys.setprofile`."""
@@ -70,7 +67,7 @@ class _Watch:
             return
         caller = frame.f_back
         inside = caller is not None and caller.f_code.co_filename.startswith(_PACKAGE)
-        if not inside and frame.f_code.co_name not in _OPENS_OR_CLOSES and threading.get_ident() not in self._others:
+        if not inside and frame.f_code.co_name not in _OPENS_OR_CLOSES:
             self.reached = True
 
 
