@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("engine", "kernels", "models", "tests", "benchmarks", "examples", "plugins", ".ci")
 PATHS = re.compile(r"(path|file|folder|filename|home|root|directory|checkout|repository)s?", re.IGNORECASE)
 SEARCHES = ("split", "rsplit", "partition", "rpartition", "find", "rfind", "index", "rindex", "count", "replace")
-MATCHES = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split", "fnmatch", "fnmatchcase")
+MATCHES = ("search", "findall", "finditer", "sub", "subn", "fnmatch", "fnmatchcase")
 # Only a file with one of these can have a path as a text: parsing all of them took seconds.
 MAY_HAVE = re.compile(
     rf"co_filename|__file__|as_posix|\.parts\b|abspath|realpath|(str|fspath)\([\w.]*{PATHS.pattern}", re.I
@@ -38,6 +38,8 @@ class Search(ast.NodeVisitor):
                 return re.search(r"[^\W\d_]{2}", text) is not None
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 return any(map(self.is_name, items))
+            case ast.Call(func=ast.Attribute(attr="compile"), args=[pattern, *_]):
+                return self.is_name(pattern)
         return isinstance(node, ast.Name) and node.id in self.names
 
     def is_path(self, node: ast.expr) -> bool:
@@ -84,19 +86,15 @@ class Search(ast.NodeVisitor):
                 if self.is_name(left) and self.is_path(right):
                     self.lines.add(node.lineno)
             case ast.Call(func=ast.Attribute(attr=function, value=value), args=arguments):
-                self.look(node.lineno, function, [value, *arguments], arguments)
+                self.look(node.lineno, function, [value, *arguments])
             case ast.Call(func=ast.Name(id=function), args=arguments):
-                self.look(node.lineno, function, arguments, arguments)
+                self.look(node.lineno, function, arguments)
         self.generic_visit(node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self.names, self.paths = outside
 
-    def look(self, line: int, function: str, searched: list[ast.expr], arguments: list[ast.expr]) -> None:
-        if (
-            function in SEARCHES + MATCHES
-            and any(map(self.is_path, searched))
-            and any(map(self.is_name, arguments[:2]))
-        ):
+    def look(self, line: int, function: str, parts: list[ast.expr]) -> None:
+        if function in SEARCHES + MATCHES and any(map(self.is_path, parts)) and any(map(self.is_name, parts)):
             self.lines.add(line)
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
@@ -123,6 +121,7 @@ def searches(code: str) -> set[int]:
         '__file__.partition("kernels")',
         'os.path.abspath(path).index("kernels")',
         're.search(r"kernels/.*", path.as_posix())',
+        'OURS = re.compile(r"kernels/\\w+")\ndef ours(file):\n    return OURS.search(str(file))',
         'fnmatch(str(path), "*kernels*")',
     ],
 )
