@@ -55,7 +55,7 @@ def write_sessions(folder: Path) -> None:
         path.parent.mkdir()
         lines = []
         for number, (at, who, text) in enumerate(entries):
-            block = {"type": "text", "text": text}
+            block: dict[str, object] = {"type": "text", "text": text}
             if who == "tool":
                 block = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": text}}
             role = "user" if who == "user" else "assistant"

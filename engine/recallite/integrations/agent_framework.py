@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ with needed("agent-framework"):
 __all__ = ["RecalliteContextProvider", "RecalliteHistoryProvider"]
 
 _DEFAULT_SESSION = "default"
+_MARK, _MARKED_BY = "$number", "$numbers"
 
 
 class RecalliteHistoryProvider(OnMemory, HistoryProvider):
@@ -83,7 +85,8 @@ class RecalliteHistoryProvider(OnMemory, HistoryProvider):
             await in_thread(self._save, session_id, [*messages])
 
     def _read(self, session_id: str | None) -> list[Message]:
-        messages = [Message.from_dict(message) for message in stored_messages(self._sessions, _named(session_id))]
+        stored = stored_messages(self._sessions, _named(session_id))
+        messages = [Message.from_dict(_restored(message)) for message in stored]
         if not self.skip_excluded:
             return messages
         return [message for message in messages if not message.additional_properties.get("_excluded", False)]
@@ -91,7 +94,7 @@ class RecalliteHistoryProvider(OnMemory, HistoryProvider):
     def _save(self, session_id: str | None, messages: list[Message]) -> None:
         with self.memory.transaction():
             session = self._sessions.open(_named(session_id), provider="agent-framework")
-            session.extend([message.to_dict() for message in messages])
+            session.extend([_stored(message.to_dict()) for message in messages])
 
 
 class RecalliteContextProvider(OnMemory, ContextProvider):
@@ -147,6 +150,34 @@ class RecalliteContextProvider(OnMemory, ContextProvider):
 
 def _named(session_id: str | None) -> str:
     return _DEFAULT_SESSION if session_id is None else session_id
+
+
+def _stored(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as JSON: NaN and the infinities, which a tool may give and JSON has not, by their names."""
+    text = json.dumps(message)
+    mark, names = _MARK, list[str]()
+    while mark in text:
+        mark += "$"
+
+    def named(constant: str) -> dict[str, str]:
+        names.append(constant)
+        return {mark: constant}
+
+    plain: dict[str, Any] = json.loads(text, parse_constant=named)
+    return {**plain, _MARKED_BY: mark} if names else message
+
+
+def _restored(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message that `_stored` got."""
+    mark = message.pop(_MARKED_BY, None)
+    if mark is None:
+        return message
+
+    def number(part: dict[str, Any]) -> Any:
+        return float(part[mark]) if part.keys() == {mark} else part
+
+    restored: dict[str, Any] = json.loads(json.dumps(message), object_hook=number)
+    return restored
 
 
 def _texts(context: SessionContext) -> list[str]:

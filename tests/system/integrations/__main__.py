@@ -1,4 +1,4 @@
-"""python -m tests.system.integrations [NAME ...] [--sources DIR] [--save]: each integration with the real package.
+"""python -m tests.system.integrations [NAME ...] [--ours] [--sources DIR] [--save]: each integration with its package.
 
 Every framework gets a virtual environment of its own, since some pin each other's dependencies: Recallite with the
 extra and the newest version that it allows. There our tests run, the page's examples, and the framework's own tests
@@ -23,13 +23,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from benchmarks import saving
+from benchmarks import pages, saving
 from tests.system.integrations.frameworks import FRAMEWORKS, Framework, Theirs
-from tests.system.integrations.left_out import LEFT_OUT
+from tests.system.integrations.plugin import LEFT_OUT, REACHES
 from tests.system.integrations.results import markdown
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "integrations.json"
+PAGE = ROOT / "docs" / "integrations" / "index.md"
 _PYTEST = ("pytest>=8.3,<10", "pytest-asyncio>=0.24", "pytest-timeout")
 _LIMIT_S = 600
 
@@ -45,7 +46,7 @@ def main() -> int:
     failed = []
     # Two at a time: one downloads or waits while the other computes.
     with ThreadPoolExecutor(options.jobs) as pool:
-        trials = {pool.submit(_tried, name, options.sources): name for name in names}
+        trials = {pool.submit(_tried, name, options): name for name in names}
         for trial in as_completed(trials):
             name, (found, told) = trials[trial], trial.result()
             print(f"\n== {name}\n{told}", flush=True)
@@ -59,6 +60,8 @@ def main() -> int:
                     saving.write(saving.read(RESULTS) | run, RESULTS)
     if run:
         print(markdown(run))
+    if run and options.save:
+        PAGE.write_text(pages.filled(PAGE.read_text("utf-8")), "utf-8")
     if failed:
         print(f"failed: {', '.join(failed)}")
     return bool(failed)
@@ -68,15 +71,15 @@ def _test_file(framework: Framework) -> Path:
     return ROOT / "tests" / "system" / "integrations" / f"test_{framework.module}.py"
 
 
-def _tried(name: str, sources: Path | None) -> tuple[dict[str, Any] | None, str]:
-    """The version and the counts of one framework, None if it could not be installed; and what was printed."""
+def _tried(name: str, options: argparse.Namespace) -> tuple[dict[str, Any] | None, str]:
+    """The version and the counts of one framework, None if it or its tests could not be had; and what was printed."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         with (work / "log").open("w+", encoding="utf-8", errors="replace") as log:
             try:
-                found = _Trial(name, work, log).run(sources)
+                found = _Trial(name, work, log).run(ours_alone=options.ours, sources=options.sources)
             except subprocess.CalledProcessError as fault:
-                print(f"{' '.join(map(str, fault.cmd[:6]))} ended with {fault.returncode}", file=log)
+                print(f"{' '.join(map(str, fault.cmd))} ended with {fault.returncode}", file=log)
                 found = None
             log.seek(0)
             return found, log.read()
@@ -89,8 +92,8 @@ class _Trial:
         self._name, self._framework, self._work, self._log = name, FRAMEWORKS[name], work, log
         self._python = work / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
-    def run(self, sources: Path | None) -> dict[str, Any]:
-        """Install, and run all tests."""
+    def run(self, *, ours_alone: bool, sources: Path | None) -> dict[str, Any]:
+        """Install, and run all tests, or ours alone."""
         framework = self._framework
         self._install()
         version = self._version()
@@ -100,21 +103,17 @@ class _Trial:
             "version": version, "python": platform.python_version(), "date": f"{datetime.date.today()}",
             "ours": self._pytest([*ours, "-o", "asyncio_mode=auto"], ROOT),
         }  # fmt: skip
-        for theirs in framework.theirs:
-            folder = self._sources(theirs, version, sources)
-            if folder is None:
-                print(f"no sources of {theirs.repository} were found, so its tests did not run", file=self._log)
-                continue
-            counts = self._theirs(theirs, folder)
+        for theirs in () if ours_alone else framework.theirs:
+            counts = self._theirs(theirs, self._sources(theirs, version, sources))
             before = found.get("theirs", dict.fromkeys(counts, 0))
             found["theirs"] = {key: counts[key] + before[key] for key in counts}
         return found
 
-    def _call(self, command: Sequence[object], *, check: bool = True, **options: Any) -> int:
-        """Run a command whose output goes to the log; returns its exit code."""
+    def _call(self, command: Sequence[object], *, check: bool = True, **options: Any) -> None:
+        """Run a command whose output goes to the log."""
         self._log.flush()
         called = [str(part) for part in command]
-        return subprocess.run(called, stdout=self._log, stderr=subprocess.STDOUT, check=check, **options).returncode
+        subprocess.run(called, stdout=self._log, stderr=subprocess.STDOUT, check=check, **options)
 
     def _install(self) -> None:
         framework = self._framework
@@ -130,7 +129,7 @@ class _Trial:
         code = f"from importlib.metadata import version; print(version({self._framework.package!r}))"
         return subprocess.run([self._python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
-    def _sources(self, theirs: Theirs, version: str, sources: Path | None) -> Path | None:
+    def _sources(self, theirs: Theirs, version: str, sources: Path | None) -> Path:
         """A folder with the framework's tests: a checkout in `sources`, the source distribution, or a new checkout."""
         kept = None if sources is None else sources / theirs.repository.replace("/", "+")
         if kept is not None and kept.is_dir():
@@ -149,13 +148,13 @@ class _Trial:
                 archive.extractall(folder, **safely)
             return next(each for each in folder.iterdir() if each.is_dir())
         address, tag = f"https://github.com/{theirs.repository}", theirs.tag.format(version=version)
-        clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag, address, folder]
-        return folder / theirs.within if self._call(clone, check=False) == 0 else None
+        self._call(["git", "clone", "--quiet", "--depth", "1", "--branch", tag, address, folder])
+        return folder / theirs.within
 
     def _theirs(self, theirs: Theirs, folder: Path) -> dict[str, int]:
         """The counts of a framework's own tests."""
         plugin = f"tests.system.integrations.theirs.{self._framework.module}"
-        options = ["-p", plugin, "-p", "tests.system.integrations.left_out", "--rootdir", folder, "-c", os.devnull]
+        options = ["-p", plugin, "--rootdir", folder, "-c", os.devnull]
         paths = [folder / path for path in theirs.paths]
         left_out = {LEFT_OUT: json.dumps(dict(theirs.left_out))}
         return self._pytest([*options, "-o", "asyncio_mode=auto", *paths], folder, left_out)
@@ -163,20 +162,21 @@ class _Trial:
     def _pytest(
         self, arguments: Sequence[object], folder: Path, variables: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, int]:
-        """Run pytest; how many tests passed, failed, did not run, and were left out."""
+        """Run pytest; how many tests passed, reached Recallite, failed, did not run, and were left out."""
         report = self._work / "report.xml"
         report.unlink(missing_ok=True)
-        paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see left_out.py
+        paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see plugin.py
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables}
-        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", f"--timeout={_LIMIT_S}"]
+        options = ["-q", "-p", "no:cacheprovider", "-p", "tests.system.integrations.plugin"]
+        options += [f"--junitxml={report}", f"--timeout={_LIMIT_S}"]
         command = [self._python, "-P", "-m", "pytest", *options, *arguments]
         self._call(command, check=False, cwd=folder, env=environment)
-        return _counted(report)
+        return counted(report)
 
 
-def _counted(report: Path) -> dict[str, int]:
+def counted(report: Path) -> dict[str, int]:
     """What a report of pytest counts; a run in which no test passed has an error."""
-    counts = dict.fromkeys(("passed", "failed", "errors", "skipped", "left_out"), 0)
+    counts = dict.fromkeys(("passed", "reached", "failed", "errors", "skipped", "left_out"), 0)
     if not report.exists():
         return {**counts, "errors": 1}
     for case in ET.parse(report).iter("testcase"):
@@ -185,8 +185,11 @@ def _counted(report: Path) -> dict[str, int]:
             counts["left_out" if "left out: " in (skipped.get("message") or "") else "skipped"] += 1
         elif case.find("error") is not None:
             counts["errors"] += 1
+        elif case.find("failure") is not None:
+            counts["failed"] += 1
         else:
-            counts["failed" if case.find("failure") is not None else "passed"] += 1
+            counts["passed"] += 1
+            counts["reached"] += case.find(f".//property[@name='{REACHES}']") is not None
     return counts if counts["passed"] else {**counts, "errors": counts["errors"] + 1}
 
 
@@ -198,9 +201,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sources", type=Path, help="folder of checkouts, named OWNER+REPOSITORY, in place of downloads"
     )
+    parser.add_argument("--ours", action="store_true", help="run our tests and the page's examples alone")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
-    parser.add_argument("--save", action="store_true", help="save the results that the matrix of the docs shows")
-    return parser.parse_args()
+    parser.add_argument("--save", action="store_true", help="save the results and write them into the page of the docs")
+    options = parser.parse_args()
+    if options.ours and options.save:
+        parser.error("--save saves whole results: leave out --ours")
+    return options
 
 
 if __name__ == "__main__":

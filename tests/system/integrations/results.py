@@ -21,10 +21,11 @@ def markdown(run: dict[str, Any]) -> str:
                 "" if framework.package is None else f"`{framework.package}` {found['version']}",
                 _counts(found["ours"]),
                 _counts(found.get("theirs")),
+                f"{found['theirs']['reached']}" if "theirs" in found else "",
             )
         )
     matrix = table(
-        ("framework", "what", "tried with", "our tests", "tests of theirs"),
+        ("framework", "what", "tried with", "our tests", "tests of theirs", "reach Recallite"),
         lines,
         left=("framework", "what", "tried with"),
     )
@@ -49,5 +50,6 @@ def _counts(found: dict[str, int] | None) -> str:
         f"{found['passed']} passed",
         f"{wrong} failed" if wrong else "",
         f"{found['left_out']} left out" if found["left_out"] else "",
+        f"{found['skipped']} skipped" if found["skipped"] else "",
     ]
     return ", ".join(part for part in parts if part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 
 import pytest
 
@@ -79,6 +80,21 @@ def test_messages_are_given_back_as_they_were(memory):
     run(provider.save_messages("s", given))
     assert [each.to_dict() for each in run(provider.get_messages("s"))] == [each.to_dict() for each in given]
     assert run(provider.get_messages("other")) == []
+
+
+def test_numbers_that_json_has_not_are_given_back(memory):
+    provider = RecalliteHistoryProvider(memory)
+    properties = {"scores": [math.inf, {"worst": -math.inf}, 0.5], "told": {"$number": "NaN"}}
+    given = [
+        Message(role="tool", contents=["measured"], additional_properties={"loss": math.nan}),
+        Message(role="tool", contents=["ranked"], additional_properties=properties),
+        Message(role="user", contents=["fine"], additional_properties={"told": {"$number": "NaN"}}),
+    ]
+    run(provider.save_messages("s", given))
+    loss, ranked, fine = (each.additional_properties for each in run(provider.get_messages("s")))
+    assert math.isnan(loss["loss"])
+    assert ranked == properties
+    assert fine == {"told": {"$number": "NaN"}}
 
 
 def test_messages_are_added_at_the_end(memory):

@@ -182,7 +182,7 @@ def test_memories_are_added_directly_and_found_by_meaning():
         found = (await service.search_memory(**ADA, query="What must she not eat?")).memories
         return {each.id: each.timestamp for each in found}, service.memory.count()
 
-    with RecalliteMemoryService(":memory:", min_confidence=0.0) as service:
+    with RecalliteMemoryService(":memory:", relevant=False) as service:
         times, count = asyncio.run(talk(service))
     assert times["m1"] == "2026-01-02T03:04:05+00:00"
     assert (len(times), count) == (2, 2)
