@@ -63,8 +63,11 @@ _ARGUMENTS = re.compile(rf"\s*<{_ARGS}>(.*)</{_ARGS}>\s*\Z", re.DOTALL)
 _NOTED = re.compile(rf"\s*<{_NOTE}>(.*)</{_NOTE}>\s*\Z", re.DOTALL)
 # In Gemini CLI, which escapes "<" and ">" within it: its end is certain.
 _ESCAPED = re.compile(r"\s*<hook_context>[^<>]*</hook_context>")
-# Sentences that Claude Code writes without tags.
-_SENTENCE = re.compile(r"\s*(?:\[Request interrupted by user[^\]\n]*\]\s*\Z|Caveat: The messages below were generated )")
+# Sentences that Claude Code writes without tags: the last two stand before a whole block of its own.
+_SENTENCE = re.compile(
+    r"\s*(?:\[Request interrupted by user[^\]\n]*\]\s*\Z|Caveat: The messages below were generated "
+    r"|This session is being continued from a previous conversation that ran out of context)"
+)
 # Marks that nobody sees; texts need some of them, tags none.
 _INVISIBLE = re.compile(r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
@@ -80,23 +83,26 @@ class Typed(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A block of a prompt without its frames. `cut`: some stood beside its words; `framed`: it has or had any tag."""
+    """A block of a prompt without its frames. `cut`: some stood beside its words; `framed`: it has or had any tag;
+    `begins`: it begins with one that is not cut.
+    """
 
     text: str
     cut: bool = False
     framed: bool = False
+    begins: bool = False
 
 
 def typed(blocks: Iterable[str], *, stated: bool = False, escapes: bool = False) -> Typed:
     """The words in a prompt's blocks of text that may be typed.
 
-    `stated`: the host says that a person typed them. Then only a frame within a block leaves a doubt: no text can forge
-    the end of a block, and a tag that is not cut is one that the person quoted. `escapes`: as Gemini CLI, the host
+    `stated`: the host says that a person typed them. Then a doubt is left only if a frame was cut from a block, or a
+    block begins with a tag: no text can forge the end of a block, and other tags are quoted. `escapes`: as Gemini CLI, the host
     escapes tags within the frames of hooks.
     """
     read = [_read(text, escapes) for text in blocks]
     cut = any(block.cut for block in read)
-    by_user = not cut and (stated or not any(block.framed for block in read))
+    by_user = not cut and not any(block.begins if stated else block.framed for block in read)
     return Typed("\n\n".join(block.text for block in read if block.text), by_user, cut)
 
 
@@ -135,13 +141,14 @@ def _without_frames(text: str) -> _Block:
     ends = {_name_of(end): end.end() for end in _END.finditer(text)}
     parts: list[str] = []
     at = done = 0
-    framed, begins = False, True
+    framed, begins, begins_with_tag = False, True, False
     while opening := (_NEXT.match(text, at) if at and at == done else None) or _OPENING.search(text, at):
         begins = begins and not text[at : opening.start()].strip()
         name, at, framed = _name_of(opening), opening.end(), True
         end = _end_of(opening, name, ends, text, begins)
-        begins = begins and end is not None
         if end is None:
+            begins_with_tag |= begins
+            begins = False
             continue
         parts.append(text[done : opening.start()])
         if name in (_ARGS, _NOTE):
@@ -149,7 +156,7 @@ def _without_frames(text: str) -> _Block:
             begins = False
         at = done = end
     rest = "".join((*parts, text[done:])).strip()
-    return _Block(rest, cut=bool(rest) and done > 0, framed=framed or _has_tags(rest))
+    return _Block(rest, bool(rest) and done > 0, framed or _has_tags(rest), begins_with_tag)
 
 
 def _name_of(match: re.Match[str]) -> str:
