@@ -97,8 +97,8 @@ def typed(blocks: Iterable[str], *, stated: bool = False, escapes: bool = False)
     """The words in a prompt's blocks of text that may be typed.
 
     `stated`: the host says that a person typed them. Then a doubt is left only if a frame was cut from a block, or a
-    block begins with a tag: no text can forge the end of a block, and other tags are quoted. `escapes`: as Gemini CLI, the host
-    escapes tags within the frames of hooks.
+    block begins with a tag: no text can forge the end of a block, and other tags are quoted. `escapes`: as Gemini CLI,
+    the host escapes tags within the frames of hooks.
     """
     read = [_read(text, escapes) for text in blocks]
     cut = any(block.cut for block in read)

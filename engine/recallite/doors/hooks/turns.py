@@ -106,10 +106,11 @@ def _transcribed(event: Event) -> Iterator[_Turn]:
 
 def _given(event: Event) -> Iterator[_Turn]:
     """The turns that came with the event."""
-    prompt, by_user, _ = event.typed
-    for role, text, authority in (
-        ("user", prompt, "user" if by_user else "agent"), ("assistant", event.response, "agent"),
-    ):  # fmt: skip
+    whose: Authority = "user" if event.typed.by_user else "agent"
+    said: tuple[tuple[str, str, Authority], ...] = (
+        ("user", event.typed.text, whose), ("assistant", event.response, "agent"),
+    )  # fmt: skip
+    for role, text, authority in said:
         if text:
             name = f"{event.session}\0{event.moment}\0{role}\0{text}"
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -62,7 +62,9 @@ def fields_of(record: Record, joined: Joined = _NOTHING) -> Fields:
     """The comment of a memory's section. It says whose word it is only where the other fields do not."""
     values = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
-    same: dict[str, None] = {name: None for name in ("updated_at", "recorded_from") if values[name] == record.created_at}
+    same: dict[str, None] = {
+        name: None for name in ("updated_at", "recorded_from") if values[name] == record.created_at
+    }
     implied = implied_authority(record.kind, record.source, record.context)
     same |= {"authority": None} if values["authority"] == implied else {}
     links = tuple(sorted(joined.links.get(record.id, ()), key=lambda link: (link.target, link.type)))
