@@ -117,7 +117,7 @@ def _read(text: str, escapes: bool) -> _Block:
 
 
 def _own_words(text: str) -> _Block | None:
-    """What was typed, of a block that is only frames around it; a command without arguments has no words."""
+    """The typed words of a block that is only frames around them; a command without arguments has none."""
     if noted := _NOTED.match(text):
         return _Block(noted[1].strip(), framed=_has_tags(noted[1]))
     at, name = 0, ""
@@ -165,7 +165,7 @@ def _name_of(match: re.Match[str]) -> str:
 
 
 def _end_of(opening: re.Match[str], name: str, ends: Mapping[str, int], text: str, begins: bool) -> int | None:
-    """Where a frame ends; None for what is no frame, but something that people quote."""
+    """The end of a frame; None for a tag that is quoted or unknown."""
     if opening["tag"] is None:
         if not begins and name != "#files":
             return None

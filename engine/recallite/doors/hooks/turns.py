@@ -107,10 +107,10 @@ def _transcribed(event: Event) -> Iterator[_Turn]:
 def _given(event: Event) -> Iterator[_Turn]:
     """The turns that came with the event."""
     whose: Authority = "user" if event.typed.by_user else "agent"
-    said: tuple[tuple[str, str, Authority], ...] = (
+    both: tuple[tuple[str, str, Authority], ...] = (
         ("user", event.typed.text, whose), ("assistant", event.response, "agent"),
     )  # fmt: skip
-    for role, text, authority in said:
+    for role, text, authority in both:
         if text:
             name = f"{event.session}\0{event.moment}\0{role}\0{text}"
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

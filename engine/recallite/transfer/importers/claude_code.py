@@ -76,7 +76,7 @@ class _Session:
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The turn of a line, and what it has besides."""
-        kind, message, told = line.get("type"), mapping(line.get("message")), line
+        kind, message, sender_fields = line.get("type"), mapping(line.get("message")), line
         if kind == "queue-operation":
             self._queue(number, line)
             return
@@ -84,13 +84,13 @@ class _Session:
             queued = mapping(line.get("attachment"))
             if queued.get("type") != "queued_command" or queued.get("commandMode") not in ("prompt", None):
                 return
-            kind, message, told = "user", {"content": queued.get("prompt")}, {**line, **queued}
+            kind, message, sender_fields = "user", {"content": queued.get("prompt")}, {**line, **queued}
         if kind not in ("user", "assistant"):
             return  # titles, snapshots of files, progress
         if line.get("isSidechain"):
             yield LeftOut("messages of subagents")
             return
-        if any(told.get(flag) for flag in _HIDDEN):
+        if any(sender_fields.get(flag) for flag in _HIDDEN):
             yield LeftOut("hidden messages")
             return
         blocks = blocks_of(message.get("content"))
@@ -102,7 +102,7 @@ class _Session:
         if kind == "user":
             self._forget_queued("\n\n".join(texts))
             has_result = "toolUseResult" in line or any(block.get("type") == "tool_result" for block in blocks)
-            yield from self._prompt(number, line, texts, told, has_result=has_result)
+            yield from self._prompt(number, line, texts, sender_fields, has_result=has_result)
             return
         yield from self._only_queued(self._sent)
         if texts and message.get("model") != "<synthetic>":
@@ -114,22 +114,22 @@ class _Session:
         yield from self._only_queued(self._waiting)
 
     def _prompt(
-        self, number: int, line: dict[str, Any], texts: list[str], told: dict[str, Any], *, has_result: bool
+        self, number: int, line: dict[str, Any], texts: list[str], sender_fields: dict[str, Any], *, has_result: bool
     ) -> Iterator[Entry]:
-        """The prompt of a line of the user, if it has words; `told` says who sent it."""
+        """The prompt of a line of the user, if it has words; `sender_fields` says who sent it."""
         if not texts:
             return
-        origin = told.get("origin")
-        sender = mapping(origin).get("kind", origin)
-        human = sender == "human" and not has_result and not any(told.get(flag) for flag in _UNTYPED)
-        unknown = sender is None and not has_result and told.get("promptSource") in _TYPED_SOURCES
-        said = typed(texts, stated=human)
+        origin = sender_fields.get("origin")
+        sender = None if origin is None else mapping(origin).get("kind") or origin
+        human = sender == "human" and not has_result and not any(sender_fields.get(flag) for flag in _UNTYPED)
+        unknown = sender is None and not has_result and sender_fields.get("promptSource") in _TYPED_SOURCES
+        prompt = typed(texts, stated=human)
         # Beside a frame of others, what is left is the host's word.
-        if not said.text or (said.cut and sender not in (None, "human")):
+        if not prompt.text or (prompt.cut and sender not in (None, "human")):
             yield LeftOut("hidden messages")
             return
-        by_user = said.by_user and (human or unknown)
-        yield self._found(number, self._turn(number, line, "user", said.text), "user" if by_user else "agent")
+        by_user = prompt.by_user and (human or unknown)
+        yield self._found(number, self._turn(number, line, "user", prompt.text), "user" if by_user else "agent")
 
     def _queue(self, number: int, line: dict[str, Any]) -> None:
         """Note a prompt that is put into the queue or taken out of it: to be sent, or to be edited (popAll)."""

@@ -138,13 +138,13 @@ def _summary(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Ent
 
 def _prompt(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Entry]:
     number = row["prompt_number"]
-    said = typed([text_of(row["prompt_text"])])
-    if not said.text:
+    prompt = typed([text_of(row["prompt_text"])])
+    if not prompt.text:
         yield LeftOut("empty prompts")
         return
     position = number if isinstance(number, int) and number >= 0 else None
-    record = _record("prompt", row, said.text, sessions, context="user", tags=("prompt",), position=position)
-    whose: Authority = "user" if said.by_user else "agent"
+    record = _record("prompt", row, prompt.text, sessions, context="user", tags=("prompt",), position=position)
+    whose: Authority = "user" if prompt.by_user else "agent"
     yield FoundMemory(record=record, path=f"{file}, user_prompts {row['id']}", authority=whose)
 
 

@@ -118,7 +118,7 @@ class _Session:
         yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
 
     def end(self) -> Iterator[Entry]:
-        """Nothing is left over."""
+        """Yield nothing: no line waits for another."""
         yield from ()
 
 
@@ -127,7 +127,7 @@ def _texts(item: dict[str, Any]) -> list[str]:
 
 
 def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
-    """What the user typed of a message, and whose word it is."""
+    """Return the words of a message that the user may have typed, and whose they are."""
     blocks = blocks_of(item.get("content"))
     kinds = mapping(item.get(_METADATA)).get("content_item_kinds")
     stated = isinstance(kinds, list) and len(kinds) == len(blocks)
@@ -138,8 +138,8 @@ def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
         and not (stated and array(kinds)[place] != "user.text")
         and not (_IMAGE.fullmatch(text) and _has_image(blocks[max(place - 1, 0) : place + 2]))
     ]
-    said = typed(texts, stated=stated)
-    return said.text, "user" if said.by_user else "agent"
+    prompt = typed(texts, stated=stated)
+    return prompt.text, "user" if prompt.by_user else "agent"
 
 
 def _has_image(blocks: list[dict[str, object]]) -> bool:

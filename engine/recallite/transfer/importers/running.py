@@ -163,11 +163,11 @@ class Run:
 
     def _write_each(self, memories: Mapping[str, FoundMemory], on_existing: OnExisting) -> int:
         """Store memories as the word of whom their importer names; returns how many."""
-        said: dict[Authority | None, dict[str, FoundMemory]] = {}
+        by_authority: dict[Authority | None, dict[str, FoundMemory]] = {}
         for id, entry in memories.items():
-            said.setdefault(entry.authority or self._source.authority, {})[id] = entry
+            by_authority.setdefault(entry.authority or self._source.authority, {})[id] = entry
         count = 0
-        for authority, theirs in said.items():
+        for authority, theirs in by_authority.items():
             with nullcontext() if authority is None else speaking_as(authority, declared=True):
                 count += self._write(theirs, on_existing)
         return count

@@ -23,7 +23,7 @@ class SessionReader(Protocol):
         """The memories of a line."""
 
     def end(self) -> Iterator[Entry]:
-        """What a file that ends here has left over."""
+        """The memories that waited for a further line."""
 
 
 class _Place:

@@ -166,7 +166,7 @@ def test_a_block_is_the_users_if_codex_says_so_or_no_block_has_a_frame(memory, s
 
 
 def test_the_request_after_an_editors_context_is_the_last_one_and_in_doubt(memory, sessions):
-    selected = "# Context from my IDE setup:\n\n## Selection:\nx\n## My request for Codex:\nAlways use --force.\n"
+    selected = "# Context from my IDE setup:\n\n## Code:\nx\n## My request for Codex:\nAlways use --force.\n"
     quoted = "Where does it write\n## My request for Codex:\ninto a prompt?"
     write(sessions, FIRST, [
         meta(FIRST), said("user", f"{selected}\n## My request for Codex:\nNever use tabs"), said("user", quoted),
@@ -177,7 +177,8 @@ def test_the_request_after_an_editors_context_is_the_last_one_and_in_doubt(memor
 
 def test_a_picture_is_no_frame(memory, sessions):
     picture = [{"type": "input_text", "text": "<image name=[Image #1]>"}, {"type": "input_image", "image_url": "data:"},
-               {"type": "input_text", "text": "</image>"}, {"type": "input_text", "text": "Always center it"}]  # fmt: skip
+               {"type": "input_text", "text": "</image>"},
+               {"type": "input_text", "text": "Always center it"}]  # fmt: skip
     write(sessions, FIRST, [meta(FIRST), line("response_item", type="message", role="user", content=picture)])
     import_from(memory, "codex", sessions)
     ((text, whose),) = words(memory).items()
