@@ -57,11 +57,15 @@ def sessions(path: Path) -> Sessions:
 
 
 class _Queued(NamedTuple):
-    """A prompt in the queue: its text, the line that took it out, and the time it was put in."""
+    """A prompt in the queue: its text, the line that took it out, and the time it was put in.
+
+    If it was taken out to begin a turn, a line of the user follows, in which it may be joined with others.
+    """
 
     text: str
     line: int
     at: datetime
+    begins: bool = False
 
 
 class _Session:
@@ -100,8 +104,9 @@ class _Session:
         texts = [text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text")))]
         self._last = line
         if kind == "user":
-            self._forget_queued("\n\n".join(texts))
             has_result = "toolUseResult" in line or any(block.get("type") == "tool_result" for block in blocks)
+            if texts and not has_result:
+                self._forget_queued("\n\n".join(texts))
             yield from self._prompt(number, line, texts, sender_fields, has_result=has_result)
             return
         yield from self._only_queued(self._sent)
@@ -144,17 +149,18 @@ class _Session:
         if place is None:
             return
         queued = self._waiting.pop(place)
-        # One that begins a turn stands in a line of the user as well; one with a reason was not sent.
-        if operation == "remove" and not line.get("reason"):
-            self._sent.append(queued._replace(line=number))
+        # One with a reason was not sent.
+        if operation in ("remove", "dequeue") and not line.get("reason"):
+            self._sent.append(queued._replace(line=number, begins=operation == "dequeue"))
 
     def _forget_queued(self, text: str) -> None:
-        """Forget a queued prompt that stands in a line of its own."""
+        """Forget the queued prompts that stand in a line of the user."""
         for prompts in (self._sent, self._waiting):
             place = next((place for place, queued in enumerate(prompts) if queued.text == text), None)
             if place is not None:
                 del prompts[place]
                 return
+        self._sent = [queued for queued in self._sent if not queued.begins]
 
     def _only_queued(self, prompts: list[_Queued]) -> Iterator[Entry]:
         """The prompts that stand in the queue's lines alone; they are forgotten then."""

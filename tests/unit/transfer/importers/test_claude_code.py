@@ -215,6 +215,8 @@ def test_a_prompt_that_stands_only_in_the_queue_is_read_once(memory, tmp_path):
          "attachment": {"type": "queued_command", "prompt": "And log it.", "commandMode": "prompt"}},
         line("a2", "assistant", answer),
         queue("enqueue", "Then deploy."), queue("dequeue"), line("u2", "user", "Then deploy."),
+        queue("enqueue", "Then one"), queue("enqueue", "and two."), queue("dequeue"), queue("dequeue"),
+        line("u3", "user", "Then one\nand two."), queue("enqueue", "At last."), queue("dequeue"),
         queue("enqueue", "Refused."), queue("remove", "Refused.", reason="dropped_by_hook"),
         line("a3", "assistant", answer),
         queue("enqueue", "One more.", minute=9),
@@ -223,9 +225,10 @@ def test_a_prompt_that_stands_only_in_the_queue_is_read_once(memory, tmp_path):
     write(tmp_path / "resumed.jsonl", [queue("dequeue"), *lines])
     done = import_from(memory, "claude-code", tmp_path)
     assert sorted(said for said, (authority, _) in words(memory).items() if authority == "user") == [
-        "And log it.", "Keep the prices.", "Move the shop to Turin.", "One more.", "Then deploy.",
+        "And log it.", "At last.", "Keep the prices.", "Move the shop to Turin.", "One more.", "Then deploy.",
+        "Then one\nand two.",
     ]  # fmt: skip
-    assert done.created == 8
+    assert done.created == 10
     (kept,) = memory.list(where={"text": {"contains": "One more."}})
     assert (kept.created_at, kept.scope) == (datetime(2026, 1, 5, 10, 9, tzinfo=UTC), "/billing")
 
