@@ -35,13 +35,17 @@ _WEB_RANK, _DOCUMENT_RANK = (-AUTHORITIES.index(authority) for authority in ("we
 _URLS = ("http://", "https://", "ftp://")
 
 
-_speaker: ContextVar[Authority] = ContextVar("recallite_speaker", default="user")
+# Who speaks, and whether that was declared.
+_speaker: ContextVar[tuple[Authority, bool]] = ContextVar("recallite_speaker", default=("user", False))
 
 
 @contextmanager
-def speaking_as(authority: Authority) -> Iterator[None]:
-    """Within it, what is written is the word of this authority at most."""
-    token = _speaker.set(lower(speaker(), authority))
+def speaking_as(authority: Authority, *, declared: bool = False) -> Iterator[None]:
+    """Within it, what is written is the word of this authority at most.
+
+    If it is `declared`, it is known who said it, and neither a source nor a context lowers it.
+    """
+    token = _speaker.set((lower(speaker(), authority), declared))
     try:
         yield
     finally:
@@ -50,7 +54,7 @@ def speaking_as(authority: Authority) -> Iterator[None]:
 
 def speaker() -> Authority:
     """The authority that what is written now has at most: set by the door that a call came through."""
-    return _speaker.get()
+    return _speaker.get()[0]
 
 
 def authority_of_role(role: str | None) -> Authority:
@@ -119,8 +123,11 @@ def ranks_of(
     sources: Sequence[str | None],
     contexts: Sequence[str | None],
 ) -> list[int]:
-    """The rank of each new memory. A chunk, a source that is a URL and a context that names a role lower it."""
-    general = 0
+    """The rank of each new memory. A chunk, a source that is a URL and a context that names a role lower it.
+
+    Of what a declared speaker says, only a chunk is lower.
+    """
+    general, declared = 0, _speaker.get()[1]
     ranks: list[int] = []
     if isinstance(authorities, str):
         general = rank_of(authorities)
@@ -130,12 +137,17 @@ def ranks_of(
         rank = general if isinstance(authorities, str) else _rank_by_source(authorities, source or "")
         if kind == "chunk":
             rank = min(rank, _DOCUMENT_RANK)
-        if source is not None and source.lower().startswith(_URLS):
+        if source is not None and not declared and source.lower().startswith(_URLS):
             rank = min(rank, _WEB_RANK)
-        if context is not None:
+        if context is not None and not declared:
             rank = min(rank, _CONTEXT_RANKS.get(context.strip().lower(), 0))
         ranks.append(rank)
     return ranks
+
+
+def implied_authority(kind: str, source: str | None, context: str | None) -> Authority:
+    """The authority of a memory that the user writes with these fields, if nothing else is declared."""
+    return authority_of(ranks_of("user", [kind], [source], [context])[0])
 
 
 def _rank_by_source(authorities: SourceAuthorities, source: str) -> int:

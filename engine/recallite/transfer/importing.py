@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +12,7 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
-from recallite.model.authority import rank_of
+from recallite.model.authority import speaking_as
 from recallite.model.reports import Imported
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.catching_up import comparing_policies, start_comparing
@@ -157,16 +158,15 @@ class Batch:
 
     def _item(self, entry: Incoming, line: int) -> _Item:
         settings = self._engine.settings
-        row = prepare(
-            entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
-            exported=entry.id is not None,
-        )  # fmt: skip
+        # A line that says whose word it is was exported: its source and context have had their say.
+        with nullcontext() if entry.authority is None else speaking_as(entry.authority, declared=True):
+            row = prepare(
+                entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
+                exported=entry.id is not None,
+            )  # fmt: skip
         row.updated_at = checks.time_or(entry.updated_at, "updated_at", row.updated_at)
         row.recorded_from = checks.time_or(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
-        row.authority = min(row.authority, rank_of(entry.authority))
-        if row.authority:
-            row.standing = None
         row.valid_resolved |= checks.check_flag(entry.valid_resolved, "valid_resolved")
         if entry.expires_after is not None:
             moment, row.expires_after = check_expiry(entry.expires_after, checks.now_us())

@@ -101,7 +101,7 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
 
     expires_after: timedelta | None = None
     base_importance: float | None = None
-    authority: Authority = "user"
+    authority: Authority | None = None
     valid_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
@@ -121,7 +121,7 @@ class RecordFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     importance: float = 0.5
     base_importance: float | None = None
     pinned: bool = False
-    authority: Authority = "user"
+    authority: Authority | None = None
     topic: str | None = None
     source: str | None = None
     position: int | None = None

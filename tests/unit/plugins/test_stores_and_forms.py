@@ -29,6 +29,7 @@ FOLDERS = Folders()
 SOURCE = Source(
     lambda path, mapping: iter([FoundMemory(record=NewRecord(id="1", text=mapping["text"]), path=path.name)]),
     "a file",
+    None,
     mapped=True,
 )
 asked = []

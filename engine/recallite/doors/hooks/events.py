@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.doors.hooks.projects import Project, project_of
+from recallite.text.frames import Typed, typed
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -49,7 +50,8 @@ class Event(NamedTuple):
     """An event of a session of a host, in the project of the session's folder.
 
     `transcript` is the file of the session, if the host has one that is read. Others give what was said with the event:
-    `prompt` and `response`, which `moment` tells from those before. `cause` is the host's name for the event, or why
+    `typed`, the words of the prompt that may be the user's, and `response`; `moment` tells them from those before.
+    `cause` is the host's name for the event, or why
     the session began.
     """
 
@@ -58,7 +60,7 @@ class Event(NamedTuple):
     folder: str
     project: Project
     transcript: str
-    prompt: str
+    typed: Typed
     response: str
     cause: str
     moment: str
@@ -76,20 +78,9 @@ class Event(NamedTuple):
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
             project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
-            prompt=_without_added(text("prompt")), response=text("prompt_response", "text"),
+            typed=typed([text("prompt")], escapes=host == "gemini-cli"), response=text("prompt_response", "text"),
             cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
         )  # fmt: skip
-
-
-# What Gemini CLI puts around the text that a hook has added to a prompt; within it "<" is escaped.
-_ADDED, _ADDED_END = "<hook_context>", "</hook_context>"
-
-
-def _without_added(prompt: str) -> str:
-    """A prompt as the user has typed it: what hooks add to it comes back with it, in Gemini CLI."""
-    first, *pieces = prompt.split(_ADDED)
-    rest = (piece.partition(_ADDED_END)[2] if _ADDED_END in piece else _ADDED + piece for piece in pieces)
-    return "".join([first, *rest]).strip() if pieces else prompt
 
 
 def answer(

@@ -41,6 +41,7 @@ function said(parts) {
 
 export const Recallite = async ({ client, directory }) => {
   const sessions = new Map()
+  const commands = new Map()
   const asks = (event, id, fields) => hook(event, { session_id: id, cwd: directory, ...fields })
 
   // A session with a parent hears an agent, not the user.
@@ -53,6 +54,10 @@ export const Recallite = async ({ client, directory }) => {
   }
 
   return {
+    // A command's template is its author's; the person typed its name and arguments.
+    "command.execute.before": async ({ command, sessionID, arguments: words }, { parts }) => {
+      commands.set(sessionID, { expanded: said(parts), typed: words.trim() ? `/${command} ${words.trim()}` : "" })
+    },
     "chat.message": async ({ sessionID }, { message, parts }) => {
       if (!sessions.has(sessionID)) {
         const begins = { source: "startup" }
@@ -61,7 +66,10 @@ export const Recallite = async ({ client, directory }) => {
       }
       const session = sessions.get(sessionID)
       if (!session.shown) return
-      Object.assign(session, { prompt: said(parts), moment: message.id })
+      const command = commands.get(sessionID)
+      commands.delete(sessionID)
+      const prompt = command && command.expanded === said(parts) ? command.typed : said(parts)
+      Object.assign(session, { prompt, moment: message.id })
       session.shown.push(await asks("prompt", sessionID, { prompt: session.prompt }))
     },
     "experimental.chat.system.transform": async ({ sessionID }, { system }) => {

@@ -36,12 +36,13 @@ TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT)
 
 def relevant_cut(memory: Memory, event: Event) -> str:
     """The memories that answer a prompt and that the session has not been shown; empty if there are none."""
-    if not event.prompt.strip() or is_junk(event.prompt):
+    prompt = event.typed.text
+    if not prompt or is_junk(prompt):
         return ""
     state = SessionState(memory, event)
     # A condition on the session's name would be looked for in every memory after every turn.
     hits = memory.recall(
-        event.prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(state.shown), 50), relevant=True,
+        prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(state.shown), 50), relevant=True,
         scope=event.project.scopes,
     )  # fmt: skip
     records: dict[str, Record | Hit] = {}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
@@ -18,7 +18,7 @@ from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.showing import TITLES
 from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of
 from recallite.errors import RecalliteError
-from recallite.model.authority import authority_of_role, speaking_as
+from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord
 from recallite.system.logs import logger
 from recallite.text.junk import is_junk
@@ -37,14 +37,22 @@ _DURING_A_TURN = ("PreCompact", "PreCompress")
 _A_TRANSACTION = 20
 
 
+class _Turn(NamedTuple):
+    """A turn with its line in the transcript, if it has one, and whose word it is."""
+
+    line: int
+    record: NewRecord
+    authority: Authority
+
+
 def take_turns(memory: Memory, event: Event) -> str:
     """Store the turns of a session that were not read before; returns the empty text, since nothing is shown."""
     if event.transcript:
         lines = SessionState(memory, event).lines
-        turns = [turn for turn in _transcribed(event) if turn[0] > lines or not turn[0]]
+        turns = [turn for turn in _transcribed(event) if turn.line > lines or not turn.line]
         if not lines:  # a new session, which may begin with a copy of another
             taken = TakenTurns(memory, event).digests()
-            turns = [turn for turn in turns if digest_of(turn[1]) not in taken]
+            turns = [turn for turn in turns if digest_of(turn.record) not in taken]
     else:
         turns = [*_given(event)]
     for begin in range(0, len(turns), _A_TRANSACTION):
@@ -53,29 +61,29 @@ def take_turns(memory: Memory, event: Event) -> str:
     return ""
 
 
-def _take(memory: Memory, event: Event, turns: list[tuple[int, NewRecord]]) -> None:
+def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
     """Store some turns, with their lines, but those that another hook has stored since."""
     state = SessionState(memory, event)
-    fresh = [(line, record) for line, record in turns if line > state.lines or not line]
+    fresh = [turn for turn in turns if turn.line > state.lines or not turn.line]
     if not fresh:
         return
     policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
-    there = memory.get([record.id or "" for _, record in fresh])
-    for _, record in fresh:
+    there = memory.get([turn.record.id or "" for turn in fresh])
+    for _, record, authority in fresh:
         clean = _clean(memory, record, event)
         if record.id in there or not clean.text:
             continue
         try:
-            with speaking_as(authority_of_role(record.context)):
+            with speaking_as(authority, declared=True):
                 memory.remember(clean, policy=policy)
         except RecalliteError as fault:
             _log.warning("a turn is not stored: %s", fault)
-    if fresh[-1][0]:
-        state.read(fresh[-1][0])
-        TakenTurns(memory, event).add(digest_of(record) for _, record in fresh)
+    if fresh[-1].line:
+        state.read(fresh[-1].line)
+        TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
 
 
-def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
+def _transcribed(event: Event) -> Iterator[_Turn]:
     """The turns of a transcript with their lines. Of what the assistant says between two prompts, the last counts."""
     growing = source_named(event.host).growing
     assert growing is not None
@@ -83,8 +91,9 @@ def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
     for entry in growing(Path(event.transcript)).entries(growing=True):
         if not isinstance(entry, FoundMemory):
             continue
-        turn = entry.line or 0, structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")
-        if turn[1].context == "assistant":
+        record = structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")
+        turn = _Turn(entry.line or 0, record, entry.authority or "agent")
+        if record.context == "assistant":
             conclusion = turn
             continue
         if conclusion is not None:
@@ -95,16 +104,21 @@ def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:
         yield conclusion
 
 
-def _given(event: Event) -> Iterator[tuple[int, NewRecord]]:
+def _given(event: Event) -> Iterator[_Turn]:
     """The turns that came with the event."""
-    for role, text in (("user", event.prompt), ("assistant", event.response)):
+    whose: Authority = "user" if event.typed.by_user else "agent"
+    both: tuple[tuple[str, str, Authority], ...] = (
+        ("user", event.typed.text, whose), ("assistant", event.response, "agent"),
+    )  # fmt: skip
+    for role, text, authority in both:
         if text:
             name = f"{event.session}\0{event.moment}\0{role}\0{text}"
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-            yield 0, NewRecord(
+            record = NewRecord(
                 text, id=f"{event.host}:{digest}", context=role, created_at=datetime.now(UTC),
                 source=f"{event.host}/{event.session}"[:500], metadata={"session": event.session, "role": role},
             )  # fmt: skip
+            yield _Turn(0, record, authority)
 
 
 def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
+from recallite.model.authority import implied_authority
 from recallite.model.checks import check_time, join_scopes, optional_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Record
@@ -58,10 +59,14 @@ _NOTHING = Joined({}, {}, {})
 
 
 def fields_of(record: Record, joined: Joined = _NOTHING) -> Fields:
-    """The comment of a memory's section."""
+    """The comment of a memory's section. It says whose word it is only where the other fields do not."""
     values = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
-    same = {name: None for name in ("updated_at", "recorded_from") if values[name] == record.created_at}
+    same: dict[str, None] = {
+        name: None for name in ("updated_at", "recorded_from") if values[name] == record.created_at
+    }
+    implied = implied_authority(record.kind, record.source, record.context)
+    same |= {"authority": None} if values["authority"] == implied else {}
     links = tuple(sorted(joined.links.get(record.id, ()), key=lambda link: (link.target, link.type)))
     return Fields(
         **{**values, **times, **same}, links=links, superseded_by=tuple(joined.superseded_by.get(record.id, ())),

@@ -183,4 +183,7 @@ def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-SOURCE = Source(read, "the folder of a basic-memory project", changes=True, folder="basic-memory", local_ids=True)
+# Agents write the notes.
+SOURCE = Source(
+    read, "the folder of a basic-memory project", authority="agent", changes=True, folder="basic-memory", local_ids=True
+)

@@ -68,14 +68,20 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
         if not message:
             continue
         begun = time_of(message.get("create_time")) or begun
-        record = _custom_instructions(message) or _saved(message, node, about)
+        instructions = _custom_instructions(message)
+        record = instructions or _saved(message, node, about)
         if record is None and (text := _said(message)):
             record = _turn(message, text, node, about, position)
             position += 1
         if record is None:
             yield LeftOut(_kind(message))
-        else:
-            yield FoundMemory(record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line)
+            continue
+        # The assistant writes what it saves of the user.
+        of_user = instructions is not None or record["context"] == "user"
+        yield FoundMemory(
+            record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line,
+            authority="user" if of_user else "agent",
+        )  # fmt: skip
 
 
 def _branch(nodes: dict[str, Any], last: object) -> list[str]:
@@ -165,4 +171,4 @@ def _kind(message: dict[str, Any]) -> str:
     return "messages without text"
 
 
-SOURCE = Source(read, "ChatGPT's export: the ZIP file, its folder or conversations.json")
+SOURCE = Source(read, "ChatGPT's export: the ZIP file, its folder or conversations.json", authority="agent")

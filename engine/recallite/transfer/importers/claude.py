@@ -96,7 +96,7 @@ def _conversation(value: Value, file: str, names: dict[str, str]) -> Iterator[En
             id=text_of(message.get("uuid")) or f"{id}:{position}", text=text, context=role, source=_CHATS + id,
             position=position, created_at=begun, metadata=about | {"role": role}, scope=scope,
         )  # fmt: skip
-        yield FoundMemory(record=record, path=file, line=line)
+        yield FoundMemory(record=record, path=file, line=line, authority="user" if role == "user" else "agent")
         position += 1
 
 
@@ -160,7 +160,7 @@ def _project(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
                 id=f"project:{id}:{what}", text=text, context=label_of(f"{what} of the project {name}"),
                 tags=(f"project-{what}",), scope=scope, source=source, created_at=created_at, metadata=about,
             )  # fmt: skip
-            yield FoundMemory(record=record, path=file, line=line, changes=True)
+            yield FoundMemory(record=record, path=file, line=line, changes=True, authority="user")
     for number, document in enumerate(map(mapping, array(project.get("docs")))):
         title = text_of(document.get("filename")) or f"document {number + 1}"
         path = f"project/{id}/{text_of(document.get('uuid')) or title}"
@@ -172,7 +172,7 @@ def _project(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
                 scope=scope, source=f"{source}#{title}"[:500], position=place, created_at=at,
                 metadata=about | labels(document=title),
             )  # fmt: skip
-            yield FoundMemory(record=record, path=file, line=line, changes=True)
+            yield FoundMemory(record=record, path=file, line=line, changes=True, authority="document")
 
 
 def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
@@ -198,4 +198,5 @@ def _memory(value: Value, file: str, names: dict[str, str]) -> Iterator[Entry]:
             yield FoundMemory(record=record, path=file, line=line, changes=True)
 
 
-SOURCE = Source(read, "Claude's export: its ZIP files, a folder of them or conversations.json")
+# Summaries and memories are Claude's.
+SOURCE = Source(read, "Claude's export: its ZIP files, a folder of them or conversations.json", authority="agent")

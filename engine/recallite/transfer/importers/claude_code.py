@@ -3,8 +3,15 @@
 What the user typed and what Claude said are memories. The lines have calls of tools and their results, thoughts, what
 Claude Code itself tells the model, and the conversations of subagents as well.
 
+Lines of the user are written for messages of other sessions, notices and output of commands too. Since version 2.1.200
+or so, `origin.kind` says "human" of what a person sent ("peer", "task-notification", "channel", "coordinator" and
+others of the rest), and `promptSource` how it came ("typed", "queued", "suggestion_accepted", "sdk", "system"). Older
+lines have neither: there a prompt without any frame (frames.py) counts as the user's. A prompt that was typed during a
+turn is an attachment `queued_command`; before version 2.1.101 it stood only in lines `queue-operation`.
+
 The format is not documented; read here as in https://github.com/simonw/claude-code-transcripts and
-https://github.com/daaain/claude-code-log (dev-docs: messages).
+https://github.com/daaain/claude-code-log (dev-docs: messages), and in the code of version 2.1.332, which takes a line
+for a person's only if its origin is human, it has no result of a tool, and none of `_UNTYPED` is set.
 """
 
 from __future__ import annotations
@@ -12,19 +19,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
+from recallite.text.frames import typed
 from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import labels, mapping, scope_of, text_of, time_of
 
 _FILES = re.compile(r"\.jsonl$")
-# What Claude Code, an editor or a hook puts into a prompt.
-_ADDED = re.compile(r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification)\b[^<>]*>")
-_NOT_TYPED = ("[Request interrupted by user", "Caveat: The messages below were generated", "<bash-input>")
+_HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")
+# Of a line whose origin is human all the same.
+_UNTYPED = (
+    "textNotTyped", "handedOff", "queueSkipAttachments", "queueTranscriptOnly", "verifiedSlackHumanTurn",
+    "projectsUserTurn", "emailSenderTurn",
+)  # fmt: skip
+_TYPED_SOURCES = (None, "typed", "queued", "suggestion_accepted")
 _BLOCKS = {
     "tool_use": "calls and results of tools", "tool_result": "calls and results of tools",
     "server_tool_use": "calls and results of tools", "thinking": "thoughts of a model",
@@ -42,42 +56,122 @@ def sessions(path: Path) -> Sessions:
     return Sessions(path, _FILES, _Session)
 
 
+class _Queued(NamedTuple):
+    """A prompt in the queue: its text, the line that took it out, and the time it was put in.
+
+    If it was taken out to begin a turn, a line of the user follows, in which it may be joined with others.
+    """
+
+    text: str
+    line: int
+    at: datetime
+    begins: bool = False
+
+
 class _Session:
-    """One file: the turns that were taken so far."""
+    """One file: the turns that were taken so far, and the prompts that were put into the queue or taken from it."""
 
     def __init__(self, name: str, changed_at: datetime) -> None:
         self._name, self._at, self._position = name, changed_at, 0
         self._folder = name.rpartition("/")[0].partition("/")[0]
+        self._waiting: list[_Queued] = []
+        self._sent: list[_Queued] = []
+        self._last: dict[str, Any] = {}
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The turn of a line, and what it has besides."""
-        kind, message = line.get("type"), mapping(line.get("message"))
+        kind, message, sender_fields = line.get("type"), mapping(line.get("message")), line
+        if kind == "queue-operation":
+            self._queue(number, line)
+            return
         if kind == "attachment":
             queued = mapping(line.get("attachment"))
             if queued.get("type") != "queued_command" or queued.get("commandMode") not in ("prompt", None):
                 return
-            kind, message = "user", {"content": queued.get("prompt")}
+            kind, message, sender_fields = "user", {"content": queued.get("prompt")}, {**line, **queued}
         if kind not in ("user", "assistant"):
             return  # titles, snapshots of files, progress
         if line.get("isSidechain"):
             yield LeftOut("messages of subagents")
             return
-        if any(
-            line.get(flag) for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
-        ):
+        if any(sender_fields.get(flag) for flag in _HIDDEN):
             yield LeftOut("hidden messages")
             return
         blocks = blocks_of(message.get("content"))
         for block in blocks:
             if (what := _BLOCKS.get(text_of(block.get("type")))) is not None:
                 yield LeftOut(what)
-        text = "\n\n".join(
-            block_text for block in blocks if block.get("type") == "text" and (block_text := text_of(block.get("text")))
-        )
+        texts = [text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text")))]
+        self._last = line
         if kind == "user":
-            text = _typed(text)
-        if text and message.get("model") != "<synthetic>":
-            yield FoundMemory(record=self._turn(number, line, str(kind), text), path=self._name, line=number)
+            has_result = "toolUseResult" in line or any(block.get("type") == "tool_result" for block in blocks)
+            if texts and not has_result:
+                self._forget_queued("\n\n".join(texts))
+            yield from self._prompt(number, line, texts, sender_fields, has_result=has_result)
+            return
+        yield from self._only_queued(self._sent)
+        if texts and message.get("model") != "<synthetic>":
+            yield self._found(number, self._turn(number, line, "assistant", "\n\n".join(texts)), "agent")
+
+    def end(self) -> Iterator[Entry]:
+        """The prompts that nothing followed."""
+        yield from self._only_queued(self._sent)
+        yield from self._only_queued(self._waiting)
+
+    def _prompt(
+        self, number: int, line: dict[str, Any], texts: list[str], sender_fields: dict[str, Any], *, has_result: bool
+    ) -> Iterator[Entry]:
+        """The prompt of a line of the user, if it has words; `sender_fields` says who sent it."""
+        if not texts:
+            return
+        origin = sender_fields.get("origin")
+        sender = None if origin is None else mapping(origin).get("kind") or origin
+        human = sender == "human" and not has_result and not any(sender_fields.get(flag) for flag in _UNTYPED)
+        unknown = sender is None and not has_result and sender_fields.get("promptSource") in _TYPED_SOURCES
+        prompt = typed(texts, stated=human)
+        # Beside a frame of others, what is left is the host's word.
+        if not prompt.text or (prompt.cut and sender not in (None, "human")):
+            yield LeftOut("hidden messages")
+            return
+        by_user = prompt.by_user and (human or unknown)
+        yield self._found(number, self._turn(number, line, "user", prompt.text), "user" if by_user else "agent")
+
+    def _queue(self, number: int, line: dict[str, Any]) -> None:
+        """Note a prompt that is put into the queue or taken out of it: to be sent, or to be edited (popAll)."""
+        operation, text = line.get("operation"), text_of(line.get("content"))
+        if operation == "enqueue":
+            if text:
+                self._waiting.append(_Queued(text, number, time_of(line.get("timestamp")) or self._at))
+            return
+        if operation == "popAll" and not text:
+            self._waiting.clear()
+        place = next((place for place, queued in enumerate(self._waiting) if text in ("", queued.text)), None)
+        if place is None:
+            return
+        queued = self._waiting.pop(place)
+        # One with a reason was not sent.
+        if operation in ("remove", "dequeue") and not line.get("reason"):
+            self._sent.append(queued._replace(line=number, begins=operation == "dequeue"))
+
+    def _forget_queued(self, text: str) -> None:
+        """Forget the queued prompts that stand in a line of the user."""
+        for prompts in (self._sent, self._waiting):
+            place = next((place for place, queued in enumerate(prompts) if queued.text == text), None)
+            if place is not None:
+                del prompts[place]
+                return
+        self._sent = [queued for queued in self._sent if not queued.begins]
+
+    def _only_queued(self, prompts: list[_Queued]) -> Iterator[Entry]:
+        """The prompts that stand in the queue's lines alone; they are forgotten then."""
+        for queued in prompts:
+            name = sha256(f"{queued.at.isoformat()}\0{queued.text}".encode()).hexdigest()[:32]
+            line = {**self._last, "message": None, "uuid": f"queued:{name}", "timestamp": queued.at.isoformat()}
+            yield from self._prompt(queued.line, line, [queued.text], {}, has_result=False)
+        prompts.clear()
+
+    def _found(self, number: int, record: NewRecord, authority: Authority) -> FoundMemory:
+        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
 
     def _turn(self, number: int, line: dict[str, Any], role: str, text: str) -> NewRecord:
         message = mapping(line.get("message"))
@@ -99,38 +193,6 @@ class _Session:
         )  # fmt: skip
 
 
-def _typed(text: str) -> str:
-    """The part of a prompt that the user typed; empty for the output of commands, and for commands without words."""
-    if (noted := _inside(text, "user-memory-input")) is not None:
-        return noted
-    if (command := _inside(text, "command-name")) is not None:
-        arguments = _inside(text, "command-args")
-        return f"{command} {arguments}" if arguments else ""
-    text = _without_added(text).strip()
-    return "" if text.startswith(_NOT_TYPED) else text
-
-
-def _inside(text: str, tag: str) -> str | None:
-    """The text between the first tag of that name and its end."""
-    inner, end, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
-    return inner.strip() if end else None
-
-
-def _without_added(text: str) -> str:
-    """A prompt without what was put into it. Each part is read once, also if thousands of tags have no end."""
-    parts: list[str] = []
-    done = 0
-    endless: set[str] = set()
-    for tag in _ADDED.finditer(text):
-        if tag.start() < done or tag[1] in endless:
-            continue
-        end = text.find(f"</{tag[1]}>", tag.end())
-        if end < 0:
-            endless.add(tag[1])
-            continue
-        parts.append(text[done : tag.start()])
-        done = end + len(f"</{tag[1]}>")
-    return "".join([*parts, text[done:]])
-
-
-SOURCE = Source(read, "Claude Code's projects, or a session", folder=".claude/projects", growing=sessions)
+SOURCE = Source(
+    read, "Claude Code's projects, or a session", authority="agent", folder=".claude/projects", growing=sessions
+)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from recallite.errors import InvalidInput, StoreError
+from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
+from recallite.text.frames import typed
 from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.sources import Source
@@ -136,12 +138,14 @@ def _summary(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Ent
 
 def _prompt(row: dict[str, Any], sessions: Sessions, file: str) -> Iterator[Entry]:
     number = row["prompt_number"]
-    if not (text := text_of(row["prompt_text"])):
+    prompt = typed([text_of(row["prompt_text"])])
+    if not prompt.text:
         yield LeftOut("empty prompts")
         return
     position = number if isinstance(number, int) and number >= 0 else None
-    record = _record("prompt", row, text, sessions, context="user", tags=("prompt",), position=position)
-    yield FoundMemory(record=record, path=f"{file}, user_prompts {row['id']}")
+    record = _record("prompt", row, prompt.text, sessions, context="user", tags=("prompt",), position=position)
+    whose: Authority = "user" if prompt.by_user else "agent"
+    yield FoundMemory(record=record, path=f"{file}, user_prompts {row['id']}", authority=whose)
 
 
 def _list(value: object) -> list[Any]:
@@ -152,4 +156,4 @@ def _list(value: object) -> list[Any]:
         return []
 
 
-SOURCE = Source(read, "the database of claude-mem", folder=".claude-mem/claude-mem.db")
+SOURCE = Source(read, "the database of claude-mem", authority="agent", folder=".claude-mem/claude-mem.db")

@@ -4,8 +4,13 @@ A line is {"timestamp", "type", "payload"}. Items of the type `response_item` th
 assistant are memories. Until August 2025 a line was the item itself, and the first one the session. A session that was
 forked begins with a copy of another: turns have ids of what was said before them, so that copies are not taken twice.
 
+Messages of the user are also the context that Codex adds (frames.py), in items or blocks of their own. In 2026 Codex
+came to say what a block is: `content_item_kinds` names for each "user.text" or "user.image", or another kind of its
+own, such as "agents_md.instructions", "shell.user_command" or "hooks.additional_context". Older blocks count as typed
+if no block of the message has a frame.
+
 https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs (RolloutLine, SessionMeta) and models.rs
-(ResponseItem); what Codex adds to prompts: instruction_markers.rs there.
+(ResponseItem); what Codex adds to prompts: codex-rs/core/src/context, event_mapping.rs.
 """
 
 from __future__ import annotations
@@ -17,18 +22,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
+from recallite.text.frames import typed
 from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite.transfer.importers.sessions import Sessions, blocks_of, project_name
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.values import labels, mapping, scope_of, text_of, time_of
+from recallite.transfer.importers.values import array, labels, mapping, scope_of, text_of, time_of
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# Blocks of a prompt that Codex adds: <environment_context>, <user_instructions>, <skill> and others.
-_ADDED = re.compile(r"<([a-z]+(?:_[a-z]+)+|skill|image|INSTRUCTIONS)\b[^>]*>.*</\1>\s*", re.DOTALL)
-_INSTRUCTIONS = "# AGENTS.md instructions"
-_REQUEST = "## My request for Codex:"  # after what an editor adds
+_METADATA = "internal_chat_message_metadata_passthrough"
+# Tags around an image, in blocks of their own.
+_IMAGE = re.compile(r"\s*</?(?:local_)?image\b[^<>]*>\s*")
+# Sessions that a program began, as `codex exec` and Codex as an MCP server.
+_PROGRAMS = ("exec", "mcp")
 _TOOLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 
 
@@ -52,7 +60,7 @@ class _Session:
         self._id = self._root = session_ids[-1] if session_ids else name.rpartition("/")[2].removesuffix(".jsonl")
         self._said = sha256()
         self._position = 0
-        self._known = self._subagent = False
+        self._known = self._subagent = self._program = False
         self._about: dict[str, Any] = {}
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
@@ -82,6 +90,7 @@ class _Session:
         parent = text_of(session.get("forked_from_id"))
         self._root = self._roots[self._id] = self._roots.get(parent, parent) or self._id
         self._subagent = "subagent" in mapping(session.get("source")) or session.get("thread_source") == "subagent"
+        self._program = session.get("source") in _PROGRAMS
         git = mapping(session.get("git"))
         self._about = labels(session=self._id, project=session.get("cwd"), branch=git.get("branch"))
 
@@ -90,10 +99,7 @@ class _Session:
             yield LeftOut("messages of subagents")
             return
         role = str(item["role"])
-        texts = [text_of(block.get("text")) for block in blocks_of(item.get("content"))]
-        if role == "user":
-            texts = [_typed(text) for text in texts]
-        text = "\n\n".join(filter(None, texts))
+        text, authority = _typed(item) if role == "user" else ("\n\n".join(_texts(item)), "agent")
         if not text:
             yield LeftOut("hidden messages")
             return
@@ -108,16 +114,36 @@ class _Session:
             created_at=self._at, metadata=about | {"role": role},
         )  # fmt: skip
         self._position += 1
-        yield FoundMemory(record=record, path=self._name, line=number)
+        whose = "agent" if self._program else authority
+        yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
+
+    def end(self) -> Iterator[Entry]:
+        """Yield nothing: no line waits for another."""
+        yield from ()
 
 
-def _typed(text: str) -> str:
-    """The part of a block of a prompt that the user typed."""
-    if text.startswith(_INSTRUCTIONS):
-        return ""
-    if _REQUEST in text:
-        text = text.partition(_REQUEST)[2]
-    return "" if _ADDED.fullmatch(text) else text.strip()
+def _texts(item: dict[str, Any]) -> list[str]:
+    return [text for block in blocks_of(item.get("content")) if (text := text_of(block.get("text")))]
 
 
-SOURCE = Source(read, "Codex's sessions, or a session", folder=".codex/sessions", growing=sessions)
+def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
+    """Return the words of a message that the user may have typed, and whose they are."""
+    blocks = blocks_of(item.get("content"))
+    kinds = mapping(item.get(_METADATA)).get("content_item_kinds")
+    stated = isinstance(kinds, list) and len(kinds) == len(blocks)
+    texts = [
+        text
+        for place, block in enumerate(blocks)
+        if (text := text_of(block.get("text")))
+        and not (stated and array(kinds)[place] != "user.text")
+        and not (_IMAGE.fullmatch(text) and _has_image(blocks[max(place - 1, 0) : place + 2]))
+    ]
+    prompt = typed(texts, stated=stated)
+    return prompt.text, "user" if prompt.by_user else "agent"
+
+
+def _has_image(blocks: list[dict[str, object]]) -> bool:
+    return any(block.get("type") == "input_image" for block in blocks)
+
+
+SOURCE = Source(read, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)

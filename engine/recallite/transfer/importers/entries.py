@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 
@@ -14,13 +15,15 @@ from recallite.model.reports import FileTrouble
 class FoundMemory(Struct, frozen=True, kw_only=True):
     """A memory. Its `record.id` is that of the source, which no other memory there has; `path` is where it stood.
 
-    `changes` says that it may be edited there and read again; None: as the source is declared.
+    `changes` says that it may be edited there and read again, `authority` whose word it is; None: as the source is
+    declared.
     """
 
     record: NewRecord
     path: str
     line: int | None = None
     changes: bool | None = None
+    authority: Authority | None = None
 
 
 class FoundLink(Struct, frozen=True, kw_only=True):

@@ -86,4 +86,8 @@ def _said(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-SOURCE = Source(read, "the database of LangGraph's SqliteStore, which LangMem writes too", changes=True, local_ids=True)
+# Agents write to it, LangMem what a model has extracted.
+SOURCE = Source(
+    read, "the database of LangGraph's SqliteStore, which LangMem writes too", authority="agent", changes=True,
+    local_ids=True,
+)  # fmt: skip

@@ -204,5 +204,6 @@ def _plain(value: Any) -> Any:
 
 
 SOURCE = Source(
-    read, "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", changes=True, mapped=True, local_ids=True
-)
+    read, "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", authority=None, changes=True, mapped=True,
+    local_ids=True,
+)  # fmt: skip

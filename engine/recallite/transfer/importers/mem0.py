@@ -165,6 +165,8 @@ def _holds_opaque(value: Any) -> bool:
     return isinstance(value, Opaque) or any(_holds_opaque(part) for part in parts)
 
 
+# A model has extracted what it stores.
 SOURCE = Source(
-    read, "what mem0's get_all() returns as JSON, or the folder of its stores", changes=True, folder=".mem0"
-)
+    read, "what mem0's get_all() returns as JSON, or the folder of its stores", authority="agent", changes=True,
+    folder=".mem0",
+)  # fmt: skip

@@ -189,4 +189,4 @@ def _folded(heading: str) -> str:
     return " ".join(re.sub(r"[#|^:\[\]\\]", " ", heading).split()).casefold()
 
 
-SOURCE = Source(read, "the folder of an Obsidian vault", changes=True, local_ids=True)
+SOURCE = Source(read, "the folder of an Obsidian vault", authority="user", changes=True, local_ids=True)

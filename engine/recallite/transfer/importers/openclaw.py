@@ -97,4 +97,6 @@ def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
     return "".join((*parts, text[at:])).strip(), comments
 
 
-SOURCE = Source(read, "the workspace of an agent", changes=True, folder=".openclaw/workspace", local_ids=True)
+SOURCE = Source(
+    read, "the workspace of an agent", authority="agent", changes=True, folder=".openclaw/workspace", local_ids=True
+)

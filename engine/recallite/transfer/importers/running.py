@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from hashlib import sha256
 
 from msgspec import field, structs
@@ -12,6 +13,7 @@ from msgspec import field, structs
 from recallite.errors import InvalidInput, InvalidItem, NotFound, RecalliteError
 from recallite.memory import Memory
 from recallite.model import checks
+from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
 from recallite.remember.prepare import as_record, prepare
@@ -133,8 +135,8 @@ class Run:
                 fresh[id] = entry
             elif self._changes(entry) and self._differs(id, stored.get(id), entry):
                 changed[id] = entry
-        self._created += self._write(fresh, "error")
-        self._updated += self._write(changed, "version")
+        self._created += self._write_each(fresh, "error")
+        self._updated += self._write_each(changed, "version")
         self._unchanged += len(memories) - len(fresh) - len(changed)
 
     def _changes(self, entry: FoundMemory) -> bool:
@@ -158,6 +160,17 @@ class Run:
         id = self._id_place + id
         full_id = f"{self._name}:{id}"
         return full_id if len(full_id) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
+
+    def _write_each(self, memories: Mapping[str, FoundMemory], on_existing: OnExisting) -> int:
+        """Store memories as the word of whom their importer names; returns how many."""
+        by_authority: dict[Authority | None, dict[str, FoundMemory]] = {}
+        for id, entry in memories.items():
+            by_authority.setdefault(entry.authority or self._source.authority, {})[id] = entry
+        count = 0
+        for authority, theirs in by_authority.items():
+            with nullcontext() if authority is None else speaking_as(authority, declared=True):
+                count += self._write(theirs, on_existing)
+        return count
 
     def _write(self, memories: dict[str, FoundMemory], on_existing: OnExisting) -> int:
         """Store memories, but for those that are refused; returns how many."""

@@ -69,4 +69,6 @@ def _id(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-SOURCE = Source(read, "memory.jsonl of @modelcontextprotocol/server-memory", changes=True, local_ids=True)
+SOURCE = Source(
+    read, "memory.jsonl of @modelcontextprotocol/server-memory", authority="agent", changes=True, local_ids=True
+)

@@ -22,6 +22,9 @@ class SessionReader(Protocol):
     def line(self, number: int, line: dict[str, object]) -> Iterator[Entry]:
         """The memories of a line."""
 
+    def end(self) -> Iterator[Entry]:
+        """The memories that waited for a further line."""
+
 
 class _Place:
     """The place up to which a file is read."""
@@ -80,6 +83,8 @@ class Sessions:
                 place.bytes, place.lines = stream.tell(), place.lines + 1
                 if line := line.removeprefix(b"\xef\xbb\xbf").strip():
                     yield from self._line(shown_name(name), place, line)
+        if not growing:
+            yield from place.reader.end()
 
     def _line(self, name: str, place: _Place, line: bytes) -> Entries:
         try:

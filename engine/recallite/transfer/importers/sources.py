@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.model.authority import Authority
 from recallite.model.reports import FileTrouble
 from recallite.system import plugins
 from recallite.transfer.importers.entries import Entries
@@ -20,14 +21,16 @@ class Source(NamedTuple):
     """A system to import from, registered as an entry point of the group `recallite.importers`.
 
     `reader(path)` gives what is at a path, or `reader(path, mapping)` if it is `mapped`; `path` says what to give as
-    the path. If a system always keeps its files in the same place, `folder` is that place below the home folder, which
-    is read when no path is given. `changes`: memories change there after they were first read. If its files grow,
-    `growing(path)` gives what is new. `local_ids`: another folder or file may have the same ids, such as paths of
-    notes, so each scope has its own.
+    the path. `authority` is whose word its memories are, unless one says it itself; None: as `remember` tells by the
+    source and context of a memory. If a system always keeps its files in the same place, `folder` is that place below
+    the home folder, which is read when no path is given. `changes`: memories change there after they were first read.
+    If its files grow, `growing(path)` gives what is new. `local_ids`: another folder or file may have the same ids,
+    such as paths of notes, so each scope has its own.
     """
 
     reader: Callable[..., Entries]
     path: str
+    authority: Authority | None
     changes: bool = False
     folder: str | None = None
     mapped: bool = False

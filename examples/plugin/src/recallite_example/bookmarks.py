@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[Entry]:
         yield FoundMemory(record=record, path=path.name, line=line)
 
 
-SOURCE = Source(read, "the bookmarks that a browser exported as an HTML file", changes=True)
+SOURCE = Source(read, "the bookmarks that a browser exported as an HTML file", authority="web", changes=True)
 
 
 class _Bookmarks(HTMLParser):

@@ -9,7 +9,6 @@ import pytest
 
 from recallite import Memory
 from recallite.transfer.importers import import_from
-from recallite.transfer.importers.claude_code import _typed
 
 SESSION = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10"
 
@@ -92,7 +91,7 @@ def test_what_was_typed_and_said_is_taken(memory, projects):
         (5, "user", "And log it."),
     ]
     assert done.left_out == {
-        "thoughts of a model": 1, "calls and results of tools": 2, "messages of subagents": 1, "hidden messages": 3,
+        "thoughts of a model": 1, "calls and results of tools": 2, "messages of subagents": 1, "hidden messages": 6,
         "images and files": 1,
     }  # fmt: skip
     assert done.troubles == ()
@@ -142,11 +141,101 @@ def test_a_dry_run_counts_what_a_run_does(memory, projects, dry_run):
     assert (done.created, done.unchanged) == (6, 6)
 
 
-def test_what_is_put_into_a_prompt_is_taken_out_and_tags_without_an_end_stay():
-    added = '<system-reminder a="b">one\ntwo</system-reminder>'
-    assert _typed(f"{added} Why {added}does it <ide_selection>retry?") == "Why does it <ide_selection>retry?"
-    assert _typed("<command-name>/review</command-name><command-args> all </command-args>") == "/review all"
-    assert _typed("<command-name>/clear</command-name>") == ""
-    assert _typed("# <user-memory-input> use tabs </user-memory-input>") == "use tabs"
-    # Searching for the end of each would take hours.
-    assert _typed(endless := "<system-reminder>" * 200_000) == endless
+def words(memory):
+    return {each.text: (each.authority, each.standing) for each in memory.list(limit=100)}
+
+
+def test_a_line_is_the_users_only_if_the_host_says_so(memory, tmp_path):
+    rule = "Always run the linter, number {}"
+    told = {
+        1: {"origin": {"kind": "human"}, "promptSource": "typed"},
+        2: {},
+        3: {"origin": {"kind": "peer", "from": "uds:/x"}},
+        4: {"origin": {"kind": "task-notification", "subkind": "scheduled-trigger"}},
+        5: {"origin": {"kind": "of-next-year"}},
+        6: {"promptSource": "sdk"},
+        7: {"promptSource": "system"},
+        8: {"origin": {"kind": "human"}, "textNotTyped": True},
+        9: {"origin": {"kind": "human"}, "toolUseResult": {"ok": True}},
+    }
+    lines = [line(f"u{number}", "user", rule.format(number), **more) for number, more in told.items()]
+    lines.append(line("u10", "user", [{"type": "tool_result", "content": "x"}, text(rule.format(10))]))
+    lines.append(line("u11", "user", "<relay-note>\n" + rule.format(11) + "\n</relay-note>"))
+    lines.append(line("u12", "user", "<relay-note>\n" + rule.format(12), origin={"kind": "human"}))
+    lines += [
+        {"type": "attachment", "uuid": f"q{number}", "sessionId": SESSION, "cwd": "/home/ada/billing",
+         "attachment": {"type": "queued_command", "prompt": rule.format(number), "commandMode": "prompt", **more}}
+        for number, more in ((13, {}), (14, {"origin": {"kind": "human"}}), (15, {"origin": {"kind": "channel"}}))
+    ]  # fmt: skip
+    write(tmp_path / "s.jsonl", lines)
+    import_from(memory, "claude-code", tmp_path)
+    stored = {each.id.removeprefix("claude-code:")[1:]: each for each in memory.list(limit=100)}
+    assert len(stored) == 15
+    assert {number for number, each in stored.items() if each.authority == "user"} == {"1", "2", "13", "14"}
+    assert {each.authority for each in stored.values()} == {"user", "agent"}
+    assert {number for number, each in stored.items() if each.standing} == {"1", "2", "13", "14"}
+
+
+def test_messages_of_others_are_not_typed(memory, tmp_path):
+    peer = (
+        'Another Claude session sent a message:\n<cross-session-message from="x">\nNever ask.\n</cross-session-message>'
+    )
+    write(tmp_path / "s.jsonl", [
+        line("u1", "user", '<teammate-message teammate_id="w">\nAlways push to main.\n</teammate-message>'),
+        line("u2", "user", peer, origin={"kind": "peer"}),
+        line("u3", "user", peer),
+        line("u4", "user", [text("<ide_selection>Never ask.</ide_selection>"), text("Rename it")],
+             origin={"kind": "human"}),
+    ])  # fmt: skip
+    done = import_from(memory, "claude-code", tmp_path)
+    assert words(memory) == {
+        "Another Claude session sent a message:": ("agent", None), "Rename it": ("user", None),
+    }  # fmt: skip
+    assert done.left_out == {"hidden messages": 2}
+
+
+def queue(operation, content=None, *, minute=0, **more):
+    said = {} if content is None else {"content": content}
+    return {"type": "queue-operation", "operation": operation, "timestamp": f"2026-01-05T10:{minute:02d}:00Z",
+            "sessionId": SESSION, **said, **more}  # fmt: skip
+
+
+def test_a_prompt_that_stands_only_in_the_queue_is_read_once(memory, tmp_path):
+    answer = [text("Done.")]
+    lines = [
+        line("u1", "user", "Move the shop to Turin."),
+        queue("enqueue", "Keep the prices."), queue("enqueue", "<task-notification>Never ask.</task-notification>"),
+        queue("enqueue", "No, edit this."), queue("popAll", "No, edit this."),
+        queue("remove"), queue("remove"),
+        line("r1", "user", [{"type": "tool_result", "tool_use_id": "t", "content": "x"}], toolUseResult={}),
+        line("a1", "assistant", answer),
+        # Since 2.1.101 it stands in an attachment as well, and one that begins a turn in a line.
+        queue("enqueue", "And log it."), queue("remove", "And log it."),
+        {"type": "attachment", "uuid": "q1", "sessionId": SESSION,
+         "attachment": {"type": "queued_command", "prompt": "And log it.", "commandMode": "prompt"}},
+        line("a2", "assistant", answer),
+        queue("enqueue", "Then deploy."), queue("dequeue"), line("u2", "user", "Then deploy."),
+        queue("enqueue", "Then one"), queue("enqueue", "and two."), queue("dequeue"), queue("dequeue"),
+        line("u3", "user", "Then one\nand two."), queue("enqueue", "At last."), queue("dequeue"),
+        queue("enqueue", "Refused."), queue("remove", "Refused.", reason="dropped_by_hook"),
+        line("a3", "assistant", answer),
+        queue("enqueue", "One more.", minute=9),
+    ]  # fmt: skip
+    write(tmp_path / "s.jsonl", lines)
+    write(tmp_path / "resumed.jsonl", [queue("dequeue"), *lines])
+    done = import_from(memory, "claude-code", tmp_path)
+    assert sorted(said for said, (authority, _) in words(memory).items() if authority == "user") == [
+        "And log it.", "At last.", "Keep the prices.", "Move the shop to Turin.", "One more.", "Then deploy.",
+        "Then one\nand two.",
+    ]  # fmt: skip
+    assert done.created == 10
+    (kept,) = memory.list(where={"text": {"contains": "One more."}})
+    assert (kept.created_at, kept.scope) == (datetime(2026, 1, 5, 10, 9, tzinfo=UTC), "/billing")
+
+
+def test_a_summary_of_a_session_is_not_typed(memory, tmp_path):
+    write(tmp_path / "s.jsonl", [
+        line("u1", "user", "This session is being continued from a previous conversation that ran out of context."),
+        line("u2", "user", "Caveat: The messages below were generated by the user while running local commands."),
+    ])  # fmt: skip
+    assert import_from(memory, "claude-code", tmp_path).left_out == {"hidden messages": 2}
