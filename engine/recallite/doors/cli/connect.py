@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from recallite.doors.cli.parameters import Command, Group, argument, flag, optio
 from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
-from recallite.doors.warm.quick import command
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -125,20 +123,13 @@ def hook(
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
     from recallite.doors.hooks.events import answer, output_of, payload_of
-    from recallite.system.processes import start_detached
 
     def ask() -> bytes:
         payload = payload_of(running.payload(), os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd())
-        if event == "turn" and not wait:
-            shared = [] if scope is None else ["--scope", scope]
-            shared += ["--memories"] if memories else []
-            words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
-            start_detached(command(words), str(Path.home()), json.dumps(payload).encode())
-            return b""
         with open_memory(context, create=True) as memory:
             return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)
 
-    _print_within(running.WAIT_SECONDS if wait else patience, ask)
+    _print_within(running.WAIT_SECONDS if wait or event == "turn" else patience, ask)
 
 
 def _print_within(seconds: float, ask: Callable[[], bytes]) -> None:

@@ -30,6 +30,8 @@ def answered(words: Sequence[str]) -> int | None:
         if "--no-warm" in words or os.environ.get("RECALLITE_DEBUG") == "1" or not (sys.stdout and sys.stderr):
             return None
         call = Call(words)
+        if not call.is_of_file:
+            return None
         if call.name == "mcp":
             return _mcp(call, words)
         if call.name == "hook":
@@ -57,7 +59,7 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in ("recall", "remember") and _wanted(call):
+        if call.name in ("recall", "remember") and call.is_of_file and _wanted(call):
             start(0.0)
 
 

@@ -34,7 +34,11 @@ class _Child:
     def __init__(self, words: Sequence[str]) -> None:
         import subprocess  # as other imports here: each of ten hosts would take a megabyte for it
 
-        self._process = subprocess.Popen(command(["--no-warm", *words]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        from recallite.system.processes import safe_environment
+
+        self._process = subprocess.Popen(
+            command(["--no-warm", *words]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=safe_environment()
+        )
 
     def write(self, line: bytes) -> None:
         """Send a line; an empty one closes its input."""
