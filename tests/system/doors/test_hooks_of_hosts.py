@@ -143,7 +143,8 @@ const chosen = { providerID: "anthropic", modelID: "large" }, large = { provider
 client.app = { agents: async () => ({ data: [
   { name: "build", prompt: "Build." }, { name: "namer", hidden: true, prompt: "Name this conversation." } ] }) }
 const plugin = await Recallite({ client, directory: "/srv/app" })
-const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message: { id: "m1", model: chosen }, parts })
+const message = { id: "m1", model: chosen }
+const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message, parts })
 const shown = async (id, model = large, agent = "Build.") => {
   const output = { system: [agent] }
   await plugin["experimental.chat.system.transform"]({ sessionID: id, model }, output)

@@ -25,12 +25,11 @@ def take_files(memory: Memory, event: Event) -> None:
     """Store new and changed files as documents of the project or of the user, and remove those that are gone."""
     sessions = Path(event.transcript).parent
     notes, mine = sessions / "memory", sessions.parent.parent / "CLAUDE.md"
+    names = sorted(path.name for path in notes.glob("*.md"))
     files = {
-        event.project.scope: [
-            *files_of(event.folder, _OF_FOLDER), *files_of(str(notes), sorted(path.name for path in notes.glob("*.md"))),
-        ],
+        event.project.scope: [*files_of(event.folder, _OF_FOLDER), *files_of(str(notes), names)],
         USER: [mine],  # the user's own, which may be a link to anywhere
-    }  # fmt: skip
+    }
     for scope, paths in files.items():
         if present := [path for path in paths if path.is_file() and path.stat().st_size <= SMALL_BYTES]:
             memory.knowledge.ingest(present, scope=scope, metadata=_MARK)
