@@ -45,7 +45,7 @@ def _changes_json(changes: Sequence[Change]) -> dict[str, Any]:
 def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Change]:
     if dry_run:
         for change in changes:
-            click.echo(change.diff, err=True)
+            click.echo(change.by_hand or change.diff, err=True)
         return []
     return [change for change in changes if apply_change(change, yes) is not None]
 
@@ -61,6 +61,8 @@ def _connector(name: str) -> Command:
         shared = None if scope is None else check_scope(scope)
         arguments = store_arguments(context)
         changes = connecting.connected(name, folder_of(project), arguments, shared, memories=memories)
+        if trust := connecting.HOOKED[name].trust:
+            hint(trust)
         if memories:
             hint(f"the memory files of {HOSTS[name].title} are read after each turn, and never written")
         return _apply(changes, yes=yes, dry_run=dry_run)
@@ -83,7 +85,8 @@ def status() -> list[tuple[str, str]]:
                 rows.append((name, str(fault)))
                 continue
             if commands or place is None:
-                rows.append((name, f"connected by {file}{_dead(name, commands)}" if commands else "not connected"))
+                said = f"connected by {file}{_dead(name, commands)}{hooked.trust and f'. {hooked.trust}'}"
+                rows.append((name, said if commands else "not connected"))
     return rows
 
 

@@ -30,6 +30,12 @@ def quick_start() -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _START, package]
 
 
+def is_quick_start(words: Sequence[str]) -> bool:
+    """Whether words begin with a quick start, of whatever Python and package."""
+    start = quick_start()
+    return len(words) >= len(start) and [*words[1 : len(start) - 1]] == start[1:-1]
+
+
 def command(words: Sequence[str]) -> list[str]:
     """The words that run Recallite with these arguments: see `module`."""
     return [*module("recallite"), *words]
