@@ -94,7 +94,8 @@ def _is_answered(call: Call) -> bool:
     """Whether the resident process has answered. Raises Unanswered: the hook is to be answered here."""
     if not call.is_of_file:
         raise Unanswered("it opens files")
-    link = Link(answer_seconds=_patience_of(call))
+    left = _BEGAN + _patience_of(call) - _RESERVE_SECONDS - time.monotonic()
+    link = Link(answer_seconds=max(left, _RESERVE_SECONDS))
     folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
     flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
     fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
