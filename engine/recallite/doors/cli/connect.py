@@ -85,8 +85,8 @@ def status() -> list[tuple[str, str]]:
                 rows.append((name, str(fault)))
                 continue
             if commands or place is None:
-                said = f"connected by {file}{_dead(name, commands)}{hooked.trust and f'. {hooked.trust}'}"
-                rows.append((name, said if commands else "not connected"))
+                connection = f"connected by {file}{_dead(name, commands)}{hooked.trust and f'. {hooked.trust}'}"
+                rows.append((name, connection if commands else "not connected"))
     return rows
 
 

@@ -84,7 +84,7 @@ def _repository(folder: str) -> tuple[Path, Path | None]:
     """The root of the repository that a folder is in, and that of its objects; the folder itself and None without."""
     path = Path(os.path.realpath(folder))
     repositories = ((root, _git_folder(root)) for root in (path, *path.parents))
-    return next((found for found in repositories if found[1] is not None), (path, None))
+    return next(((root, git) for root, git in repositories if git is not None), (path, None))
 
 
 def _git_folder(root: Path) -> Path | None:

@@ -184,7 +184,7 @@ def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
 
 
 def _by_hand(path: Path, text: str, edit: Callable[[dict[str, Any]], None]) -> str:
-    """What to take out by hand of a file that is not plain JSON; empty if nothing of ours is in it."""
+    """Say what to take out by hand of a file that is not plain JSON; empty if nothing of ours is in it."""
     try:
         configuration = json.loads(json_text.without_extras(text))
         was = copy.deepcopy(configuration)
@@ -286,23 +286,23 @@ def _with_table(text: str, table: str) -> str:
 def _without_table(text: str, key: str) -> str:
     """A TOML text without the table of the server, the blank line before it, and the tables within it."""
     header = re.compile(rf"\s*\[\s*{key}\s*\.\s*{NAME}\s*[.\]]")
-    kept: list[str] = []
+    others: list[str] = []
     after: list[str] = []  # comments and blank lines after the last of its values
     is_ours = False
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("["):
             was_ours, is_ours = is_ours, header.match(line) is not None
-            kept += [each for each in after if not is_ours or each.strip()]
+            others += [line_after for line_after in after if not is_ours or line_after.strip()]
             after = []
-            if is_ours and not was_ours and kept and not kept[-1].strip():
-                kept.pop()
+            if is_ours and not was_ours and others and not others[-1].strip():
+                others.pop()
         if not is_ours:
-            kept.append(line)
+            others.append(line)
         elif not line.strip() or line.lstrip().startswith("#"):
             after.append(line)
         else:
             after = []
-    return "".join(kept + after)
+    return "".join(others + after)
 
 
 def _put(servers: dict[str, Any], wanted: Mapping[str, Any] | None) -> None:

@@ -117,8 +117,9 @@ class _Style:
         last = {key: place for place, (_, key, _) in enumerate(node.items)}  # of keys that come twice
         for place, (start, key, value) in enumerate(node.items):
             if key in after:
-                own = after[key] if last[key] == place else value.value
-                yield _Item(self._text[start : value.begin] + self.edited(value, own, inner or base), place)
+                value_after = after[key] if last[key] == place else value.value
+                text = self._text[start : value.begin] + self.edited(value, value_after, inner or base)
+                yield _Item(text, place)
         for key, value in after.items():
             if key not in last:
                 name = json.dumps(key, ensure_ascii=False)

@@ -99,9 +99,9 @@ def _refusal(fault: Exception) -> types.JSONRPCError:
         code, message = types.PARSE_ERROR, "the line is not JSON, or is nested too deep"
         with suppress(ValueError, TypeError, RecursionError, msgspec.MsgspecError):
             # Python reads what the SDK refuses: half of a character, as of a text that was cut within an emoji.
-            found = msgspec.convert(json.loads(errors[0]["input"]), _Request).id
-            str(found).encode()
-            id = found
+            request_id = msgspec.convert(json.loads(errors[0]["input"]), _Request).id
+            str(request_id).encode()
+            id = request_id
             if r"\ud" in str(errors[0]["input"]).lower():
                 message = "a text has half of a character (a lone surrogate): send the whole"
     elif requests := [error["input"] for error in errors if isinstance(error["input"], dict)]:

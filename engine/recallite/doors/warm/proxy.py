@@ -78,8 +78,8 @@ class _Opening:
         if message.get("jsonrpc") != "2.0" or not isinstance(id, int | str) or isinstance(id, bool):
             return b""
         if method == "initialize" and isinstance(params, dict) and _is_handshake(params):
-            self._begun, asked, versions = True, params["protocolVersion"], self._told["versions"]
-            result = {**self._told["initialize"], "protocolVersion": asked if asked in versions else versions[-1]}
+            self._begun, version, versions = True, params["protocolVersion"], self._told["versions"]
+            result = {**self._told["initialize"], "protocolVersion": version if version in versions else versions[-1]}
             result["serverInfo"] = {**result["serverInfo"], "version": __version__}
         elif method == "tools/list" and self._begun and not (params or {}).get("cursor"):
             result = {"tools": self._tools()}

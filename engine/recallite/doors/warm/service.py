@@ -268,8 +268,8 @@ async def _answer_hook(
 
     response = Response(b"")
     try:
-        found = await anyio.to_thread.run_sync(text, limiter=limiter)
-        response = Response(output_of(found, event, host))
+        shown_text = await anyio.to_thread.run_sync(text, limiter=limiter)
+        response = Response(output_of(shown_text, event, host))
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
         if event == "turn":
