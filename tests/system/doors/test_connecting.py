@@ -143,6 +143,15 @@ def test_what_a_person_added_stays(home):
     assert files(home) == untouched
 
 
+def test_a_folder_of_a_person_is_not_removed(home):
+    for name in ("opencode", "plugins"):
+        (home / name).mkdir()
+        for _ in range(2):
+            assert run(home, "connect", "opencode", "--project", str(home / name), "--yes") == 0
+        assert run(home, "disconnect", "opencode", "--project", str(home / name), "--yes") == 0
+        assert [*(home / name).iterdir()] == []
+
+
 def test_a_project_has_files_of_its_own_and_a_shared_scope(home, tmp_path):
     project = tmp_path / "project"
     project.mkdir()

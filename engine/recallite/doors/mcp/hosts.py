@@ -28,7 +28,7 @@ from recallite.system.folders import read_regular
 NAME = "recallite"
 """The name of the server in a configuration."""
 _MOST_BYTES = 1 << 26  # Claude Code keeps all projects in one file
-_FOLDERS = (".claude", ".codex", ".cursor", ".gemini", ".opencode", ".vscode", "opencode", "plugins")
+_FOLDERS = (".claude", ".codex", ".cursor", ".gemini", ".opencode", ".vscode")
 
 
 class Host(NamedTuple):
@@ -226,7 +226,7 @@ def write(change: Change) -> None:
         if change.after is None:
             path.unlink(missing_ok=True)
             with suppress(OSError):  # others are in it, or it is the host's own
-                for folder in [folder for folder in path.parents[:2] if folder.name in _FOLDERS]:
+                for folder in [folder for folder in path.parents[:2] if _is_of_host(folder)]:
                     folder.rmdir()
             return
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
@@ -238,6 +238,16 @@ def write(change: Change) -> None:
             part.give(mode)
     except OSError as fault:
         raise StoreError(f"{path} cannot be written ({fault.strerror}): nothing was changed") from fault
+
+
+def _is_of_host(folder: Path) -> bool:
+    """Whether a folder is one in which a host looks for its files, and not a person's or a project's own."""
+    of_opencode = _opencode().parent
+    return (
+        folder.name in _FOLDERS
+        or folder in (of_opencode, of_opencode / "plugins")
+        or (folder.name == "plugins" and folder.parent.name == ".opencode")
+    )
 
 
 def _toml(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> str:

@@ -157,7 +157,11 @@ class Proxy:
         return self._code
 
     def _connect_first(self) -> None:
-        server = self._connected()
+        try:
+            server = self._connected()
+        except Exception as fault:  # the other thread would wait for its host for ever
+            os.write(2, f"recallite: no server can be started: {fault}\n".encode())
+            os._exit(1)
         with self._writing:
             early, self._early = self._early or [], None
             self._begin(server)
