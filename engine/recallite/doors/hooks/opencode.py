@@ -58,7 +58,8 @@ export const Recallite = async ({ client, directory }) => {
   // Agents that no person talks to make titles, summaries and compactions; each is known by its own prompt.
   let prompts
   async function isOfHiddenAgent(system) {
-    prompts ??= (async () => (await client.app.agents()).data.filter(({ hidden }) => hidden))().catch(() => [])
+    const isHidden = ({ hidden, name }) => hidden || ["title", "summary", "compaction"].includes(name)
+    prompts ??= (async () => (await client.app.agents()).data.filter(isHidden))().catch(() => [])
     return (await prompts).some(({ prompt }) => prompt && system[0]?.startsWith(prompt))
   }
 
