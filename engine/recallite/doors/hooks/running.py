@@ -23,8 +23,9 @@ PATH = "/hooks"
 """The path of a hook's request to the resident process."""
 PATIENCE_SECONDS = 1.5
 WAIT_SECONDS = 120.0
-# Starting Python and ending it take a part of the patience.
-_BEGAN, _RESERVE_SECONDS = time.monotonic() - time.process_time(), 0.15
+_BEGAN = time.monotonic() - time.process_time()
+# Starting Python and ending it take a part of the patience: on a busy machine 0.1 s.
+_RESERVE_SECONDS, _RESERVE_SHARE = 0.2, 0.25
 _payload: list[bytes] = []
 _children: list[Popen[bytes]] = []
 
@@ -48,7 +49,7 @@ def left_of(words: Sequence[str]) -> list[str]:
             call = Call(words)
             if call.name != "hook":
                 return [*words]
-            _thread.start_new_thread(_end_in_time, (call, _patience_of(call)))
+            _thread.start_new_thread(_end_in_time, (call,))
             if _is_answered(call):
                 return []
     except Unanswered:
@@ -76,14 +77,15 @@ def run(words: Sequence[str]) -> None:
     child.communicate(payload())
 
 
-def _patience_of(call: Call) -> float:
+def _seconds_left(call: Call) -> float:
+    """The time until this process has to end."""
     patience: float = WAIT_SECONDS if call.options.get("wait") else call.options.get("patience", PATIENCE_SECONDS)
-    return patience
+    return _BEGAN + patience - min(_RESERVE_SECONDS, _RESERVE_SHARE * patience) - time.monotonic()
 
 
-def _end_in_time(call: Call, seconds: float) -> None:
+def _end_in_time(call: Call) -> None:
     """End this process when its host does not wait any longer, but for a turn that it was given."""
-    time.sleep(max(0.0, _BEGAN + seconds - _RESERVE_SECONDS - time.monotonic()))
+    time.sleep(max(0.0, _seconds_left(call)))
     if call.texts != ["turn"] or not _payload:
         for child in _children:
             child.kill()
@@ -94,8 +96,7 @@ def _is_answered(call: Call) -> bool:
     """Whether the resident process has answered. Raises Unanswered: the hook is to be answered here."""
     if not call.is_of_file:
         raise Unanswered("it opens files")
-    left = _BEGAN + _patience_of(call) - _RESERVE_SECONDS - time.monotonic()
-    link = Link(answer_seconds=max(left, _RESERVE_SECONDS))
+    link = Link(answer_seconds=max(_seconds_left(call), _RESERVE_SECONDS))
     folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
     flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
     fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
