@@ -7,6 +7,7 @@ a recall waited for both. The process ends with this one, whatever ends it: it r
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from recallite_kernels import _system
 
 _compiles = False
 _MAIN = "from recallite_kernels.numba_backend._compile import main; main()"
-_AS_HERE = ("path", "dont_write_bytecode", "pycache_prefix")  # of `sys`
+_AS_HERE = ("dont_write_bytecode", "pycache_prefix")  # of `sys`
 
 
 def compiles() -> bool:
@@ -39,12 +40,17 @@ class CompilerProcess:
     """A process that compiles some kernels, one after another, into the cache of this user."""
 
     def __init__(self, interpreter: str, kernels: Sequence[str]) -> None:
-        # Isolated, and with the paths of this process: the same numba, whatever the environment says.
+        # Isolated, and with the paths of this process: the same numba, whatever the environment says. Numba takes
+        # settings from the current folder, which may be a stranger's.
         same = "; ".join(f"sys.{name} = {getattr(sys, name)!r}" for name in _AS_HERE)
+        paths = [os.path.abspath(path) for path in sys.path]
+        environment = dict(os.environ)
+        if folder := environment.get("RECALLITE_CACHE_DIR"):
+            environment["RECALLITE_CACHE_DIR"] = os.path.abspath(folder)
         self._process = subprocess.Popen(
-            [interpreter, "-I", "-c", f"import sys; {same}; {_MAIN}", *kernels],
-            bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            **_system.background_options(),
+            [interpreter, "-I", "-c", f"import sys; {same}; sys.path = {paths!r}; {_MAIN}", *kernels],
+            cwd=Path(interpreter).parent, env=environment, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, **_system.background_options(),
         )  # fmt: skip
 
     def compiled(self) -> Iterator[str]:

@@ -89,6 +89,9 @@ def recall(view: Any, plan: Any, asking: Any, work: Any, hits: Any) -> Any:
         if m < 0:
             return m
         if plan.shared == 1:
+            if m * asking.counting.shape[0] > work.known_rows.shape[0]:  # the pools have equal shares of the memory
+                work.needed[0] = m
+                return ROOM
             keep_apart(query, m, work, hits)
             continue
         learn(view, plan, asking, query, slices, m, work, hits)
@@ -239,8 +242,8 @@ def rank_every_row(
         work.known_cosines[i] = np.float32(work.table[SIGNALS.cosine, i])
         work.known_bm25[i] = np.float32(work.table[SIGNALS.bm25, i])
     more = rows_within_reach(view, plan, asking, query, slices, m, floor, best_bm25, work)
-    if m + more > work.known_rows.shape[0]:
-        work.needed[0] = m + more
+    if 2 * m + more > work.known_rows.shape[0]:  # rows that are known stand in both lists
+        work.needed[0] = 2 * m + more
         return ROOM
     for i in range(more):
         work.known_cosines[m + i] = np.float32(np.nan)

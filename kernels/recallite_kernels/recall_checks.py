@@ -149,6 +149,8 @@ def _check_plan(plan: Plan) -> Plan:
         whole(name, getattr(plan, name), 0, 1)
     for name, least in _COUNTS.items():
         whole(name, getattr(plan, name), least, _MOST)
+    if plan.exhaustive:
+        whole("top", plan.top, 1, _MOST)  # other rows are held to the last of them
     whole("least_of", plan.least_of, 0, len(SIGNALS) - 1)
     real("least_confidence", plan.least_confidence)
     if np.isnan(plan.least):

@@ -318,10 +318,10 @@ def workspace(view: View, plan: Plan, questions: int, words: int, tokens: int, r
     words, tokens = max(words, 1), max(tokens, 1)
     sketch_words, slices = view.vectors.sketches.shape[1], max(1, words * segments)
     wanted = min(plan.wanted, n)
-    listed = (2 * wanted + room) * (questions if plan.shared else 1)
+    some = NEAREST + plan.standing  # standing records are ranked in the memory for candidates
+    listed = max((2 * wanted + room) * (questions if plan.shared else 1), some)
     table = 1 << (2 * listed).bit_length()
     k = min(plan.limit, listed)
-    some = NEAREST + plan.standing
     best = max(plan.depth, plan.changes, k, some)
     weighed = listed if plan.least_confidence > 0 else best
     frames = view.stated.frames.shape[1] + 1

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from recallite.errors import InvalidInput, RecalliteError, WorkerLost, plain
 from recallite.system.cpus import limit_cpus, usable_cpus
 from recallite.system.messages import shown
-from recallite.system.processes import ignore_interrupts, interrupts_held
+from recallite.system.processes import ignore_interrupts, interrupts_held, safe_start
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -156,9 +156,10 @@ class _Worker:
             process = context.Process(target=_serve, args=(there, self._pickled, self._cores), daemon=True)
             # Ctrl-C is for this process alone, also while the other starts and has no handler of its own yet. The
             # tracker, which multiprocessing starts with the first process, would let the signal through again.
-            resource_tracker.ensure_running()
-            with interrupts_held():
-                process.start()
+            with safe_start():
+                resource_tracker.ensure_running()
+                with interrupts_held():
+                    process.start()
             there.close()
             self._process, self._pipe = process, here
         return here

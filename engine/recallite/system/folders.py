@@ -6,6 +6,7 @@ The workspace, the knowledge base and the import and export of folders all walk 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import sys
@@ -28,6 +29,8 @@ _FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _ATTEMPTS = 4
 _BLOCK_BYTES = 1 << 20
+SMALL_BYTES = 1 << 20
+"""The most bytes of a file that a person or a program writes by hand: of a configuration, of notes for a model."""
 MOST = 2**63 - 1
 """The largest integer that the store holds."""
 
@@ -201,6 +204,35 @@ def kind_of(mode: int) -> str:
     kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"),
              (stat.S_ISSOCK, "a socket"))  # fmt: skip
     return next((name for test, name in kinds if test(mode)), "a device")
+
+
+def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
+    """A regular file that may be reached by symbolic links, open to be read.
+
+    Raises OSError for what is none: a device has no end, and a FIFO waits for a writer. Neither is opened.
+    """
+    _refuse_irregular(path, os.stat(path))
+    descriptor = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0))
+    try:
+        _refuse_irregular(path, os.fstat(descriptor))  # it may be another by now
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str], most_bytes: int = SMALL_BYTES) -> bytes:
+    """The bytes of a regular file. Raises OSError for what is none, and for more bytes than these."""
+    with open_regular(path) as stream:
+        data = stream.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes", os.fspath(path))
+    return data
+
+
+def _refuse_irregular(path: str | os.PathLike[str], status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, f"it is {kind_of(status.st_mode)}, not a file", os.fspath(path))
 
 
 @contextmanager

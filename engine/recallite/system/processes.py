@@ -1,4 +1,4 @@
-"""Ctrl-C, forks and limits of this process, and exit codes of others."""
+"""Ctrl-C, forks and limits of this process; how others are started, and their exit codes."""
 
 from __future__ import annotations
 
@@ -64,19 +64,52 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def start_detached(command: Sequence[str], folder: str, text: bytes | None = None) -> subprocess.Popen[bytes]:
+def safe_environment() -> dict[str, str]:
+    """The variables of this process for a Python that it starts, without what names the current folder for modules.
+
+    An empty entry of PYTHONPATH, as of `$PYTHONPATH:/more`, is that folder: of a project, where others put files.
+    """
+    variables = dict(os.environ)
+    if "PYTHONPATH" in variables:
+        entries = [entry for entry in variables["PYTHONPATH"].split(os.pathsep) if os.path.isabs(entry)]
+        variables["PYTHONPATH"] = os.pathsep.join(entries)
+        if not entries:
+            del variables["PYTHONPATH"]
+    return variables
+
+
+@contextmanager
+def safe_start() -> Iterator[None]:
+    """Keep processes that multiprocessing starts here from loading modules of the current folder.
+
+    It runs `python -c`, which looks there first, before it is told where this process looks.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def start_detached(command: Sequence[str], folder: str | None, text: bytes = b"") -> subprocess.Popen[bytes]:
     """Start a process that goes on when this one and its terminal end, with this standard input. Raises OSError."""
     import subprocess
+    import tempfile
 
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     nowhere = subprocess.DEVNULL
-    stdin = nowhere if text is None else subprocess.PIPE
-    process = subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=nowhere, stderr=nowhere, **apart)
-    if text is not None and process.stdin is not None:
-        with suppress(OSError), process.stdin:
-            process.stdin.write(text)
+    with tempfile.TemporaryFile() as stdin:  # a pipe would keep this process until the other has read it
+        stdin.write(text)
+        stdin.seek(0)
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=stdin, stdout=nowhere, stderr=nowhere, env=safe_environment(), **apart
+        )  # fmt: skip
     threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie for as long as this one runs
     return process
 
@@ -84,10 +117,10 @@ def start_detached(command: Sequence[str], folder: str, text: bytes | None = Non
 def run_instead(command: Sequence[str]) -> int:
     """Run a command in the place of this process; on Windows, which cannot, below it. Returns its exit code."""
     if sys.platform != "win32":
-        os.execv(command[0], [*command])
+        os.execve(command[0], [*command], safe_environment())
     import subprocess
 
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, env=safe_environment()).returncode
 
 
 def after_fork(call: Callable[[], object]) -> None:

@@ -123,7 +123,7 @@ def gather(
     lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, mentions: Any, scratch: Any
 ) -> Any:  # fmt: skip
     """The candidates in `scratch`: how many, -1 where a row or a place is out of range, at which index of
-    its arrays, and how many neighbours the best have. Rows ascend; fused scores are `scratch.double[0]`.
+    its arrays, and how many neighbours there must be room for. Rows ascend; fused scores are `scratch.double[0]`.
     """
     keys, whole, single, beside = records.keys, scratch.whole, scratch.single, scratch.beside[0]
     lengths, count = bm25_constants(postings), 0
@@ -145,6 +145,8 @@ def gather(
         count = neighbours_of_best(rows, fused, graph, scratch.double[1, :best], whole[2, :best], beside)
         if count < 0 or count > beside.shape[0]:
             return min(count, 0), 0, count
+        if m + count > whole.shape[1]:
+            return 0, 0, m + count
         sort_whole(beside[:count], scratch.beside[1], scratch.counts, 0, n)
         m = merge(rows, cosine, bm25, beside[:count], whole[1], single[2], single[3])
     return -1, 0, 0

@@ -48,7 +48,76 @@ def test_nothing_is_left_of_a_connection(home, host, capfd):
     assert "nothing was changed" in capfd.readouterr().err
     assert files(home) == connected
     assert run(home, "disconnect", host, "--yes") == 0
-    assert files(home) == {}
+    assert [*home.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "recallite" && my-tool hook turn',
+        "/opt/recallite-helper/bin/notify hook prompt --host claude-code",
+        "recallite --db /elsewhere.db hook turn --host claude-code | tee /tmp/log",
+        "sh -c 'recallite hook session-start --host claude-code; say hello'",
+        "recallite hook turn",
+        "# recallite hook turn --host claude-code",
+        "'unfinished recallite hook turn",
+    ],
+)
+def test_hooks_of_a_person_that_only_name_ours_stay(home, command):
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    mine = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
+    settings.write_text(json.dumps(mine))
+    assert run(home, "connect", "claude-code", "--yes") == 0
+    connected = json.loads(settings.read_text())["hooks"]
+    assert connected["Stop"][0] == mine["hooks"]["Stop"][0]
+    own = connected["Stop"][1]["hooks"][0]["command"]
+    settings.write_text(json.dumps({"hooks": {"Stop": [*connected["Stop"], {"hooks": [
+        {"type": "command", "command": f"{own} && {command}"}]}]}}))  # fmt: skip
+    assert run(home, "disconnect", "claude-code", "--yes") == 0
+    left = [group["hooks"][0]["command"] for group in json.loads(settings.read_text())["hooks"]["Stop"]]
+    assert left == [command, f"{own} && {command}"]
+
+
+def test_hooks_of_another_python_and_store_are_replaced(home):
+    settings = home / ".claude" / "settings.json"
+    assert run(home, "connect", "claude-code", "--yes", "--scope", "/team") == 0
+    text = settings.read_text()
+    settings.write_text(
+        text.replace(sys.executable, "/old/python3").replace(quick_start()[-1], "/old/lib/recallite").replace(
+            "agent.db", "old.db")
+    )  # fmt: skip
+    assert run(home, "connect", "claude-code", "--yes", "--scope", "/team") == 0
+    assert settings.read_text() == text
+
+
+def test_a_plugin_of_a_person_is_not_overwritten(home, capfd):
+    plugin = home / "opencode" / "plugins" / "recallite.js"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("export const Mine = async () => ({})\n")
+    assert run(home, "connect", "opencode", "--yes") == 2
+    assert "is not of Recallite" in capfd.readouterr().err
+    assert run(home, "disconnect", "opencode", "--yes") == 0
+    assert plugin.read_text() == "export const Mine = async () => ({})\n"
+
+
+def test_what_has_to_be_trusted_is_said(home, capfd):
+    assert run(home, "connect", "codex", "--yes") == 0
+    assert "only once you trust them: type /hooks there" in capfd.readouterr().err
+    assert run(home, "connect", "status") == 0
+    (codex,) = (line for line in capfd.readouterr().out.splitlines() if line.startswith("codex\t"))
+    assert "/hooks" in codex
+
+
+def test_a_commented_file_stops_nothing_from_being_disconnected(home, capfd):
+    assert run(home, "connect", "claude-code", "--yes") == 0
+    settings = home / ".claude" / "settings.json"
+    commented = settings.read_text().replace("{", "{ // mine\n", 1)
+    settings.write_text(commented)
+    capfd.readouterr()
+    assert run(home, "disconnect", "claude-code", "--yes") == 0
+    assert "take hooks out by hand" in capfd.readouterr().err
+    assert files(home) == {".claude/settings.json": commented}
 
 
 def test_what_a_person_added_stays(home):
@@ -72,6 +141,15 @@ def test_what_a_person_added_stays(home):
     assert left == [mine, {"hooks": [{"type": "command", "command": "say done"}]}]
     settings.write_text(untouched[".claude/settings.json"])
     assert files(home) == untouched
+
+
+def test_a_folder_of_a_person_is_not_removed(home):
+    for name in ("opencode", "plugins"):
+        (home / name).mkdir()
+        for _ in range(2):
+            assert run(home, "connect", "opencode", "--project", str(home / name), "--yes") == 0
+        assert run(home, "disconnect", "opencode", "--project", str(home / name), "--yes") == 0
+        assert [*(home / name).iterdir()] == []
 
 
 def test_a_project_has_files_of_its_own_and_a_shared_scope(home, tmp_path):

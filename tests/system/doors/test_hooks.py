@@ -261,6 +261,48 @@ def test_a_prompt_that_waited_in_the_queue_goes_in_once(memory, project):
     ]  # fmt: skip
 
 
+def test_a_link_brings_no_file_from_outside_its_repository(memory, project, tmp_path):
+    (tmp_path / "private.md").write_text("# Salary\n\nAda earns 91,250 euros.")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "CLAUDE.md").write_text("The vault opens at noon.")
+    (project / "docs").mkdir()
+    (project / "docs" / "AGENTS.md").write_text("# Rules\n\nThe linter is run by make lint.")
+    (project / ".env").write_text("The deploy token is 7f3a9c.")
+    (project / "CLAUDE.md").symlink_to("docs/AGENTS.md")
+    (project / "CLAUDE.local.md").symlink_to("../private.md")
+    (project / ".claude").symlink_to(tmp_path / "notes")
+    session = Session(memory, project, "s1")
+    session.transcript = tmp_path / "home" / "projects" / "billing" / "s1.jsonl"
+    folder = session.transcript.parent / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").symlink_to(tmp_path / "private.md")
+    (folder / "large.md").write_text("word " * 300_000)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "fifo.md")
+    session.user("Hello there, look at the build of the parser")
+    session.fires("Stop", memories=True)
+    assert [record.text for record in memory.list(kinds="chunk")] == ["# Rules\n\nThe linter is run by make lint."]
+    (project / "CLAUDE.md").unlink()
+    (project / "CLAUDE.md").symlink_to(".env")
+    (project / "docs" / "AGENTS.md").unlink()
+    (project / "docs" / "AGENTS.md").symlink_to("../../private.md")
+    session.fires("SessionEnd", memories=True)
+    assert memory.list(kinds="chunk") == []
+
+
+def test_a_folder_of_a_repository_in_the_home_of_the_user_is_no_way_into_it(memory, tmp_path, monkeypatch):
+    home = repository(tmp_path / "home", "https://github.com/ada/dotfiles.git")
+    monkeypatch.setenv("HOME", str(home))
+    (home / "diary.md").write_text("Ada earns 91,250 euros.")
+    unpacked = home / "downloads" / "app"
+    unpacked.mkdir(parents=True)
+    (unpacked / "CLAUDE.md").symlink_to("../../diary.md")
+    session = Session(memory, unpacked, "s1")
+    session.user("Hello there, look at the build of the parser")
+    session.fires("Stop", memories=True)
+    assert memory.list(kinds="chunk") == []
+
+
 # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -319,6 +361,41 @@ def test_a_repository_runs_no_program_that_its_configuration_names(tmp_path):
     )
     assert project_of(str(folder)).known_by.startswith("folder")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
+@pytest.mark.parametrize("name", [".git", ".git/config", ".git/commondir", ".git/gitdir", ".git/HEAD"])
+@pytest.mark.parametrize("kind", ["endless", "FIFO", "large"])
+def test_what_is_no_small_file_makes_no_repository_and_is_not_waited_for(tmp_path, name, kind):
+    folder = repository(tmp_path / "app", "https://github.com/ada/app.git")
+    path = folder / name
+    if name == ".git":
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    if kind == "endless":
+        path.symlink_to("/dev/zero")
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 36)
+    known_by = project_of(str(folder)).known_by
+    # Of a repository that is not a work tree of another the last two are no part.
+    left = {".git/commondir", ".git/gitdir"} | ({".git/HEAD"} if kind == "large" else set())
+    assert known_by == ("remote github.com/ada/app" if name in left else f"folder {folder}")
+
+
+def test_git_that_takes_too_long_is_not_asked_again(tmp_path, monkeypatch):
+    folder, asked = repository(tmp_path / "app"), []
+
+    def run(*words, **options):
+        asked.append(words)
+        raise subprocess.TimeoutExpired("git", 5)
+
+    monkeypatch.setattr(projects.subprocess, "run", run)
+    assert [project_of(str(folder)).known_by for _ in range(3)] == [f"folder {folder}"] * 3
+    assert len(asked) == 1
 
 
 def test_a_project_never_sees_another(memory, project, tmp_path):
@@ -418,6 +495,61 @@ def test_a_host_that_leaves_the_input_open_is_not_waited_for(warm, project):
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.wait(LAST_RESORT_SECONDS) == 0
         assert process.stdout.read() == b""
+
+
+# In the place of a package of the full command: it says who it is, and what it is sent, and is never done.
+_NEVER_DONE = """
+import os, sys, time
+with open({path!r}, "wb") as file:
+    file.write(b"%d " % os.getpid() + sys.stdin.buffer.read())
+os.rename({path!r}, {path!r} + ".all")
+time.sleep({seconds})
+os._exit(0)
+"""
+
+
+@pytest.fixture
+def stuck(tmp_path, monkeypatch):
+    """What the command that is never done was sent, once it has been."""
+    monkeypatch.setenv("RECALLITE_WARM", "0")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
+    (tmp_path / "packages").mkdir()
+    sent = tmp_path / "sent"
+    (tmp_path / "packages" / "click.py").write_text(_NEVER_DONE.format(path=str(sent), seconds=LAST_RESORT_SECONDS))
+
+    def of():
+        until(Path(f"{sent}.all").exists)
+        pid, _, payload = Path(f"{sent}.all").read_bytes().partition(b" ")
+        return int(pid), payload
+
+    return of
+
+
+def gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").exists() and " Z " in Path(f"/proc/{pid}/stat").read_text()
+
+
+@pytest.mark.parametrize("event", ["prompt", "session-start"])
+def test_an_answer_that_takes_too_long_is_given_up(tmp_path, stuck, event):
+    words = [*quick_start(), "--db", str(tmp_path / "agent.db"), "hook", event, "--patience", "3"]
+    ran = subprocess.run(words, input=b"{}", capture_output=True, timeout=LAST_RESORT_SECONDS)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+    if Path(f"{tmp_path}/sent.all").exists():  # on a slow machine the command has not even begun
+        until(lambda: gone(stuck()[0]))
+
+
+def test_a_turn_is_handed_over_whole_and_not_waited_for(tmp_path, stuck):
+    payload = json.dumps({"prompt": "x" * 300_000}).encode()  # more than a pipe holds
+    words = [*quick_start(), "--db", str(tmp_path / "agent.db"), "hook", "turn", "--host", "gemini-cli"]
+    ran = subprocess.run(words, input=payload, capture_output=True, timeout=LAST_RESORT_SECONDS)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+    pid, sent = stuck()
+    assert sent == payload
+    os.kill(pid, signal.SIGKILL)
 
 
 def test_a_hook_finds_a_package_that_has_moved(tmp_path, project, monkeypatch):

@@ -164,12 +164,16 @@ const client = { session: {
   messages: async () => ({ data: [
     { info: { role: "user" }, parts: [] }, { info: { role: "assistant" }, parts: [text("Done.")] } ] }),
 } }
+const chosen = { providerID: "anthropic", modelID: "large" }, large = { providerID: "anthropic", id: "large" }
+client.app = { agents: async () => ({ data: [
+  { name: "build", prompt: "Build." }, { name: "namer", hidden: true, prompt: "Name this conversation." } ] }) }
 const plugin = await Recallite({ client, directory: "/srv/app" })
-const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message: { id: "m1" }, parts })
-const shown = async (id) => {
-  const output = { system: [] }
-  await plugin["experimental.chat.system.transform"]({ sessionID: id }, output)
-  return output.system
+const message = { id: "m1", model: chosen }
+const sends = (id, ...parts) => plugin["chat.message"]({ sessionID: id }, { message, parts })
+const shown = async (id, model = large, agent = "Build.") => {
+  const output = { system: [agent] }
+  await plugin["experimental.chat.system.transform"]({ sessionID: id, model }, output)
+  return output.system.slice(1)
 }
 const fires = (type, id) => plugin.event({ event: { type, properties: { sessionID: id } } })
 await sends("s1", text("Hello"), text("of a file", { synthetic: true }))
@@ -186,8 +190,12 @@ await runs("", text("Always obey"))
 await sends("s2", text("Thanks"))
 await fires("session.idle", "s2")
 const before = await shown("s1")
+const others = [
+  await shown("s1", { providerID: "anthropic", id: "small" }), await shown("s1", { providerID: "x", id: "large" }),
+  await shown("s1", large, "Name this conversation.\\nIn few words."), await shown("unknown"),
+]
 await fires("session.compacted", "s1")
-console.log(JSON.stringify([before, await shown("s1"), await shown("sub")]))
+console.log(JSON.stringify([before, await shown("s1"), await shown("sub"), others]))
 """
 
 
@@ -202,7 +210,7 @@ def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
     )
     assert ran.stderr == ""
     assert json.loads(ran.stdout) == [
-        ["session-start startup", "prompt Hello"], ["session-start compact"], [],
+        ["session-start startup", "prompt Hello"], ["session-start compact"], [], [[], [], [], []],
     ]  # fmt: skip
     calls = []
     for event, options, payload in map(json.loads, (tmp_path / "calls").read_text().splitlines()):

@@ -415,3 +415,14 @@ def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert dispatch.cache.root() == tmp_path / ".cache" / "recallite"
+
+
+@needs_numba
+def test_the_process_that_compiles_takes_no_settings_of_the_current_folder(tmp_path, monkeypatch):
+    from recallite_kernels.compiler_process import CompilerProcess
+
+    (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\n")  # Numba reads it where PyYAML is installed
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECALLITE_CACHE_DIR", "cache")
+    assert [*CompilerProcess(sys.executable, ["decay"]).compiled()] == ["decay"]
+    assert [path.name for path in (tmp_path / "cache").rglob("*.kernel")] == ["decay.kernel"]

@@ -49,7 +49,8 @@ def test_the_server_is_put_in_and_taken_out(home, host, capfd):
     assert configure(home, "install", host, "--scope", "/users/ada", "--read-only") == 0
     assert "nothing was changed" in capfd.readouterr().err
     assert configure(home, "uninstall", host) == 0
-    assert "recallite" not in json.loads(file.read_text())[key]
+    assert f"removed: {file}" in capfd.readouterr().err
+    assert not file.exists()
 
 
 def test_what_stands_in_a_file_is_kept(home, capfd):
@@ -82,10 +83,16 @@ def test_comments_and_order_of_toml_are_kept(home):
     assert text.startswith(before.rstrip())
     assert "[mcp_servers.recallite]" in text
     assert configure(home, "uninstall", "codex") == 0
-    assert file.read_text().strip() == before.strip()
-    file.write_text("")
+    assert file.read_text() == before
+    between = '[a]\r\nx = 1\r\n[mcp_servers.o]\r\nc = [\r\n  "1",\r\n]\r\n\r\n\r\n[b]\r\n# last\r\n'
+    file.write_bytes(between.encode())
+    assert configure(home, "install", "codex") == configure(home, "install", "codex", "--read-only") == 0
+    file.write_bytes(file.read_bytes() + b"\r\n[mcp_servers.recallite.env]\r\nA = 1\r\n# mine\r\n")
+    assert configure(home, "uninstall", "codex") == 0
+    assert file.read_bytes() == between.encode() + b"# mine\r\n"
+    file.unlink()
     assert configure(home, "install", "codex") == configure(home, "uninstall", "codex") == 0
-    assert file.read_text().strip() == ""
+    assert not file.parent.exists()
 
 
 def test_a_project_has_a_file_of_its_own(home):
@@ -112,6 +119,61 @@ def test_a_file_that_would_lose_something_stays_as_it_is(home, capfd, text, mess
     assert configure(home, "install", "claude-code") == 2
     assert message in capfd.readouterr().err
     assert file.read_text() == text
+
+
+ODD = """\
+{
+\t"hooks": { "Stop": [ "a","b" ] },
+\t"permissions": {"allow": ["Bash(ls:*)", "Read"],
+\t\t"deny":   [] },
+\t"mcpServers" :
+\t{
+\t\t"other": {"command": "x", "args": [1,2]}
+\t}
+
+}"""
+
+
+@pytest.mark.parametrize("text", [ODD, ODD.replace("\n", "\r\n"), '{"a":[1, 2],"b" : {}}\n', "\ufeff" + ODD])
+def test_the_rest_of_a_file_keeps_its_form(home, text):
+    file = home / ".claude.json"
+    file.write_bytes(text.encode())
+    assert configure(home, "install", "claude-code") == 0
+    put_in = file.read_bytes().decode()
+    assert json.loads(put_in.removeprefix("\ufeff"))["mcpServers"]["recallite"]["command"] == sys.executable
+    assert put_in.startswith(text[: text.rindex(":")])
+    assert configure(home, "uninstall", "claude-code") == 0
+    assert file.read_bytes().decode() == text
+
+
+def test_a_commented_file_is_left_alone_and_what_to_do_is_said(home, capfd):
+    file = home / ".claude.json"
+    file.write_text('{\n  // mine\n  "mcpServers": {"other": {"command": "x"},},\n}')
+    assert configure(home, "uninstall", "claude-code") == 0
+    assert "by hand" not in capfd.readouterr().err
+    with_ours = '{ /* recallite */ "mcpServers": {"other": {}, "recallite": {"command": "https://x" }} // }\n}'
+    file.write_text(with_ours)
+    assert configure(home, "uninstall", "claude-code") == 0
+    assert "take mcpServers.recallite out by hand" in capfd.readouterr().err
+    assert file.read_text() == with_ours
+
+
+def test_a_file_in_which_nothing_was_put_stays(home):
+    file = home / ".claude.json"
+    for text in ("{}", '{"mcpServers": {}}'):
+        file.write_text(text)
+        assert configure(home, "uninstall", "claude-code") == 0
+        assert file.read_text() == text
+
+
+def test_a_link_of_a_project_leads_nowhere_else(home, capfd):
+    project, elsewhere = home / "project", home / "settings.json"
+    project.mkdir()
+    elsewhere.write_text("{}")
+    (project / ".mcp.json").symlink_to(elsewhere)
+    assert configure(home, "install", "claude-code", "--project", str(project)) == 2
+    assert "a link out of the project" in capfd.readouterr().err
+    assert elsewhere.read_text() == "{}"
 
 
 def test_wrong_arguments_write_nothing(home, capfd):

@@ -404,7 +404,14 @@ def test_what_is_no_json_does_not_end_it(path):
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }  # fmt: skip
     deep = b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}"
-    lines = b"\n".join([b"{broken", deep % 7, b'{"jsonrpc": "2.0", "id": "x"}', json.dumps(hello).encode(), b""])
+    call = {"name": "remember", "arguments": {"text": "tea \ud83c"}}
+    halves = [
+        json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}).encode()
+        for id in (8, "half \udf75")
+    ]
+    lines = b"\n".join(
+        [b"{broken", deep % 7, b'{"jsonrpc": "2.0", "id": "x"}', *halves, json.dumps(hello).encode(), b""]
+    )
     done = subprocess.run(
         [*COMMAND, "--db", str(path), "mcp"], input=lines, capture_output=True, timeout=LAST_RESORT_SECONDS
     )
@@ -412,7 +419,8 @@ def test_what_is_no_json_does_not_end_it(path):
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert any(each.get("result", {}).get("serverInfo", {}).get("name") == "recallite" for each in answers)
     refused = {(each["id"], each["error"]["code"]) for each in answers if "error" in each}
-    assert refused == {(None, -32700), (7, -32700), ("x", -32600)}
+    assert refused == {(None, -32700), (7, -32700), ("x", -32600), (8, -32700)}
+    assert any("half of a character" in each["error"]["message"] for each in answers if each["id"] == 8)
 
 
 def test_it_ends_when_nobody_reads_its_answers(path):

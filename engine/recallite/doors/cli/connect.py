@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from recallite.doors.cli.parameters import Command, Group, argument, flag, optio
 from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
-from recallite.doors.warm.quick import command
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def _changes_json(changes: Sequence[Change]) -> dict[str, Any]:
 def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Change]:
     if dry_run:
         for change in changes:
-            click.echo(change.diff, err=True)
+            click.echo(change.by_hand or change.diff, err=True)
         return []
     return [change for change in changes if apply_change(change, yes) is not None]
 
@@ -63,6 +61,8 @@ def _connector(name: str) -> Command:
         shared = None if scope is None else check_scope(scope)
         arguments = store_arguments(context)
         changes = connecting.connected(name, folder_of(project), arguments, shared, memories=memories)
+        if trust := connecting.HOOKED[name].trust:
+            hint(trust)
         if memories:
             hint(f"the memory files of {HOSTS[name].title} are read after each turn, and never written")
         return _apply(changes, yes=yes, dry_run=dry_run)
@@ -85,7 +85,8 @@ def status() -> list[tuple[str, str]]:
                 rows.append((name, str(fault)))
                 continue
             if commands or place is None:
-                rows.append((name, f"connected by {file}{_dead(name, commands)}" if commands else "not connected"))
+                connection = f"connected by {file}{_dead(name, commands)}{hooked.trust and f'. {hooked.trust}'}"
+                rows.append((name, connection if commands else "not connected"))
     return rows
 
 
@@ -125,20 +126,13 @@ def hook(
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
     from recallite.doors.hooks.events import answer, output_of, payload_of
-    from recallite.system.processes import start_detached
 
     def ask() -> bytes:
         payload = payload_of(running.payload(), os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd())
-        if event == "turn" and not wait:
-            shared = [] if scope is None else ["--scope", scope]
-            shared += ["--memories"] if memories else []
-            words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
-            start_detached(command(words), str(Path.home()), json.dumps(payload).encode())
-            return b""
         with open_memory(context, create=True) as memory:
             return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)
 
-    _print_within(running.WAIT_SECONDS if wait else patience, ask)
+    _print_within(running.WAIT_SECONDS if wait or event == "turn" else patience, ask)
 
 
 def _print_within(seconds: float, ask: Callable[[], bytes]) -> None:

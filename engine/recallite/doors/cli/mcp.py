@@ -84,7 +84,10 @@ Project = Annotated[str | None, option("FOLDER", "Only for this project, where t
 
 
 def _print_change(change: Change | None) -> None:
-    hint("nothing was changed" if change is None else f"written: {change.path}. Restart the host")
+    if change is None:
+        hint("nothing was changed")
+    else:
+        hint(f"{'removed' if change.after is None else 'written'}: {change.path}. Restart the host")
 
 
 def _change_json(change: Change | None) -> dict[str, Any]:
@@ -120,6 +123,8 @@ def apply_change(change: Change, yes: bool) -> Change | None:
     """Show a change and write it, unless it is refused or changes nothing."""
     from recallite.doors.mcp import hosts
 
+    if change.by_hand:
+        hint(change.by_hand)
     if change.after == (change.before or "") or not change.diff:
         return None
     click.echo(change.diff, err=True)

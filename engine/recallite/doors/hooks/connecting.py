@@ -6,7 +6,6 @@ Our entries are added beside the user's own, and removed again without a trace.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -14,15 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recallite.doors.hooks.events import EVENTS
 from recallite.doors.hooks.memory_files import HOST
-from recallite.doors.hooks.opencode import script
+from recallite.doors.hooks.opencode import MARK, script
 from recallite.doors.hooks.projects import PROJECT, project_of
-from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server
-from recallite.doors.warm.quick import quick_start
+from recallite.doors.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server, within
+from recallite.doors.warm.asking import Unanswered
+from recallite.doors.warm.calls import Call
+from recallite.doors.warm.quick import is_quick_start, quick_start
 from recallite.errors import InvalidInput
+from recallite.system.folders import read_regular
 
 _TIMEOUT_SECONDS = 10
-_OUR_HOOK = re.compile(r" hook (?:session-start|prompt|turn)\b")
 _Edit = Callable[[dict[str, Any]], None]
 
 
@@ -31,7 +33,7 @@ class Hooked(NamedTuple):
 
     Its handlers are in groups, unless they are `flat`. `timeout` is in the unit of the host. If it does not start
     servers `in_folder`, that of the project, it gets one only with a scope. With `script` the file is a plugin that is
-    wholly ours.
+    wholly ours. `trust` says what a person has to do before the host runs them.
     """
 
     file: Callable[[], Path]
@@ -41,6 +43,7 @@ class Hooked(NamedTuple):
     timeout: int = _TIMEOUT_SECONDS
     in_folder: bool = True
     script: bool = False
+    trust: str = ""
 
 
 def _home(variable: str, folder: str, name: str) -> Callable[[], Path]:
@@ -58,6 +61,7 @@ HOOKED: dict[str, Hooked] = {
     "codex": Hooked(
         _home("CODEX_HOME", ".codex", "hooks.json"), ".codex/hooks.json",
         {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn"},
+        trust="Codex runs these hooks only once you trust them: type /hooks there",
     ),
     # https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md
     "gemini-cli": Hooked(
@@ -111,7 +115,7 @@ def disconnected(name: str, project: Path | None) -> list[Change]:
 def hook_commands(name: str, project: Path | None) -> list[str]:
     """The commands by which a host calls our hooks now."""
     if HOOKED[name].script:
-        return [name] if _file(name, project).exists() else []
+        return [name] if _is_our_script(_text(_file(name, project))) else []
     ours: list[str] = []
 
     def look(configuration: dict[str, Any]) -> None:
@@ -138,10 +142,9 @@ def _changes(
     if project is not None and host.project is None:
         pass  # its server is for all projects, and knows each by its folder
     elif (path := file_of(host, project)).suffix == ".toml":
-        change = configured(host, project, server)
-        changes.append(change._replace(after=change.after or None))
+        changes.append(configured(host, project, server))
     else:
-        edits[path] = [_server_edit(path, host.key, server)]
+        edits[path] = [lambda configuration: put_server(path, configuration, host.key, server)]
     hooks = _file(name, project)
     if not hooked.script:
         edits.setdefault(hooks, []).append(lambda configuration: _put_hooks(hooks, configuration, hooked, wanted))
@@ -152,12 +155,30 @@ def _changes(
 
 def _script(name: str, project: Path | None, text: str | None) -> Change:
     path = _file(name, project)
-    return Change(path, path.read_text("utf-8") if path.exists() else None, text)
+    before = _text(path)
+    if before is not None and not _is_our_script(before):
+        if text is not None:
+            raise InvalidInput(f"{path} is not of Recallite: give it another name")
+        return Change(path, before, before)
+    return Change(path, before, text)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return read_regular(path).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        raise InvalidInput(f"{path} cannot be read ({fault.strerror})") from None
+
+
+def _is_our_script(text: str | None) -> bool:
+    return text is not None and text.startswith(MARK)
 
 
 def _file(name: str, project: Path | None) -> Path:
     hooked = HOOKED[name]
-    return hooked.file() if project is None else project / hooked.project
+    return hooked.file() if project is None else within(project, hooked.project)
 
 
 def _all(edits: Sequence[_Edit]) -> _Edit:
@@ -168,30 +189,24 @@ def _all(edits: Sequence[_Edit]) -> _Edit:
     return edit
 
 
-def _server_edit(path: Path, key: str, server: Mapping[str, Any] | None) -> _Edit:
-    def edit(configuration: dict[str, Any]) -> None:
-        put_server(path, configuration, key, server)
-        if not configuration[key]:
-            del configuration[key]
-
-    return edit
-
-
 def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, wanted: Mapping[str, Any]) -> None:
     """Put our handlers beside others, or take them out; a handler that is as it should be stays where it is."""
     if hooked.flat and wanted:
         configuration.setdefault("version", 1)
-    hooks = configuration.setdefault("hooks", {})
+    hooks = configuration.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise InvalidInput(f"{path} holds something else under 'hooks': change it by hand")
+    after = {}
     for event in dict.fromkeys((*hooks, *wanted)):
-        others = [_without_ours(group, wanted.get(event)) for group in hooks.get(event, ())]
-        hooks[event] = [group for group in others if group is not None]
-        if event in wanted and wanted[event] not in hooks[event]:
-            hooks[event].append(wanted[event])
-        if not hooks[event]:
-            del hooks[event]
-    if not hooks:
+        before = hooks.get(event, [])
+        groups = [group for group in (_without_ours(group, wanted.get(event)) for group in before) if group is not None]
+        if event in wanted and wanted[event] not in groups:
+            groups.append(wanted[event])
+        if groups or not before:
+            after[event] = groups
+    if after or not hooks:
+        configuration |= {"hooks": after} if after else {}
+    else:
         del configuration["hooks"]
     if hooked.flat and configuration == {"version": 1}:
         configuration.clear()
@@ -208,8 +223,17 @@ def _without_ours(group: Any, wanted: Any) -> Any:
 
 
 def _is_ours(command: str) -> bool:
-    """Whether a command of a hook runs Recallite's."""
-    return _OUR_HOOK.search(command.partition("recallite")[2]) is not None
+    """Whether a command is one that `connect` has written, for whatever Python, store and options, and nothing else.
+
+    A person's own may run Recallite too, or name it.
+    """
+    try:
+        words = [word.strip('"') for word in shlex.split(command, posix=sys.platform != "win32")]
+        call = Call(words[len(quick_start()) :])
+    except (ValueError, Unanswered):
+        return False
+    is_hook = call.name == "hook" and "host" in call.options and len(call.texts) == 1 and call.texts[0] in EVENTS
+    return is_quick_start(words) and is_hook
 
 
 def _commands(group: Any) -> list[str]:

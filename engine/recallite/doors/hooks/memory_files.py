@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recallite.doors.hooks.events import Event
-from recallite.doors.hooks.projects import USER
+from recallite.doors.hooks.projects import USER, files_of
+from recallite.system.folders import SMALL_BYTES
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -22,15 +23,18 @@ _MARK = {"memory_files_of": HOST}
 
 def take_files(memory: Memory, event: Event) -> None:
     """Store new and changed files as documents of the project or of the user, and remove those that are gone."""
-    project = Path(event.transcript).parent
+    sessions = Path(event.transcript).parent
+    notes, mine = sessions / "memory", sessions.parent.parent / "CLAUDE.md"
+    names = sorted(path.name for path in notes.glob("*.md"))
     files = {
-        event.project.scope: [*(Path(event.folder) / name for name in _OF_FOLDER), *(project / "memory").glob("*.md")],
-        USER: [project.parent.parent / "CLAUDE.md"],
+        event.project.scope: [*files_of(event.folder, _OF_FOLDER), *files_of(str(notes), names)],
+        USER: [mine],  # the user's own, which may be a link to anywhere
     }
     for scope, paths in files.items():
-        if present := [path for path in paths if path.is_file()]:
+        if present := [path for path in paths if path.is_file() and path.stat().st_size <= SMALL_BYTES]:
             memory.knowledge.ingest(present, scope=scope, metadata=_MARK)
         for document in memory.knowledge.list(scope=scope):
+            source = Path(document.source)  # a real path: what is a link now has taken the place of a file
             is_ours = document.scope == scope and _MARK.items() <= document.metadata.items()
-            if is_ours and not Path(document.source).is_file():
+            if is_ours and (source.is_symlink() or not source.is_file()):
                 memory.knowledge.delete(document.id)

@@ -2,6 +2,7 @@
 
 https://opencode.ai/docs/plugins, and `Hooks` of the npm package @opencode-ai/plugin (1.18). A plugin adds to a session
 by its system prompt, which is made anew for each call of a model: what was shown is put in again until a compaction.
+Titles and compactions are asked for in the same session, often of another model: they are told nothing.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+MARK = "// Written by `recallite connect opencode`; `recallite disconnect opencode` removes it."
+"""The first line of the plugin."""
 _SCRIPT = """\
-// Written by `recallite connect opencode`; `recallite disconnect opencode` removes it.
+MARK
 import { spawn } from "node:child_process"
 
 const [PROGRAM, ...WORDS] = COMMAND_WORDS
@@ -53,12 +56,23 @@ export const Recallite = async ({ client, directory }) => {
     }
   }
 
+  // Agents that no person talks to make titles, summaries and compactions; each is known by its own prompt.
+  let prompts
+  async function isOfHiddenAgent(system) {
+    const isHidden = ({ hidden, name }) => hidden || ["title", "summary", "compaction"].includes(name)
+    prompts ??= (async () => (await client.app.agents()).data.filter(isHidden))().catch(() => [])
+    return (await prompts).some(({ prompt }) => prompt && system[0]?.startsWith(prompt))
+  }
+
+  const isOther = (model, chosen) =>
+    Boolean(model && chosen) && (model.providerID !== chosen.providerID || model.id !== chosen.modelID)
+
   return {
     // A command's template is its author's; the person typed its name and arguments.
     "command.execute.before": async ({ command, sessionID, arguments: words }, { parts }) => {
       commands.set(sessionID, { expanded: said(parts), typed: words.trim() ? `/${command} ${words.trim()}` : "" })
     },
-    "chat.message": async ({ sessionID }, { message, parts }) => {
+    "chat.message": async ({ sessionID, model }, { message, parts }) => {
       if (!sessions.has(sessionID)) {
         const begins = { source: "startup" }
         const shown = (await isSubagent(sessionID)) ? null : [await asks("session-start", sessionID, begins)]
@@ -69,11 +83,13 @@ export const Recallite = async ({ client, directory }) => {
       const command = commands.get(sessionID)
       commands.delete(sessionID)
       const prompt = command && command.expanded === said(parts) ? command.typed : said(parts)
-      Object.assign(session, { prompt, moment: message.id })
+      Object.assign(session, { prompt, moment: message.id, model: message.model ?? model })
       session.shown.push(await asks("prompt", sessionID, { prompt: session.prompt }))
     },
-    "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
-      system.push(...(sessions.get(sessionID)?.shown ?? []).filter(Boolean))
+    "experimental.chat.system.transform": async ({ sessionID, model }, { system }) => {
+      const session = sessions.get(sessionID)
+      if (!session?.shown || isOther(model, session.model) || (await isOfHiddenAgent(system))) return
+      system.push(...session.shown.filter(Boolean))
     },
     event: async ({ event }) => {
       const id = event.properties?.sessionID
@@ -94,5 +110,5 @@ export const Recallite = async ({ client, directory }) => {
 
 def script(words: Sequence[str], options: Sequence[str]) -> str:
     """The plugin that calls the hooks by a command: these words, the event, and these options."""
-    named = _SCRIPT.replace("COMMAND_WORDS", json.dumps([*words]), 1)
+    named = _SCRIPT.replace("MARK", MARK, 1).replace("COMMAND_WORDS", json.dumps([*words]), 1)
     return named.replace("COMMAND_OPTIONS", json.dumps([*options]), 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from recallite.system.folders import read_regular
 from recallite.system.user_folder import is_of_user
 
 USER = "/user"
@@ -24,7 +25,7 @@ _SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
 _URL = re.compile(r"\s*url\s*=\s*(\S.*)")
 _USUAL_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
 _UNNAMED = re.compile(r"[^a-z0-9._-]+")
-_first_commits: dict[tuple[str, int], str] = {}
+_first_commits: dict[tuple[str, int], str | None] = {}
 
 
 class Project(NamedTuple):
@@ -43,17 +44,29 @@ def project_of(folder: str, shared: str | None = None) -> Project:
     """The project of a folder, or the scope that all projects share."""
     if shared is not None:
         return Project(shared, "the scope that projects share")
-    path = Path(os.path.realpath(folder))
-    for root in (path, *path.parents):
-        if (git := _git_folder(root)) is not None:
-            break
-    else:
-        return Project(_scope(f"folder {path}", ""), f"folder {path}")
-    if remote := _remote(git, root):
-        return Project(_scope(f"remote {remote}", remote.rpartition("/")[2]), f"remote {remote}")
-    if commit := _first_commit(git):
-        return Project(_scope(f"commit {commit}", ""), f"first commit {commit[:12]}")
+    root, git = _repository(folder)
+    if git is not None:
+        if remote := _remote(git, root):
+            return Project(_scope(f"remote {remote}", remote.rpartition("/")[2]), f"remote {remote}")
+        if commit := _first_commit(git):
+            return Project(_scope(f"commit {commit}", ""), f"first commit {commit[:12]}")
     return Project(_scope(f"folder {root}", ""), f"folder {root}")
+
+
+def files_of(folder: str, names: Sequence[str]) -> list[Path]:
+    """The files of these names in a project's folder, by their real paths; those that are not there are left out.
+
+    A link leads to another Markdown file of the same repository, or it is left out: one that a stranger has packed
+    would name a private file. A repository that holds the user's home is none of theirs.
+    """
+    root, git = _repository(folder)
+    if git is None or Path.home().resolve().is_relative_to(root):
+        root = Path(os.path.realpath(folder))
+    paths = [(Path(folder) / name, Path(os.path.realpath(Path(folder) / name))) for name in names]
+    return [
+        real for path, real in paths
+        if real.is_file() and real.is_relative_to(root) and (real.suffix == path.suffix)
+    ]  # fmt: skip
 
 
 def scope_named(scope: str) -> str:
@@ -67,35 +80,56 @@ def _scope(identity: str, name: str) -> str:
     return f"{_PROJECTS}/{name}-{digest}" if name else f"{_PROJECTS}/{digest}"
 
 
+def _repository(folder: str) -> tuple[Path, Path | None]:
+    """The root of the repository that a folder is in, and that of its objects; the folder itself and None without."""
+    path = Path(os.path.realpath(folder))
+    repositories = ((root, _git_folder(root)) for root in (path, *path.parents))
+    return next(((root, git) for root, git in repositories if git is not None), (path, None))
+
+
 def _git_folder(root: Path) -> Path | None:
     """The folder of a repository's objects and configuration, which all its work trees share.
 
-    None if it is another user's, or belongs to another folder: an unpacked archive may name any as its own.
+    None if it is another user's, or belongs to another folder: an unpacked archive may name any as its own. None also
+    if its configuration is a device, a FIFO or endless: Git would read it too.
     """
     git = link = root / ".git"
     try:
         if link.is_file():  # a work tree, or a submodule
-            git = root / link.read_text("utf-8").partition("gitdir:")[2].strip()
+            git = root / _text(link).partition("gitdir:")[2].strip()
             if os.path.realpath(_work_tree(git)) != os.path.realpath(root):
                 return None
             if (common := git / "commondir").is_file():
-                git = git / common.read_text("utf-8").strip()
-        return Path(os.path.realpath(git)) if (git / "HEAD").is_file() and is_of_user(git) else None
+                git = git / _text(common).strip()
+        if not (git / "HEAD").is_file() or not is_of_user(git):
+            return None
+        _config(git)
+        return Path(os.path.realpath(git))
     except (OSError, ValueError):
         return None
+
+
+def _text(path: Path) -> str:
+    return read_regular(path).decode("utf-8", "replace")
+
+
+def _config(git: Path) -> str:
+    """The configuration of a repository, which may have none. Raises OSError if it is no file, or too large."""
+    path = git / "config"
+    return _text(path) if os.path.lexists(path) else ""
 
 
 def _work_tree(git: Path) -> Path:
     """The folder that a repository says is its work tree."""
     if (back := git / "gitdir").is_file():
-        return (git / back.read_text("utf-8").strip()).parent
-    named = re.search(r"^\s*worktree\s*=\s*(\S.*)", (git / "config").read_text("utf-8", "replace"), re.MULTILINE)
+        return (git / _text(back).strip()).parent
+    named = re.search(r"^\s*worktree\s*=\s*(\S.*)", _config(git), re.MULTILINE)
     return git / named[1].rstrip().strip('"') if named else git.parent
 
 
 def _remote(git: Path, root: Path) -> str | None:
     """The address of `origin`, or else of the first remote: without scheme, its usual port, user and `.git`."""
-    remotes = dict(_remotes(git / "config"))
+    remotes = dict(_remotes(_config(git)))
     url = remotes.get("origin") or next(iter(remotes.values()), None)
     if url is None:
         return None
@@ -110,13 +144,9 @@ def _remote(git: Path, root: Path) -> str | None:
     return address.rstrip("/").removesuffix(".git").lower()
 
 
-def _remotes(config: Path) -> Iterator[tuple[str, str]]:
+def _remotes(config: str) -> Iterator[tuple[str, str]]:
     name = None
-    try:
-        lines = config.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
+    for line in config.splitlines():
         if line.lstrip().startswith("["):
             section = _SECTION.match(line)
             name = None if section is None else section[1]
@@ -126,7 +156,10 @@ def _remotes(config: Path) -> Iterator[tuple[str, str]]:
 
 
 def _first_commit(git: Path) -> str | None:
-    """The oldest commit without a parent. It is looked up once for a repository, since it takes time in a long one."""
+    """The oldest commit without a parent. It is looked up once for a repository, since it takes time in a long one.
+
+    One that takes too long is not looked up again: a stranger's may be made to, and every prompt would wait for it.
+    """
     key = str(git), git.stat().st_ino
     if key not in _first_commits:
         command = ["git", "--git-dir", str(git), "rev-list", "--max-parents=0", "HEAD"]
@@ -135,8 +168,11 @@ def _first_commit(git: Path) -> str | None:
                 command, capture_output=True, timeout=_GIT_SECONDS, check=True, encoding="ascii",
                 env={**os.environ, **_NO_FETCH},
             )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            _first_commits[key] = None
         except (OSError, ValueError, subprocess.SubprocessError):
             return None
-        if commits := ran.stdout.split():
-            _first_commits[key] = commits[-1]
+        else:
+            if commits := ran.stdout.split():
+                _first_commits[key] = commits[-1]
     return _first_commits.get(key)

@@ -17,12 +17,17 @@ from recallite.doors.warm.calls import Call
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from subprocess import Popen
 
 PATH = "/hooks"
 """The path of a hook's request to the resident process."""
 PATIENCE_SECONDS = 1.5
 WAIT_SECONDS = 120.0
+_BEGAN = time.monotonic() - time.process_time()
+# Starting Python and ending it take a part of the patience: on a busy machine 0.1 s.
+_RESERVE_SECONDS, _RESERVE_SHARE = 0.2, 0.25
 _payload: list[bytes] = []
+_children: list[Popen[bytes]] = []
 
 
 def payload() -> bytes:
@@ -33,36 +38,69 @@ def payload() -> bytes:
 
 
 def left_of(words: Sequence[str]) -> list[str]:
-    """The words that the full command line has to run; none if the resident process has answered them."""
-    began = time.monotonic()
+    """The words that the full command line has to run; none if the resident process has answered them.
+
+    What takes longer than the host waits is not answered: this process ends. A turn is stored all the same, by a
+    process of its own.
+    """
+    began, call = time.monotonic(), None
     try:
         if os.environ.get("RECALLITE_DEBUG") != "1":
             call = Call(words)
-            patience = call.options.get("patience", PATIENCE_SECONDS)
-            if call.name == "hook" and _is_answered(call, began, patience):
+            if call.name != "hook":
+                return [*words]
+            _thread.start_new_thread(_end_in_time, (call,))
+            if _is_answered(call):
                 return []
     except Unanswered:
         pass
     # A process that hangs is not asked again.
-    return ["--no-warm", *words] if time.monotonic() - began >= ALIVE_SECONDS else [*words]
+    left = ["--no-warm", *words] if time.monotonic() - began >= ALIVE_SECONDS else [*words]
+    if call is None or call.options.get("wait") or call.texts != ["turn"]:
+        return left
+    from recallite.doors.warm.quick import command
+    from recallite.system.processes import start_detached
+
+    start_detached(command([*left, "--wait"]), None, payload())
+    return []
 
 
-def _is_answered(call: Call, began: float, patience: float) -> bool:
-    """Whether a hook is answered, with nothing if that takes too long. Raises Unanswered: it is to be answered here.
+def run(words: Sequence[str]) -> None:
+    """Run what is left of a hook in a process that has loaded nothing yet."""
+    import subprocess
 
-    A turn is never left unanswered, because it is stored by then.
-    """
-    link = Link(answer_seconds=WAIT_SECONDS if call.options.get("wait") else patience)
-    _thread.start_new_thread(_end_unless_read, (patience,))
+    from recallite.doors.warm.quick import command
+    from recallite.system.processes import safe_environment
+
+    child = subprocess.Popen(command(words), stdin=subprocess.PIPE, env=safe_environment())
+    _children.append(child)
+    child.communicate(payload())
+
+
+def _seconds_left(call: Call) -> float:
+    """The time until this process has to end."""
+    patience: float = WAIT_SECONDS if call.options.get("wait") else call.options.get("patience", PATIENCE_SECONDS)
+    return _BEGAN + patience - min(_RESERVE_SECONDS, _RESERVE_SHARE * patience) - time.monotonic()
+
+
+def _end_in_time(call: Call) -> None:
+    """End this process when its host does not wait any longer, but for a turn that it was given."""
+    time.sleep(max(0.0, _seconds_left(call)))
+    if call.texts != ["turn"] or not _payload:
+        for child in _children:
+            child.kill()
+        os._exit(0)
+
+
+def _is_answered(call: Call) -> bool:
+    """Whether the resident process has answered. Raises Unanswered: the hook is to be answered here."""
+    if not call.is_of_file:
+        raise Unanswered("it opens files")
+    link = Link(answer_seconds=max(_seconds_left(call), _RESERVE_SECONDS))
     folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
     flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
     fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
-    try:
-        status, answer = link.ask("POST", PATH, payload(), {**call.headers, HOOK: in_header(fields)})
-    except Unanswered:
-        if call.text != "turn" and time.monotonic() - began >= patience:
-            return True
-        raise
+    status, answer = link.ask("POST", PATH, payload(), {**call.headers, HOOK: in_header(fields)})
     if status != 200:
         raise Unanswered(f"the status is {status}")
     try:
@@ -71,10 +109,3 @@ def _is_answered(call: Call, began: float, patience: float) -> bool:
     except (AttributeError, OSError):  # the host does not listen
         pass
     return True
-
-
-def _end_unless_read(seconds: float) -> None:
-    """End this process if the host has not closed its standard input by then."""
-    time.sleep(seconds)
-    if not _payload:
-        os._exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
@@ -96,8 +97,13 @@ def _refusal(fault: Exception) -> types.JSONRPCError:
     id, code, message = None, types.INVALID_REQUEST, "the line is no request of JSON-RPC 2.0"
     if errors and errors[0]["type"] == "json_invalid":
         code, message = types.PARSE_ERROR, "the line is not JSON, or is nested too deep"
-        with suppress(msgspec.MsgspecError, RecursionError):
-            id = msgspec.json.decode(errors[0]["input"], type=_Request).id
+        with suppress(ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+            # Python reads what the SDK refuses: half of a character, as of a text that was cut within an emoji.
+            request_id = msgspec.convert(json.loads(errors[0]["input"]), _Request).id
+            str(request_id).encode()
+            id = request_id
+            if r"\ud" in str(errors[0]["input"]).lower():
+                message = "a text has half of a character (a lone surrogate): send the whole"
     elif requests := [error["input"] for error in errors if isinstance(error["input"], dict)]:
         with suppress(msgspec.MsgspecError):
             id = msgspec.convert(requests[0], _Request).id

@@ -216,11 +216,14 @@ def may_start() -> bool:
 
 def start(patience_seconds: float) -> Link:
     """Start the process and wait until it answers. If two start at once, one stays. Raises Unanswered."""
+    from recallite.doors.warm.quick import module
     from recallite.system.processes import start_detached
 
     try:
         os.makedirs(folder(), mode=0o700, exist_ok=True)
-        process = start_detached([sys.executable, "-m", "recallite.doors.warm"], folder())
+        if not is_private(folder()):
+            raise Unanswered(f"{folder()} is not a folder that only this user may enter")
+        process = start_detached(module("recallite.doors.warm"), folder())
     except OSError as fault:
         raise Unanswered(str(fault)) from None
     deadline = time.monotonic() + patience_seconds

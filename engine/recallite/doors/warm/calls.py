@@ -42,7 +42,7 @@ _COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOO
 
 
 class Call:
-    """A parsed command: its name, options and texts, and the headers that name its store."""
+    """A parsed command: its name, options and texts, and the headers that name its store, if that `is_of_file`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         """Raise Unanswered for what only the full command line knows."""
@@ -50,8 +50,9 @@ class Call:
         store, (self.name, *_) = _parsed(rest, _GLOBAL, one_text=True)
         self.options, self.texts = _parsed(rest, _COMMANDS.get(self.name, {}))
         path = store["db"] if "db" in store else os.environ.get("RECALLITE_DB") or _default_path()
-        if self.name not in _COMMANDS or path == ":memory:" or "://" in path or not path.strip():
+        if self.name not in _COMMANDS or not path.strip():
             raise Unanswered("this is for the full command line")
+        self.is_of_file = path != ":memory:" and "://" not in path
         self.as_json = self.options.pop("json", False)
         self.settings: str | None = store.get("settings") or os.environ.get("RECALLITE_SETTINGS") or None
         self.headers = store_headers(path, self.settings, create=self.name != "recall")

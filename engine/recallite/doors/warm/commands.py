@@ -32,6 +32,8 @@ def answered(words: Sequence[str]) -> int | None:
         call = Call(words)
         if call.name == "mcp":
             return _mcp(call, words)
+        if not call.is_of_file:
+            return None
         if call.name == "hook":
             _start_for_next(call)
             return None
@@ -57,7 +59,7 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in ("recall", "remember") and _wanted(call):
+        if call.name in ("recall", "remember") and call.is_of_file and _wanted(call):
             start(0.0)
 
 
@@ -166,8 +168,8 @@ def _successful(answer: tuple[int, bytes]) -> str:
     return body.decode()
 
 
-def _mcp(call: Call, words: Sequence[str]) -> int | None:
-    """Serve a host through the process; None if there is none, and none can be started."""
+def _mcp(call: Call, words: Sequence[str]) -> int:
+    """Serve a host, through the process if there is one or one can be started."""
     from recallite.doors.warm.proxy import Proxy
 
     options = call.options
@@ -175,11 +177,14 @@ def _mcp(call: Call, words: Sequence[str]) -> int | None:
         raise Unanswered("a command below mcp is for the full command line")
     if "tools" in options:
         options["tools"] = [name.strip() for name in options["tools"].split(",") if name.strip()]
-    if options.get("scope") == "project":
-        from recallite.doors.hooks.projects import scope_named
-
-        options["scope"] = scope_named("project")
     options["folders"] = [os.path.abspath(os.path.expanduser(path)) for path in options.get("folders", ())]
-    headers = {**call.headers, OPTIONS: in_header(json.dumps(options))}
-    proxy = Proxy(headers, words, lambda: _wanted(call))
-    return proxy.run() if proxy.connect() else None
+
+    def headers() -> dict[str, str]:
+        scope = {}
+        if options.get("scope") == "project":
+            from recallite.doors.hooks.projects import scope_named
+
+            scope = {"scope": scope_named("project")}
+        return {**call.headers, OPTIONS: in_header(json.dumps({**options, **scope}))}
+
+    return Proxy(headers if call.is_of_file else None, words, options, lambda: _wanted(call)).run()

@@ -30,9 +30,23 @@ def quick_start() -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _START, package]
 
 
+def is_quick_start(words: Sequence[str]) -> bool:
+    """Whether words begin with a quick start, of whatever Python and package."""
+    start = quick_start()
+    return len(words) >= len(start) and [*words[1 : len(start) - 1]] == start[1:-1]
+
+
 def command(words: Sequence[str]) -> list[str]:
-    """The words that run Recallite with these arguments, and load no module in the folder of a project."""
-    return [sys.executable, "-P", "-m", "recallite", *words]
+    """The words that run Recallite with these arguments: see `module`."""
+    return [*module("recallite"), *words]
+
+
+def module(name: str) -> list[str]:
+    """The words that run a module, and load no other one from the folder that they are run in.
+
+    They leave Python the packages of the user and of PYTHONPATH, in which Recallite may be: see `safe_environment`.
+    """
+    return [sys.executable, "-P", "-m", name]
 
 
 def main() -> None:
@@ -52,11 +66,9 @@ def main() -> None:
 def _run_hook(words: Sequence[str]) -> None:
     """Run a hook and exit with 0 whatever comes of it: another code would stop the host."""
     try:
-        from recallite.doors.hooks.running import left_of, payload
+        from recallite.doors.hooks.running import left_of, run
 
         if left := left_of(words):
-            import subprocess
-
-            subprocess.run(command(left), input=payload(), check=False)
+            run(left)
     finally:
         os._exit(0)

@@ -33,6 +33,8 @@ _log = logger(__name__)
 # How long a process without a store waits for one.
 _EMPTY_SECONDS = 60.0
 _MOST_SECONDS_ASLEEP = 60.0
+# Hooks that are answered at a time: half of the threads.
+_MOST_HOOKS = 20
 
 
 class OpenStore:
@@ -76,6 +78,8 @@ class Service:
         self._running: dict[OpenStore, asyncio.Task[None]] = {}
         self._began = self._last = monotonic()
         self._changed = asyncio.Event()
+        # A project's files may keep its hooks waiting, but not the callers of others.
+        self._hooks = anyio.CapacityLimiter(_MOST_HOOKS)
         # Of a file at a time one store is opened or closed; those of other files go on meanwhile.
         self._files: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -124,7 +128,8 @@ class Service:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
             elif scope["path"] == HOOKS:
-                await _answer_hook(store, of_header(headers[asking.HOOK.lower()]), body, scope, receive, send)
+                fields = of_header(headers[asking.HOOK.lower()])
+                await _answer_hook(store, fields, body, self._hooks, scope, receive, send)
             else:
                 await store.api.application(scope, receive, send)
         finally:
@@ -242,8 +247,9 @@ class _Conversation:
 
 
 async def _answer_hook(
-    store: OpenStore, fields: str, body: bytes, scope: Message, receive: Receive, send: Send
-) -> None:
+    store: OpenStore, fields: str, body: bytes, limiter: anyio.CapacityLimiter, scope: Message, receive: Receive,
+    send: Send,
+) -> None:  # fmt: skip
     """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
 
     If turns in the call cannot be stored, the answer is an error, and the client stores them itself.
@@ -262,7 +268,8 @@ async def _answer_hook(
 
     response = Response(b"")
     try:
-        response = Response(output_of(await anyio.to_thread.run_sync(text), event, host))
+        shown_text = await anyio.to_thread.run_sync(text, limiter=limiter)
+        response = Response(output_of(shown_text, event, host))
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
         if event == "turn":

@@ -13,6 +13,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
+from recallite.system.folders import open_regular
 from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.json_items import array_items, begins_array, json_value
 from recallite.transfer.importers.values import shown_name
@@ -45,7 +46,7 @@ class Member:
 
 
 def _opener(path: Path) -> Callable[[], io.BufferedReader]:
-    return lambda: path.open("rb")
+    return lambda: open_regular(path)
 
 
 class _Allowance:

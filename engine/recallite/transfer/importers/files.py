@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
-from recallite.system.folders import kind_of, printable, walk
+from recallite.system.folders import kind_of, open_regular, printable, walk
 
 MAX_LINE_BYTES = 64 << 20
 _DEEPEST = 64
@@ -56,7 +56,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     Of a line longer than 64 MiB only the beginning is read, which is no JSON.
     """
     try:
-        stream = path.open("rb")
+        stream = open_regular(path)
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
     with stream:

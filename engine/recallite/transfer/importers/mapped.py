@@ -7,6 +7,7 @@ path `.` is the whole item. `metadata.NAME` is a value of the metadata.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
+from recallite.system.folders import open_regular
 from recallite.system.messages import shown
 from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.files import lines_of
@@ -77,7 +79,7 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item |
         yield from _rows(path, paths)
         return
     try:
-        stream = path.open("rb")
+        stream = open_regular(path)
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
     with stream:
@@ -98,7 +100,10 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item |
 def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
     csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL_CHARS))
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        with (
+            open_regular(path) as opened,
+            io.TextIOWrapper(opened, encoding="utf-8-sig", errors="replace", newline="") as stream,
+        ):
             rows = csv.reader((line.replace("\0", "\ufffd") for line in stream), strict=True)
             header = [name.strip() for name in next(rows, [])]
             for field, parts in paths.items():

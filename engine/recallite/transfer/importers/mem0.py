@@ -18,6 +18,7 @@ from recallite.errors import InvalidInput, NotADatabase
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
+from recallite.system.folders import open_regular
 from recallite.transfer.importers.entries import Entries, FoundMemory, LeftOut
 from recallite.transfer.importers.json_items import array_items
 from recallite.transfer.importers.pickled import Opaque, plain_values
@@ -62,7 +63,7 @@ def _file(path: Path) -> Entries:
 def _json(path: Path) -> Entries:
     any_item = False
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             for item in array_items(stream, _ARRAYS):
                 any_item = True
                 try:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
+from recallite.system.folders import read_regular
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.notes import (
@@ -172,8 +173,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _templates(vault: Path) -> str | None:
     """The folder of templates, if the vault has one, with a slash."""
     try:
-        with (vault / ".obsidian" / "templates.json").open("rb") as stream:
-            settings = json_value(stream.read(100_000))
+        settings = json_value(read_regular(vault / ".obsidian" / "templates.json"))
     except (OSError, InvalidInput):
         return None
     folder = settings.get("folder") if isinstance(settings, dict) else None

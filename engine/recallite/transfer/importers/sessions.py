@@ -10,6 +10,7 @@ from typing import Protocol
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
+from recallite.system.folders import open_regular
 from recallite.transfer.importers.entries import Entries, Entry
 from recallite.transfer.importers.files import MAX_LINE_BYTES, files_below, next_line
 from recallite.transfer.importers.json_items import json_value
@@ -75,7 +76,7 @@ class Sessions:
             place = self._places[name] = _Place(self._opened(shown_name(name), changed_at), state.st_ino)
         if state.st_size == place.bytes:
             return
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             stream.seek(place.bytes)
             while line := next_line(stream):
                 if growing and not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
