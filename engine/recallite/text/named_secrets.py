@@ -27,8 +27,10 @@ How = Literal["literal", "colon", "said", "beside"]
 Span = tuple[int, int]
 
 _MOST_NAME_CHARS = 40
-_MOST_VALUE_CHARS = 400
+_MOST_VALUE_CHARS = 200
 _MOST_SAID_CHARS = 160
+# A name may say something of what stands before so many further names.
+_MOST_NAMES = 3
 _MOST_SAID_WORDS = 14
 _OPENING = "\"'`“„«‹‘‚「『"
 _CLOSING = dict(zip(_OPENING, "\"'`”“»›’‘」』", strict=True))
@@ -37,15 +39,15 @@ _CLOSING = dict(zip(_OPENING, "\"'`”“»›’‘」』", strict=True))
 _ASSIGNED = lazily(
     r"[*_`\\\"'\])}”」]{0,4}(?:[ \t]{0,2}[(（][^()（）\n\0]{1,40}[)）])?[ \t]{0,24}"
     r"(?P<sign>:[ \t]?[A-Za-z_][\w.\[\]<>|?, ]{0,40}?[ \t]?=(?![=>~])|:=|={1,3}>?|:{1,2}|[：＝|→⇒])"
-    r"[*_]{0,3}[ \t]{0,24}(?:[|>][+-]?(?=\r?\n))?(?:\r?\n[ \t]{0,24}(?:[-*>][ \t])?)?[*_\[({]{0,3}\\{0,3}"
+    r"[*_]{0,3}[ \t]{0,24}(?:[|>][+-]?(?=\r?\n))?(?:\r?\n[ \t]{0,24}(?:[-*>][ \t])?)?(?:[*_\[({]{1,3}(?=\\{0,3}[\"'`“„«]))?\\{0,3}"
 )
 # setPassword("...") and <password>...</password>; {name: PASSWORD, value: ...} and <add key="Password" value="..."/>.
-_CALLED = lazily(r"[ \t]{0,2}\([ \t]{0,3}(?=[\"'`])|>(?=[^\s<>\0]{1,400}</)")
+_CALLED = lazily(r"[ \t]{0,2}\([ \t]{0,3}(?=[\"'`])|>(?=[^\s<>\0]{1,200}</)")
 _SECOND_ARGUMENT = lazily(r"[\"'],[ \t]{0,3}(?=[\"'])")
 _VALUE_OF = lazily(
     r"\\?[\"']?\s{0,3},?\s{0,12}(?:-\s)?\\?[\"']?value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?", re.IGNORECASE
 )
-_BARE = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）]{1,400}")
+_BARE = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）]{1,200}")
 _REST = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）,;&|)]*")
 _NEXT_FIELD = lazily(r"[,;&|](?:\s|$|[\"'{}\[\]\\]|[\w.-]{1,40}\s?[=:])")
 _SCHEME = lazily(r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm)[ \t]+(?:token[ \t]+)?", re.IGNORECASE)
@@ -56,7 +58,7 @@ _UNSPACED_REST = lazily(
     r"(?P<between>[^\x00-\x7f「『“＂]{0,12}[ \t]?[「『“\"'＂:]?[ \t]?)(?P<value>[!-~]{4,100})"
 )
 _SAID_BEFORE = lazily(
-    r"(?<![^\s\"'“`])([^\s\0\"'“”`]{6,60})[\"'”`]?\s+(?:is|was|as|that's|ist|als|es|est|è|é|como|comme|come)\s+"
+    r"(?<![^\s\"'“`*])([^\s\0\"'“”`*]{6,60})[\"'”`*]{0,2}\s+(?:is|was|as|that's|ist|als|es|est|è|é|como|comme|come)\s+"
     r"(?:[^\s\0]{1,16}\s+){0,4}$"
 )
 # "creds: ada / ..." and "seed phrase: twelve words".
@@ -92,24 +94,26 @@ _USER_OPTION = lazily(
 _OF_GROUPS = frozenset(("docker", "podman", "nerdctl", "compose", "exec", "rsync", "install", "setpriv", "systemd-run"))
 _PLACEHOLDER = lazily(
     r"[<{\[].*|\$[A-Za-z_]\w*|\$[({].*|%\w+%|%[sdr]|%\(\w+\)s|(.)\1{2,}|[x*•.…_·-]+"
-    r"|.*(?:xxxx|\*\*\*\*|\.\.\.|…|change[_-]?me|\{[\w.()\[\]]*\}|\$\{).*"
+    r"|.*(?:xxxx|\*\*\*|\.\.\.|…|change[_-]?me|\{[\w.()\[\]!:]*\}|\$\{|\[[a-zA-Z]-|\\[swdb]).*|\(\?.*"
     r"|(?:your|my|insert|replace|enter|paste|put|use|the|some|any|example|sample|fake|dummy|test)(?:[-_ ]?[a-z]+)*"
     r"|(?:op|vault|secrets?|arn|env|file|ref|aws-sm|gcpsm|keyring|keychain):.*|ENC\[.*|!(?:Ref|Sub|GetAtt|secret)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 _EXPRESSION = lazily(
-    r"[&*]?[A-Za-z_][\w.:]*[!?]?[(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]+)+;?|[A-Za-z_]+<.*|&'?\w+|[{}()\[\];]+.*|.*\]\(.*"
+    r"[&*]?[A-Za-z_][\w.:]*[!?]?[(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]+)+;?|[A-Za-z_]+<.*|&'?\w+|[{}()\[\];]+.*|.*\][(.].*"
     r"|(?:process|os|env|self|this|config|settings|args|opts|options|request|req|ctx|params|data|user|input|form|var|local"
     r"|module|secrets|github|inputs)\.\w.*",
     re.DOTALL,
 )
+_IDENTIFIER = lazily(r"[^\W\d][\w.]*")
+_FIELD = lazily(r"[A-Za-z_][\w.-]*=[^=]")
 _PATH = lazily(
     r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@{}$-]*(?:[/\\][\w.@{}$-]*)*|[\w-]+(?:/[\w.-]+)*/[\w-]+\.[a-z]{1,5}"
     r"|[\w-]+\.[a-z]{2,5}\d?|[a-z][a-z0-9+.-]*://.*"
 )
 _ADDRESS = lazily(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}(?:['’]s)?|[@#][\w-]+")
 # Numbers, dates, times, measures, versions.
-_NUMBER = lazily(r"[v$€£#~±<>≥≤+]?\d[\d.,:/×–-]*(?:st|nd|rd|th|[%°+]|[A-Za-z]{1,3})?(?:/[a-z]+)?")
+_NUMBER = lazily(r"[v$€£#~±<>≥≤+]?\d[\d.,:/×–-]*(?:st|nd|rd|th|[%°+]|[A-Za-z]{1,3})?(?:/[a-z]+)?|\d{4}-\d\d-\d\dT[\d:.+Z-]+")
 _PIECE = lazily(r"[^-–/_.,'’+&]+")
 _PARTS = lazily(r"[^\W\d_]+|\d+")
 _CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -174,8 +178,11 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     lower = text.lower()
     if len(lower) != len(text):  # "İ" alone becomes two characters
         lower = text.replace("İ", "I").lower()
-    for name in _names(text, lower):
-        for start, stop in _values(text, lower, name):
+    done, names = 0, _names(text, lower)
+    ends = [name.start for name in names[_MOST_NAMES:]] + [len(text)] * _MOST_NAMES
+    for name, end in zip(names, ends, strict=False):
+        for start, stop in _values(text, lower, name, end) if name.start >= done else ():
+            done = max(done, stop)
             yield start, stop, _kind(name)
     if "cookie" in lower or " -b " in text:
         for start, stop in _cookies(text):
@@ -260,8 +267,8 @@ _COMPOUNDS = ("db", "user", "root", "admin", "smtp", "my", "sql", "ssh", "ftp")
 # ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _values(text: str, lower: str, name: Name) -> Iterator[Span]:
-    """The values that a name gives away."""
+def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
+    """The values that a name gives away, those that a sentence names before `end`."""
     if name.strength == "phrase" or name.word == "passphrase":
         row = _ROW_OF_WORDS.match(text, name.stop)
         if row is not None and _is_phrase(row[1].split(), 12 if name.strength == "phrase" else 4):
@@ -293,10 +300,10 @@ def _values(text: str, lower: str, name: Name) -> Iterator[Span]:
     ):
         yield from _given(text, second.end(), name, "said", is_close=True)
     else:
-        yield from _said(text, lower, name)
+        yield from _said(text, lower, name, end)
         if name.strength in ("password", "token"):
-            yield from _near(text, name)
-        if name.strength == "password":
+            yield from _near(text, name, end)
+        if name.strength == "password" and name.word not in ("pass", *_QUOTED_ONLY):
             before = _SAID_BEFORE.search(text, max(0, name.start - 120), name.start)
             if before is not None and _is_secret(before[1], name, "said", "") and _is_mixed(before[1]):
                 yield before.span(1)
@@ -319,14 +326,11 @@ def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> It
             return
         begin += 1
     bare = _BARE.match(text, begin)
-    if bare is None:
+    if bare is None or quote in ("{", "["):
         return
     stop = bare.end()
     if (field := _NEXT_FIELD.search(text, begin + 1, stop + 1)) is not None:
         stop = field.start()
-    elif stop - begin == _MOST_VALUE_CHARS:
-        rest = _REST.match(text, stop)
-        stop = stop if rest is None else rest.end()
     span = _trimmed(text, begin, stop)
     if span is None:
         return
@@ -340,7 +344,8 @@ def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> It
     if _EXPRESSION.fullmatch(value) and not (is_literal and name.identifier.isupper() and "(" not in value):
         return
     if _is_secret(value, name, how, text[span[1] : span[1] + 24]):
-        yield span
+        rest = _REST.match(text, span[1]) if len(value) == _MOST_VALUE_CHARS else None
+        yield span if rest is None else (span[0], rest.end())
 
 
 def _quoted(text: str, begin: int) -> Span | None:
@@ -374,14 +379,17 @@ def _is_alone(text: str, name: Name, stop: int) -> bool:
     return not before.strip(" \t-*>#\"'`|") and (not after or after[0] in "\r\n")
 
 
-def _said(text: str, lower: str, name: Name) -> Iterator[Span]:
+def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
     """The values that a sentence names after a secret's name: no ordinary words, after a word such as "is"."""
     begin = name.stop + (text[name.stop : name.stop + 1] in ('"', "'", "`", "*", "”", "»", ","))
     is_given = name.strength == "password" and _is_after_user(lower, name)
     if not text[begin : begin + 1].isspace() or (name.word == "pass" and not is_given):
         return
-    end = _SENTENCE_END.search(text, begin, begin + _MOST_SAID_CHARS)
-    stop = min(len(text), begin + _MOST_SAID_CHARS) if end is None else end.start() + 1
+    if name.word in _QUOTED_ONLY and text[begin + 1 : begin + 2] not in ("'", '"'):
+        return
+    stop = min(end, begin + _MOST_SAID_CHARS)
+    if (sentence := _SENTENCE_END.search(text, begin, stop)) is not None:
+        stop = sentence.start() + 1
     is_quotable = begin == name.stop
     previous, done = "", begin
     for count, word in enumerate(_WORD.finditer(text, begin, stop)):
@@ -390,7 +398,7 @@ def _said(text: str, lower: str, name: Name) -> Iterator[Span]:
         if word.start() >= done:
             how: How | None = "said" if _links(previous, count, name, lower) else None
             if not count:
-                how = "literal" if is_given else "beside"
+                how = "literal" if is_given and (_is_mixed(word[0]) or text[name.stop] != ",") else "beside"
             elif how is None and name.strength == "password" and previous not in _words().before_others:
                 how = "beside" if _is_tangled(word[0]) else None
             if how is not None and not (how == "beside" and name.strength == "key"):
@@ -401,11 +409,15 @@ def _said(text: str, lower: str, name: Name) -> Iterator[Span]:
         previous = word[0].lower()
 
 
+# Words of SQL.
+_QUOTED_ONLY = ("identified by", "identified_by")
+
+
 def _links(previous: str, count: int, name: Name, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
     words = _words()
     if not count or previous not in words.linkers:
-        return count > 0 and previous.endswith((":", "="))
+        return count > 0 and previous.endswith(":") and previous[0] not in _OPENING
     if count > 1 or previous not in words.weak_linkers or (previous == "to" and not name.is_english):
         return True
     return not words.changes.isdisjoint(lower[max(0, name.start - 40) : name.start].split())
@@ -421,20 +433,24 @@ def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quota
     span = _trimmed(text, *word.span())
     if span is None or (value := text[slice(*span)]) == MASK:
         return None
-    is_secret = not _EXPRESSION.fullmatch(value) and _is_secret(value, name, how, text[word.end() : word.end() + 24])
+    is_other = _EXPRESSION.fullmatch(value) or _FIELD.match(value)
+    is_secret = not is_other and _is_secret(value, name, how, text[word.end() : word.end() + 24])
     return span if is_secret else None
 
 
 def _is_after_user(lower: str, name: Name) -> bool:
     """Whether a user's name precedes: "login ada password ...", as in a .netrc file."""
     before = lower[max(0, name.start - 80) : name.start].split()
-    is_named = len(before) > 1 and before[-2].strip("-") in ("login", "user", "username", "account")
-    return is_named and before[-1] not in ("and", "or", "&", "/", "name", "+")
+    is_named = len(before) > 1 and before[-2].strip("-:") in _USERS
+    return is_named and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
 
 
-def _near(text: str, name: Name) -> Iterator[Span]:
+_USERS = ("login", "user", "username", "account")
+
+
+def _near(text: str, name: Name, end: int) -> Iterator[Span]:
     """What looks random in the line after a name."""
-    limit = min(len(text), name.stop + _MOST_SAID_CHARS)
+    limit = min(end, name.stop + _MOST_SAID_CHARS)
     line = text.find("\n", name.stop, limit)
     for unknown in _UNKNOWN.finditer(text, name.stop, limit + _MOST_VALUE_CHARS):
         if unknown.start() >= (limit if line < 0 else line):
@@ -452,8 +468,10 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
     if strength == "number":
         is_unit = how == "said" and following[:2].strip().isalpha()
         return value.isdecimal() and value.isascii() and 3 <= len(value) <= 8 and how != "beside" and not is_unit
-    plain = value.lower().strip(".,;:!?()[]{}\"'")
-    if len(value) < 3 or MASK in value or plain in words.other_values or _is_placeholder(value):
+    plain = value.lower().strip(".,;:!?()[]{}\"'+")
+    if len(value) < 3 or (strength in ("token", "key") and not _is_mixed(value)) or MASK in value:
+        return False
+    if _is_placeholder(plain) or _is_placeholder(value):
         return False
     if " " in value:
         return strength == "password" and how == "literal" and _is_phrase(value.split(), 3)
@@ -465,17 +483,26 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
         return False
     if strength in ("password", "account"):
         if how == "literal":
-            return True
+            return name.word != "pass" or name.identifier.isupper() or len(name.identifier) > 6 or _is_mixed(value)
         return not value.isalpha() or len(value) >= 5 if how == "colon" else _is_strong(value, how, following)
-    is_long = len(value) >= (6 if how == "literal" else 8)
-    return is_long and _is_mixed(value) and not _is_ordinary(value) and not _is_identifier(value)
+    if len(value) < (6 if how == "literal" else 8) or _is_ordinary(value):
+        return False
+    return not _is_identifier(value) or (how == "literal" and name.word == "secret")
 
 
 def _is_placeholder(value: str) -> bool:
     """Whether a value stands for one: a variable, "<token>", "your-key", "xxxx", a word for what it is."""
-    if _PLACEHOLDER.fullmatch(value):
-        return True
-    return value.isalpha() and any(name.stop == len(value) for name in _names(value, value.lower()))
+    return _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _words().other_values or _is_name(value)
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value is only the name of a secret: "password", my_token, Ed25519PrivateKey."""
+    lower = value.lower()
+    if len(value) > _MOST_NAME_CHARS or len(lower) != len(value) or not _IDENTIFIER.fullmatch(value):
+        return False
+    has_digit = any(map(str.isdigit, value))
+    names = [name for name in _names(value, lower) if name.stop == len(value) and lower.endswith(name.word)]
+    return any(not has_digit or value[-len(name.word)].isupper() for name in names)
 
 
 def _is_mixed(value: str) -> bool:
@@ -511,7 +538,7 @@ def _is_ordinary(value: str) -> bool:
     if _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _PATH.fullmatch(value):
         return True
     pieces = _PIECE.findall(value)
-    is_phrase = len(pieces) > 2 and any(map(str.isdigit, value)) and value.isascii() and value.islower()
+    is_phrase = len(pieces) > 2 and any(map(str.isdigit, value)) and value.isascii() and any(map(str.islower, value))
     for piece in pieces:
         parts = _PARTS.findall(piece)
         letters = [part.lower() for part in parts if part.isalpha()]
@@ -523,14 +550,14 @@ def _is_ordinary(value: str) -> bool:
 
 
 def _is_identifier(value: str) -> bool:
-    """Whether a value is made of words and a number: some_name_2, uint256, v1beta."""
+    """Whether a value is made of words and a number, which no lower-case letter follows: some_name_2, uint256."""
     parts = _CAMEL.findall(value)
     numbers = [part for part in parts if part.isdigit()]
-    words = [part for part in parts if part.isalpha()]
-    joints = value.count("_") + value.count("-") + value.count(".") + value.count(":") + value.count("/")
-    if sum(map(len, parts)) + joints != len(value) or len(numbers) > 1 or any(len(number) > 4 for number in numbers):
+    joints = sum(map(value.count, "_-.:/"))
+    if sum(map(len, parts)) + joints != len(value) or len(numbers) > 1 or any(len(number) > 5 for number in numbers):
         return False
-    return all(len(word) > 2 for word in words) or len(parts) < 4
+    is_tangled = any(a.isdigit() and b.islower() for a, b in pairwise(value))
+    return not is_tangled and (len(parts) < 4 or len(value) >= 4 * len(parts))
 
 
 def _is_scattered(value: str) -> bool:
@@ -545,7 +572,7 @@ def _is_random(value: str) -> bool:
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))
-    if digits < 2 or value.count("/") > 2 + len(value) // 20 or not (has_cases or digits > 3):
+    if digits < 2 or not any(map(str.isalpha, value)) or value.count("/") > 2 + len(value) // 20 or not (has_cases or digits > 3):
         return False
     return len(_CAMEL.findall(value)) >= len(value) / 5 and _entropy_bits(value) > 3.2
 
@@ -562,7 +589,7 @@ def _is_phrase(words: list[str], least: int) -> bool:
         return False
     from recallite.text.stopwords import STOP_WORDS
 
-    return least > 11 or not any(word in STOP_WORDS or word in _words().linkers or _is_placeholder(word) for word in words)
+    return least > 11 or not any(word in STOP_WORDS or _is_name(word) for word in words)
 
 
 # ── headers, addresses, options ────────────────────────────────────────────────────────────────────────────────────

@@ -217,6 +217,9 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 
 def _is_card(digits: str) -> bool:
+    groups = digits.replace("-", " ").split(" ")
+    if len(groups) > 1 and min(map(len, groups)) < 3:
+        return False  # a row of numbers
     number = [int(digit) for digit in digits if digit.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
     known = _ISSUER.match("".join(map(str, number[:4]))) is not None
