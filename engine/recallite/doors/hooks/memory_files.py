@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.projects import USER
 
@@ -27,9 +29,10 @@ def take_files(memory: Memory, event: Event) -> None:
         event.project.scope: [*(Path(event.folder) / name for name in _OF_FOLDER), *(project / "memory").glob("*.md")],
         USER: [project.parent.parent / "CLAUDE.md"],
     }
+    policy = structs.replace(memory.settings.write_policy, redact="secrets")
     for scope, paths in files.items():
         if present := [path for path in paths if path.is_file()]:
-            memory.knowledge.ingest(present, scope=scope, metadata=_MARK)
+            memory.knowledge.ingest(present, scope=scope, metadata=_MARK, policy=policy)
         for document in memory.knowledge.list(scope=scope):
             is_ours = document.scope == scope and _MARK.items() <= document.metadata.items()
             if is_ours and not Path(document.source).is_file():
