@@ -54,19 +54,17 @@ _SCHEME = lazily(r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm)
 _PREFIXED_QUOTE = lazily(r"[bfrRuU@$]{1,2}(?=[\"'])")
 _WORD = lazily(r"[^\s\0]{1,200}")
 _SENTENCE_END = lazily(r"[.!?;]\s|[。！？\n\0]")
-_UNSPACED_REST = lazily(
-    r"(?P<between>[^\x00-\x7f「『“＂]{0,12}[ \t]?[「『“\"'＂:]?[ \t]?)(?P<value>[!-~]{4,100})"
-)
+_UNSPACED_REST = lazily(r"(?P<between>[^\x00-\x7f「『“＂]{0,12}[ \t]?[「『“\"'＂:]?[ \t]?)(?P<value>[!-~]{4,100})")
 _SAID_BEFORE = lazily(
     r"(?<![^\s\"'“`*])([^\s\0\"'“”`*]{6,60})[\"'”`*]{0,2}\s+(?:is|was|as|that's|ist|als|es|est|è|é|como|comme|come)\s+"
     r"(?:[^\s\0]{1,16}\s+){0,4}$"
 )
 # "creds: ada / ..." and "seed phrase: twelve words".
 _ACCOUNT = lazily(r"[ \t]?\(?[:=]?[^\w\n\0]{0,4}[\w.@+-]{1,60}[ \t]{0,2}[/:|,][ \t]{0,2}([^\s\0/]{4,100})")
-_ROW_OF_WORDS = lazily(r"[\"'*_`]{0,3}(?:\s(?:is|are))?\s?:?[\s\"'*_`“]{0,4}([a-z]{3,12}(?:[ ,-]{1,2}[a-z]{3,12}){3,23})(?![\w-])")
-_COOKIE = lazily(
-    r"(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)", re.IGNORECASE
+_ROW_OF_WORDS = lazily(
+    r"[\"'*_`]{0,3}(?:\s(?:is|are))?\s?:?[\s\"'*_`“]{0,4}([a-z]{3,12}(?:[ ,-]{1,2}[a-z]{3,12}){3,23})(?![\w-])"
 )
+_COOKIE = lazily(r"(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)", re.IGNORECASE)
 _PAIR = lazily(r"([\w.$-]{1,60})=([^\s;,\"'\0]{1,4000});?[ \t]?")
 _COOKIE_OPTIONS = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority"))
 # A password with "/" is no port and path.
@@ -76,7 +74,7 @@ _USER = lazily(
 )
 _USER_TOKEN = lazily(r"(?P<password>[\w.~+-]{16,400})@(?=[\w\[])")
 _HOOK = lazily(r"[^\s\"'<>`\0]{0,200}?hook[^\s\"'<>`\0/]{0,40}/[^\s\"'<>`\0]{8,2000}", re.IGNORECASE)
-_PATH_PART = lazily(r"(?<=[/=])[\w~@-]{16,}")
+_PATH_PART = lazily(r"(?<=[/=])[\w~@-]{7,}")
 _SIGNED = lazily(r"[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000})", re.IGNORECASE)
 # Short options that take a password, by the programs that have them, and the ones that take user:password. Whether
 # such an option may be apart from its value: `mysql -p name` takes a database.
@@ -113,7 +111,9 @@ _PATH = lazily(
 )
 _ADDRESS = lazily(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}(?:['’]s)?|[@#][\w-]+")
 # Numbers, dates, times, measures, versions.
-_NUMBER = lazily(r"[v$€£#~±<>≥≤+]?\d[\d.,:/×–-]*(?:st|nd|rd|th|[%°+]|[A-Za-z]{1,3})?(?:/[a-z]+)?|\d{4}-\d\d-\d\dT[\d:.+Z-]+")
+_NUMBER = lazily(
+    r"[v$€£#~±<>≥≤+]?\d[\d.,:/×–-]*(?:st|nd|rd|th|[%°+]|[A-Za-z]{1,3})?(?:/[a-z]+)?|\d{4}-\d\d-\d\dT[\d:.+Z-]+"
+)
 _PIECE = lazily(r"[^-–/_.,'’+&]+")
 _PARTS = lazily(r"[^\W\d_]+|\d+")
 _CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -251,7 +251,9 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     if before[-1:].isalnum() and not (before[-1].islower() and text[begin].isupper()):
         # The last part of a compound: "accesstoken", "DBPASS=", but not "compass", "monkey" or "bypass".
         is_long = len(word) > 4 and strength != "number"
-        if not (is_long or before.lower().endswith(_COMPOUNDS) or (is_assigned and identifier.isupper() and word != "pin")):
+        if not (
+            is_long or before.lower().endswith(_COMPOUNDS) or (is_assigned and identifier.isupper() and word != "pin")
+        ):
             return None
     if after[:1].isalpha() and not (text[end - 1].islower() and after[0].isupper()) and after.lower() != "s":
         return None
@@ -261,7 +263,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     return None if parts & _words().other_name_parts else Name(start, stop, strength, word, identifier, is_english=True)
 
 
-_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "my", "sql", "ssh", "ftp")
+_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
 
 
 # ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,7 +294,7 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         yield from _given(text, assigned.end(), name, "colon" if sign[-1] in ":：|→" else "literal", is_close=is_close)
     elif (called := _CALLED.match(text, name.stop) or _VALUE_OF.match(text, name.stop)) is not None:
         yield from _given(text, called.end(), name, "literal", is_close=True)
-    elif name.identifier.startswith("--") and text[name.stop : name.stop + 1] == " ":
+    elif name.identifier.startswith(("--", "-store", "-key")) and text[name.stop : name.stop + 1] == " ":
         yield from _given(text, name.stop + 1, name, "literal", is_close=True)
     elif (
         text[max(0, name.start - 2) : name.start] in ("('", '("')
@@ -416,11 +418,12 @@ _QUOTED_ONLY = ("identified by", "identified_by")
 def _links(previous: str, count: int, name: Name, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
     words = _words()
-    if not count or previous not in words.linkers:
+    if not count or (previous not in words.linkers and previous not in words.weak_linkers):
         return count > 0 and previous.endswith(":") and previous[0] not in _OPENING
-    if count > 1 or previous not in words.weak_linkers or (previous == "to" and not name.is_english):
+    if previous not in words.weak_linkers or (previous == "to" and (count > 1 or not name.is_english)):
         return True
-    return not words.changes.isdisjoint(lower[max(0, name.start - 40) : name.start].split())
+    around = lower[max(0, name.start - 40) : name.start], lower[name.stop : name.stop + _MOST_SAID_CHARS // 2]
+    return any(not words.changes.isdisjoint(part.split()) for part in around)
 
 
 def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quotable: bool) -> Span | None:
@@ -469,7 +472,7 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
         is_unit = how == "said" and following[:2].strip().isalpha()
         return value.isdecimal() and value.isascii() and 3 <= len(value) <= 8 and how != "beside" and not is_unit
     plain = value.lower().strip(".,;:!?()[]{}\"'+")
-    if len(value) < 3 or (strength in ("token", "key") and not _is_mixed(value)) or MASK in value:
+    if len(value) < 3 + value.isalpha() or (strength in ("token", "key") and not _is_mixed(value)) or MASK in value:
         return False
     if _is_placeholder(plain) or _is_placeholder(value):
         return False
@@ -478,7 +481,7 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
     if strength == "key" or (how == "beside" and strength == "token"):
         is_id = _UUID.fullmatch(value) is not None or _HEX.fullmatch(value) is not None
         is_named = strength == "key" and len(name.identifier) > len("keys")
-        return len(value) >= 16 and (_is_random(value) or (is_id and is_named and how == "literal" and len(value) >= 32))
+        return len(value) >= 16 and (_is_random(value) or (is_id and is_named and len(value) >= 32))
     if _PATH.fullmatch(value) and not (how == "literal" and _is_scattered(value)):
         return False
     if strength in ("password", "account"):
@@ -530,7 +533,9 @@ def _is_tangled(value: str) -> bool:
     """Whether letters and digits alternate as in no name of a host or a user."""
     parts = _PARTS.findall(value)
     changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(parts))
-    return len(value) > 6 and value.isascii() and changes > 1 and not _HEX.fullmatch(value) and not _UUID.fullmatch(value)
+    return (
+        len(value) > 6 and value.isascii() and changes > 1 and not _HEX.fullmatch(value) and not _UUID.fullmatch(value)
+    )
 
 
 def _is_ordinary(value: str) -> bool:
@@ -572,7 +577,12 @@ def _is_random(value: str) -> bool:
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))
-    if digits < 2 or not any(map(str.isalpha, value)) or value.count("/") > 2 + len(value) // 20 or not (has_cases or digits > 3):
+    if (
+        digits < 2
+        or not any(map(str.isalpha, value))
+        or value.count("/") > 2 + len(value) // 20
+        or not (has_cases or digits > 3)
+    ):
         return False
     return len(_CAMEL.findall(value)) >= len(value) / 5 and _entropy_bits(value) > 3.2
 
@@ -621,7 +631,8 @@ def _of_addresses(text: str) -> Iterator[Span]:
                 yield token.span(1)
         if is_web and (hook := _HOOK.match(text, begin)) is not None:
             for part in _PATH_PART.finditer(text, *hook.span()):
-                if any(map(str.isdigit, part[0])) and not part[0].isdecimal() and not _is_identifier(part[0]):
+                is_long = len(part[0]) > 15 and any(map(str.isdigit, part[0])) and not part[0].isdecimal()
+                if _is_tangled(part[0]) or (is_long and not _is_identifier(part[0])):
                     yield part.span()
     for signed in _SIGNED.finditer(text):
         yield signed.span(1)

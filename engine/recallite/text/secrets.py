@@ -66,7 +66,9 @@ _FORMS = {
     ),
 }  # fmt: skip
 # The secret that belongs to an AWS access key, beside it.
-_AWS_SECRET = lazily(r"(?<![A-Za-z0-9/+=])(?=[0-9a-z/+]{0,39}[A-Z])(?=[A-Z/+]{0,39}[0-9a-z])[A-Za-z0-9/+]{36,44}(?![\w/+=])")
+_AWS_SECRET = lazily(
+    r"(?<![A-Za-z0-9/+=])(?=[0-9a-z/+]{0,39}[A-Z])(?=[A-Z/+]{0,39}[0-9a-z])[A-Za-z0-9/+]{36,44}(?![\w/+=])"
+)
 _BESIDE_CHARS = 200
 # The rest of a token of which only a beginning is known.
 _TOKEN = lazily(r"[\w-]*(?:\.[\w-]+)*", re.ASCII)

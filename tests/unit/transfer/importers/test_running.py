@@ -10,7 +10,6 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
 from recallite.transfer.importers import files, import_from, running
 
 
