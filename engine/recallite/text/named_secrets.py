@@ -1,4 +1,4 @@
-"""Secrets that their place gives away: what is assigned to a secret's name, a header, a flag, a URL, or is said to be one.
+"""Secrets that their place gives away: values of secrets' names, headers, options and URLs, and what a sentence says.
 
 A name says how much a value must look like a secret. After "password" any literal will do; after "token" it has letters
 and digits; after another key it looks random. In a sentence the value is no ordinary word, in any language: the words
@@ -39,7 +39,8 @@ _CLOSING = dict(zip(_OPENING, "\"'`”“»›’‘」』", strict=True))
 _ASSIGNED = lazily(
     r"[*_`\\\"'\])}”」]{0,4}(?:[ \t]{0,2}[(（][^()（）\n\0]{1,40}[)）])?[ \t]{0,24}"
     r"(?P<sign>:[ \t]?[A-Za-z_][\w.\[\]<>|?, ]{0,40}?[ \t]?=(?![=>~])|:=|={1,3}>?|:{1,2}|[：＝|→⇒])"
-    r"[*_]{0,3}[ \t]{0,24}(?:[|>][+-]?(?=\r?\n))?(?:\r?\n[ \t]{0,24}(?:[-*>][ \t])?)?(?:[*_\[({]{1,3}(?=\\{0,3}[\"'`“„«]))?\\{0,3}"
+    r"[*_]{0,3}[ \t]{0,24}(?:[|>][+-]?(?=\r?\n))?(?:\r?\n[ \t]{0,24}(?:[-*>][ \t])?)?"
+    r"(?:[*_\[({]{1,3}(?=\\{0,3}[\"'`“„«]))?\\{0,3}"
 )
 # setPassword("...") and <password>...</password>; {name: PASSWORD, value: ...} and <add key="Password" value="..."/>.
 _CALLED = lazily(r"[ \t]{0,2}\([ \t]{0,3}(?=[\"'`])|>(?=[^\s<>\0]{1,200}</)")
@@ -80,8 +81,8 @@ _SIGNED = lazily(r"[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000}
 # such an option may be apart from its value: `mysql -p name` takes a database.
 _OPTION = lazily(r"\s-(?P<option>[pPaw])(?P<gap>\s{0,4})[\"']?(?P<value>[^\s\"'\0]{3,200})")
 _PROGRAMS = {
-    "p": re.compile(r"(?:sshpass|mongo\w*|login|7z\w?)"), "P": re.compile(r"(?:un)?zip"), "a": re.compile(r"redis-cli|valkey-cli"),
-    "w": re.compile(r"ldap\w+"),
+    "p": re.compile(r"sshpass|mongo\w*|login|7z\w?"), "P": re.compile(r"(?:un)?zip"),
+    "a": re.compile(r"redis-cli|valkey-cli"), "w": re.compile(r"ldap\w+"),
 }  # fmt: skip
 _JOINED_PROGRAMS = re.compile(r"mysql\w*|mariadb(?:-\w+)?|7z\w?")
 _USER_OPTION = lazily(
@@ -278,9 +279,9 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
             return
     if name.strength in ("account", "phrase"):
         account = _ACCOUNT.match(text, name.stop)
-        if account is not None and (span := _trimmed(text, *account.span(1))) is not None:
-            if _is_secret(text[slice(*span)], name, "said", text[span[1] : span[1] + 24]):
-                yield span
+        span = None if account is None else _trimmed(text, *account.span(1))
+        if span is not None and _is_secret(text[slice(*span)], name, "said", text[span[1] : span[1] + 24]):
+            yield span
     elif name.is_unspaced:
         found = _UNSPACED_REST.match(text, name.stop)
         span = None if found is None else _trimmed(text, *found.span("value"))
@@ -467,7 +468,7 @@ def _near(text: str, name: Name, end: int) -> Iterator[Span]:
 
 def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
     """Whether a value, before the text `following`, may be what the name says."""
-    strength, words = name.strength, _words()
+    strength = name.strength
     if strength == "number":
         is_unit = how == "said" and following[:2].strip().isalpha()
         return value.isdecimal() and value.isascii() and 3 <= len(value) <= 8 and how != "beside" and not is_unit
@@ -587,6 +588,11 @@ def _is_random(value: str) -> bool:
     return len(_CAMEL.findall(value)) >= len(value) / 5 and _entropy_bits(value) > 3.2
 
 
+def _is_key(value: str) -> bool:
+    """Whether a value is as long and random as a key, be it hexadecimal."""
+    return _is_random(value) or (len(value) >= 32 and _HEX.fullmatch(value) is not None)
+
+
 def _entropy_bits(value: str) -> float:
     """Shannon's entropy of the characters of a value."""
     shares = [count / len(value) for count in Counter(value).values()]
@@ -626,9 +632,8 @@ def _of_addresses(text: str) -> Iterator[Span]:
         if (user := _USER.match(text, begin)) is not None:
             if not _is_placeholder(user["password"]):
                 yield user.span("password")
-        elif is_web and (token := _USER_TOKEN.match(text, begin)) is not None:
-            if _is_random(token[1]) or (_HEX.fullmatch(token[1]) and len(token[1]) >= 32):
-                yield token.span(1)
+        elif is_web and (token := _USER_TOKEN.match(text, begin)) is not None and _is_key(token[1]):
+            yield token.span(1)
         if is_web and (hook := _HOOK.match(text, begin)) is not None:
             for part in _PATH_PART.finditer(text, *hook.span()):
                 is_long = len(part[0]) > 15 and any(map(str.isdigit, part[0])) and not part[0].isdecimal()

@@ -1,8 +1,8 @@
 """Secrets in a text: keys of services, private keys, card numbers, IBANs, and what `named_secrets` finds by its place.
 
-Keys of services are known by their prefixes (`secrets.txt`). Card numbers count only with a known issuer's prefix and a
-right check digit (ISO/IEC 7812-1, Luhn), IBANs only with a right remainder (ISO 13616, mod 97). Strings that merely look
-random are none: commits, digests and ids do too.
+Keys of services are known by the prefixes that the services document (`secrets.txt`). Card numbers count only with a
+known issuer's prefix and a right check digit (ISO/IEC 7812-1, Luhn), IBANs only with a right remainder (ISO 13616, mod
+97). Strings that merely look random are no secrets: commits, digests and ids do too.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def strings_of(value: object) -> Iterator[str]:
 
 def _visible(text: str) -> tuple[str, list[int] | None]:
     """A text without what is invisible and with what was redacted before masked; the places of its characters."""
-    places = None
+    places: list[int] | None = None
     if not text.isascii() and _INVISIBLE.search(text) is not None:
         places, end = [], 0
         for match in _INVISIBLE.finditer(text):

@@ -86,8 +86,10 @@ def test_a_field_that_is_named_for_a_secret_is_redacted(memory):
     given = {"db": {"password": "grouse", "port": 5432}, "api_keys": ["k3Jd8sLq0Zx7Vb2Nm5Pw"], "note": "grouse"}
     record = memory.remember("The settings of the shop", metadata=given, policy=WritePolicy(redact="secrets"))
     assert record.metadata == {
-        "db": {"password": "[redacted: password]", "port": 5432}, "api_keys": ["[redacted: key or token]"], "note": "grouse",
-    }  # fmt: skip
+        "db": {"password": "[redacted: password]", "port": 5432},
+        "api_keys": ["[redacted: key or token]"],
+        "note": "grouse",
+    }
 
 
 def test_documents_are_redacted_by_the_policy_of_one_ingest(memory):

@@ -46,7 +46,7 @@ DIGEST = "9f86d081884c7d659a2feaa0c55ad015"
         (f"curl -u ada:{WORD} https://x", "curl -u ada:[redacted: password] https://x"),
         (f"mysql -uada -p{WORD} shop", "mysql -uada -p[redacted: password] shop"),
         ("machine x login ada password grouse", "machine x login ada password [redacted: password]"),
-        ("password for the registry is Tr0ub4dor&3, user ci", "password for the registry is [redacted: password], user ci"),
+        ("password of the shop is Tr0ub4dor&3, user ci", "password of the shop is [redacted: password], user ci"),
         ('The password is "grouse".', 'The password is "[redacted: password]".'),
         (f"We set the password to {WORD} today", "We set the password to [redacted: password] today"),
         (f"{WORD} is the password of the router", "[redacted: password] is the password of the router"),
@@ -66,8 +66,8 @@ def test_a_secret_is_replaced_by_its_kind_and_the_rest_stays(text, kept):
         "Das Passwort für den Server lautet {}.", "Wir haben das Kennwort auf {} geändert", "Le mot de passe est {}",
         "La contraseña del correo es {}", "A senha agora é {}", "La nuova password è {}", "Het wachtwoord luidt {}",
         "Hasło do sieci to {}", "Lösenordet är {}", "Adgangskoden er {}", "Salasana on {}", "Heslo je {}",
-        "Пароль от сервера: {}", "Şifre: {}", "パスワードは{}です", "密码是{}。", "비밀번호는 {} 입니다", "كلمة المرور هي {}",
-        "Ο κωδικός είναι {}", "Kata sandi adalah {}",
+        "Пароль от сервера: {}", "Şifre: {}", "パスワードは{}です", "密码是{}。", "비밀번호는 {} 입니다",
+        "كلمة المرور هي {}", "Ο κωδικός είναι {}", "Kata sandi adalah {}",
     ],
 )  # fmt: skip
 def test_a_password_is_found_in_a_sentence_of_any_language(sentence):
@@ -99,12 +99,10 @@ def test_what_only_looks_like_one_stays(text):
 
 
 def test_invisible_characters_hide_no_secret():
+    family = "\U0001f468\u200d\U0001f469"
     assert redact("pass\u200bword: Os\u2060prey58tarn, ok") == "pass\u200bword: [redacted: password], ok"
-    assert (
-        redact(f"ghp_\ufeff{'aB3d' * 9} \U0001f468\u200d\U0001f469")
-        == "[redacted: GitHub token] \U0001f468\u200d\U0001f469"
-    )
-    unchanged = "\U0001f468\u200d\U0001f469 met at the caf\u00ade"
+    assert redact(f"ghp_\ufeff{'aB3d' * 9} {family}") == f"[redacted: GitHub token] {family}"
+    unchanged = f"{family} met at the caf\u00ade"
     assert redact(unchanged) == unchanged
 
 
@@ -128,9 +126,10 @@ def test_a_field_tells_of_its_value():
 
 
 _PIECES = (
-    "password", "the password is ", "token", " is ", ": ", "=", '"', "'", "(", ")", " ", "\n", WORD, RANDOM, "grouse", "key", "://",
-    "a:", "@h", "Cookie: ", "--password ", " -u a:", "ghp_" + "aB3d" * 9, "AKIAIOSFODNN7EXAMPLE", "\u200b", "[redacted: x]", "creds",
-    " / ", "パスワードは", "пароль ", "İ", ",", ";", "&", "Bearer ", "4111 1111 1111 1111", "-----BEGIN PRIVATE KEY-----", "9921", "PIN",
+    "password", "the password is ", "token", " is ", ": ", "=", '"', "'", "(", ")", " ", "\n", WORD, RANDOM, "grouse",
+    "key", "://", "a:", "@h", "Cookie: ", "--password ", " -u a:", "ghp_" + "aB3d" * 9, "AKIAIOSFODNN7EXAMPLE",
+    "\u200b", "[redacted: x]", "creds", " / ", "パスワードは", "пароль ", "İ", ",", ";", "&", "Bearer ",
+    "4111 1111 1111 1111", "-----BEGIN PRIVATE KEY-----", "9921", "PIN", "seed phrase: ", "otter " * 12,
 )  # fmt: skip
 
 
@@ -143,8 +142,11 @@ def test_what_is_redacted_stays_as_it_is(text):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
-    ["password=", "password is ", "key=", "token is a ", "://a:", "cookie=a;", " -u a:", "[redacted: ", "パスワードは", "пароль ",
-     "is password ", "password (", "https://hook/", "creds: a/", "seed phrase a ", "a1B2c3D4", "İ", "eyJa.", "\u200b"],
+    [
+        "password=", "password is ", "key=", "token is a ", "://a:", "cookie=a;", " -u a:", "[redacted: ",
+        "パスワードは", "пароль ", "is password ", "password (", "https://hook/", "creds: a/", "seed phrase a ",
+        "a1B2c3D4", "İ", "eyJa.", "\u200b",
+    ],
 )  # fmt: skip
 def test_secrets_take_time_in_proportion_to_the_text(unit):
     assert growth(redact, run_of(unit, end="!")) is None

@@ -54,12 +54,12 @@ def import_from(
 ) -> ImportReport:
     """Store the memories of another system, named as in `sources()`, below a scope.
 
-    Secrets in their texts, contexts and metadata are redacted. A memory's id is that of the source, after the source's name; with the scope between them if ids are local
+    A memory's id is that of the source, after the source's name; with the scope between them if ids are local
     (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, if the source's
     memories change, gets the new text as its next version. So an import that was stopped goes on when it is run again.
-    What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts memories
-    read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
-    for a source, a path or a field that there is not.
+    Secrets are replaced by their kind, whatever `WritePolicy.redact` is. What cannot be read is reported with its
+    place, and all else is taken. `on_progress(done, None)` counts memories read. `mapping` says of the source "jsonl"
+    which dotted path each field of a memory has there. InvalidInput for a source, a path or a field that there is not.
     """
     source_system = source_named(source)
     run = Run(memory, source, source_system, scope, dry_run=dry_run, batch_size=batch_size)
