@@ -19,7 +19,7 @@ from recallite.text.lazy_patterns import lazily
 from recallite.text.word_tables import read_tables
 
 MASK = "\0"
-"""What stands in place of each character that was redacted before."""
+"""The character that stands for each one of what was redacted before."""
 
 Strength = Literal["password", "token", "number", "key", "account", "phrase"]
 # How a value is given: as a literal, after a colon, after a verb of a sentence, or just after the name.
@@ -29,11 +29,11 @@ Span = tuple[int, int]
 _MOST_NAME_CHARS = 40
 _MOST_VALUE_CHARS = 200
 _MOST_SAID_CHARS = 160
-# A name may say something of what stands before so many further names.
+# A name may say something of what stands before the third name after it.
 _MOST_NAMES = 3
 _MOST_SAID_WORDS = 14
-_OPENING = "\"'`“„«‹‘‚「『"
-_CLOSING = dict(zip(_OPENING, "\"'`”“»›’‘」』", strict=True))
+_OPENING = "\"'`“„«»‹‘‚「『"
+_CLOSING = dict(zip(_OPENING, "\"'`”“»«›’‘」』", strict=True))
 # Signs after a name: `"]` of a subscript, `**` of Markdown, "(staging)"; then a sign of assignment, and what leads to
 # the value, which may be on the next line.
 _ASSIGNED = lazily(
@@ -51,7 +51,9 @@ _VALUE_OF = lazily(
 _BARE = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）]{1,200}")
 _REST = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）,;&|)]*")
 _NEXT_FIELD = lazily(r"[,;&|](?:\s|$|[\"'{}\[\]\\]|[\w.-]{1,40}\s?[=:])")
-_SCHEME = lazily(r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm)[ \t]+(?:token[ \t]+)?", re.IGNORECASE)
+_SCHEME = lazily(
+    r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm|ssws)[ \t]+(?:token[ \t]+)?", re.IGNORECASE
+)
 _PREFIXED_QUOTE = lazily(r"[bfrRuU@$]{1,2}(?=[\"'])")
 _WORD = lazily(r"[^\s\0]{1,200}")
 _SENTENCE_END = lazily(r"[.!?;]\s|[。！？\n\0]")
@@ -89,6 +91,13 @@ _USER_OPTION = lazily(
     r"\s-(?:[uUa]|-(?:proxy-)?user|-(?:basic-)?auth|-creds?)(?:\s{1,4}|=)[\"']?[^\s:%\"'\0]{0,100}[:%]"
     r"(?P<value>[^\s\"'\0]{3,200})"
 )
+# auth=("user", "password") and login("user", "password").
+_LOGIN = lazily(
+    r"(?:auth|login|authenticate|credentials?)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n\0]{1,80}[\"'],\s{0,3}[\"']"
+    r"(?P<value>[^\s\"'\0]{3,200})[\"']", re.IGNORECASE,
+)  # fmt: skip
+# The private numbers of a key as JSON (RFC 7518, 6).
+_JWK_NUMBER = lazily(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([\w-]{20,2000})\"", re.ASCII)
 # Programs whose -u and --user take a user and a group.
 _OF_GROUPS = frozenset(("docker", "podman", "nerdctl", "compose", "exec", "rsync", "install", "setpriv", "systemd-run"))
 _PLACEHOLDER = lazily(
@@ -142,6 +151,7 @@ class Words(NamedTuple):
     names: dict[str, list[tuple[int, str, Strength, bool]]]
     parts: tuple[str, ...]
     ascii_parts: tuple[str, ...]
+    conjunctions: frozenset[str]
     changes: frozenset[str]
     before_others: frozenset[str]
     weak_linkers: frozenset[str]
@@ -161,7 +171,7 @@ def _words() -> Words:
             for word in tables.get(strength + "_declined" * declined, "").split():
                 for joint in (" ", "_", "-", "") if "_" in word[1:] else ("_",):
                     spelled[word[0] + word[1:].replace("_", joint)] = strength, declined
-    longest = {max(re.split(r"[ _-]", word.strip("_")), key=len) for word in spelled}
+    longest = {word if word[0] == "_" else max(re.split(r"[ _-]", word), key=len) for word in spelled}
     parts = sorted(part for part in longest if not any(other in part for other in longest if other != part))
     names: dict[str, list[tuple[int, str, Strength, bool]]] = {part: [] for part in parts}
     for word, (strength, declined) in sorted(spelled.items(), key=lambda item: -len(item[0])):
@@ -194,14 +204,21 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     if " -" in text:
         for start, stop in _of_options(text):
             yield start, stop, "password"
+    if "(" in text and ("auth" in lower or "login" in lower or "credential" in lower):
+        for match in _LOGIN.finditer(text):
+            if _is_mixed(match["value"]) and not _is_placeholder(match["value"]):
+                yield *match.span("value"), "password"
+    if '"kty"' in text:
+        for match in _JWK_NUMBER.finditer(text):
+            yield *match.span(1), "private key"
 
 
 def kind_of_field(name: str, value: str) -> str | None:
     """The kind of secret that the whole text of a field of this name is; None if it is none."""
     lower = name.lower()
-    for found in _names(name, lower) if len(lower) == len(name) else ():
-        if found.stop == len(name) and _is_secret(value, found, "literal", ""):
-            return _kind(found)
+    for each in _names(name, lower) if len(lower) == len(name) else ():
+        if each.stop == len(name) and _is_secret(value, each, "literal", ""):
+            return _kind(each)
     return None
 
 
@@ -215,7 +232,7 @@ def _kind(name: Name) -> str:
 def _names(text: str, lower: str) -> list[Name]:
     """The names of secrets in a text."""
     words = _words()
-    found: dict[int, Name] = {}
+    by_stop: dict[int, Name] = {}
     for part in [part for part in (words.ascii_parts if text.isascii() else words.parts) if part in lower]:
         spellings = words.names[part]
         place = lower.find(part)
@@ -224,11 +241,11 @@ def _names(text: str, lower: str) -> list[Name]:
                 begin = place - offset
                 if begin >= 0 and lower.startswith(word, begin):
                     name = _identified(text, begin, word, strength, declined=declined)
-                    if name is not None and (name.stop not in found or len(found[name.stop].word) < len(word)):
-                        found[name.stop] = name
+                    if name is not None and (name.stop not in by_stop or len(by_stop[name.stop].word) < len(word)):
+                        by_stop[name.stop] = name
                     break
             place = lower.find(part, place + len(part))
-    return sorted(found.values())
+    return sorted(by_stop.values())
 
 
 def _identified(text: str, begin: int, word: str, strength: Strength, *, declined: bool) -> Name | None:
@@ -249,7 +266,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     stop = max(end, end + len(text[end:stop].rstrip("_-")))
     identifier, before, after = text[start:stop], text[start:begin], text[end:stop]
     is_assigned = text[stop : stop + 1] == "="
-    if before[-1:].isalnum() and not (before[-1].islower() and text[begin].isupper()):
+    if before[-1:].isalnum() and word[0] != "_" and not (before[-1].islower() and text[begin].isupper()):
         # The last part of a compound: "accesstoken", "DBPASS=", but not "compass", "monkey" or "bypass".
         is_long = len(word) > 4 and strength != "number"
         if not (
@@ -258,7 +275,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
             return None
     if after[:1].isalpha() and not (text[end - 1].islower() and after[0].isupper()) and after.lower() != "s":
         return None
-    if strength == "number" and after:
+    if after and (strength == "number" or (strength == "password" and len(word) < 4 and not after.isdecimal())):
         return None
     parts = {part.lower() for piece in (before, after) for part in _CAMEL.findall(piece)}
     return None if parts & _words().other_name_parts else Name(start, stop, strength, word, identifier, is_english=True)
@@ -283,10 +300,10 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         if span is not None and _is_secret(text[slice(*span)], name, "said", text[span[1] : span[1] + 24]):
             yield span
     elif name.is_unspaced:
-        found = _UNSPACED_REST.match(text, name.stop)
-        span = None if found is None else _trimmed(text, *found.span("value"))
-        if found is not None and span is not None:
-            how: How = "said" if found["between"] else "beside"
+        rest = _UNSPACED_REST.match(text, name.stop)
+        span = None if rest is None else _trimmed(text, *rest.span("value"))
+        if rest is not None and span is not None:
+            how: How = "said" if rest["between"] else "beside"
             if _is_secret(text[slice(*span)], name, how, text[span[1] : span[1] + 24]):
                 yield span
     elif (assigned := _ASSIGNED.match(text, name.stop)) is not None:
@@ -329,7 +346,7 @@ def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> It
             return
         begin += 1
     bare = _BARE.match(text, begin)
-    if bare is None or quote in ("{", "["):
+    if bare is None or quote == "{":
         return
     stop = bare.end()
     if (field := _NEXT_FIELD.search(text, begin + 1, stop + 1)) is not None:
@@ -352,7 +369,7 @@ def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> It
 
 
 def _quoted(text: str, begin: int) -> Span | None:
-    """What stands between the quote mark here and the next one of its kind in the line."""
+    """The text between the quote mark here and the next one of its kind in the line."""
     closing, limit = _CLOSING[text[begin]], begin + 1 + _MOST_VALUE_CHARS
     is_escaped = text[begin - 1 : begin] == "\\"
     end = text.find(closing, begin + 1, limit)
@@ -386,7 +403,9 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
     """The values that a sentence names after a secret's name: no ordinary words, after a word such as "is"."""
     begin = name.stop + (text[name.stop : name.stop + 1] in ('"', "'", "`", "*", "”", "»", ","))
     is_given = name.strength == "password" and _is_after_user(lower, name)
-    if not text[begin : begin + 1].isspace() or (name.word == "pass" and not is_given):
+    if not (text[begin : begin + 1].isspace() or lower.startswith("s ", begin)) or (
+        name.word == "pass" and not is_given
+    ):
         return
     if name.word in _QUOTED_ONLY and text[begin + 1 : begin + 2] not in ("'", '"'):
         return
@@ -394,12 +413,15 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
     if (sentence := _SENTENCE_END.search(text, begin, stop)) is not None:
         stop = sentence.start() + 1
     is_quotable = begin == name.stop
-    previous, done = "", begin
-    for count, word in enumerate(_WORD.finditer(text, begin, stop)):
+    previous, done, first = "", begin, 0
+    if lower.startswith(("'s ", "’s "), name.stop):
+        previous, first = "is", 1
+    for count, word in enumerate(_WORD.finditer(text, begin + first, stop), first):
         if count == _MOST_SAID_WORDS:
             return
         if word.start() >= done:
-            how: How | None = "said" if _links(previous, count, name, lower) else None
+            is_another = done > begin and previous in _words().conjunctions
+            how: How | None = "said" if is_another or _links(previous, count, name, lower) else None
             if not count:
                 how = "literal" if is_given and (_is_mixed(word[0]) or text[name.stop] != ",") else "beside"
             elif how is None and name.strength == "password" and previous not in _words().before_others:
@@ -453,7 +475,7 @@ _USERS = ("login", "user", "username", "account")
 
 
 def _near(text: str, name: Name, end: int) -> Iterator[Span]:
-    """What looks random in the line after a name."""
+    """The words that look random in the line after a name."""
     limit = min(end, name.stop + _MOST_SAID_CHARS)
     line = text.find("\n", name.stop, limit)
     for unknown in _UNKNOWN.finditer(text, name.stop, limit + _MOST_VALUE_CHARS):
@@ -478,7 +500,9 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
     if _is_placeholder(plain) or _is_placeholder(value):
         return False
     if " " in value:
-        return strength == "password" and how == "literal" and _is_phrase(value.split(), 3)
+        words = value.split()
+        is_phrase = _is_phrase(words, 3) or any(_is_strong(word, "beside", "") for word in words)
+        return strength == "password" and how == "literal" and is_phrase
     if strength == "key" or (how == "beside" and strength == "token"):
         is_id = _UUID.fullmatch(value) is not None or _HEX.fullmatch(value) is not None
         is_named = strength == "key" and len(name.identifier) > len("keys")

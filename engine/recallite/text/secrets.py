@@ -55,6 +55,11 @@ _FORMS = {
     "MaxMind key": (("_mmk",), lazily(r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?!\w)")),
     "1Password key": (("A3-",), lazily(r"(?<![A-Z0-9-])A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}(?![A-Z0-9-])")),
     "Facebook token": (("EAA",), lazily(r"(?<![A-Za-z0-9])EAA[A-Z][A-Za-z0-9]{80,}")),
+    "password hash": (
+        ("$2", "$5$", "$6$", "$y$", "$argon2", "$apr1$", "$scrypt$"),
+        lazily(r"\$(?:2[abxy]?|5|6|y|argon2(?:id|i|d)|apr1|scrypt)\$[\w./+=,$-]{20,200}", re.ASCII),
+    ),
+    "Firebase key": (("APA91b",), lazily(r"(?<![\w-])[\w-]{11}:APA91b[\w-]{100,200}", re.ASCII)),
     # Of any service: a prefix that ends in what the key is, then what looks like no word.
     "API key": (
         ("sk_", "sk-", "api_", "api-", "pat_", "pat-", "tok_", "tkn_", "token_", "token-", "secret_", "key_", "key-"),
@@ -72,7 +77,8 @@ _AWS_SECRET = lazily(
 _BESIDE_CHARS = 200
 # The rest of a token of which only a beginning is known.
 _TOKEN = lazily(r"[\w-]*(?:\.[\w-]+)*", re.ASCII)
-_PUTTY_KEY = lazily(r"PuTTY-User-Key-File-\d")
+# The private half of a key of PuTTY: a count of lines, and these.
+_PUTTY_KEY = lazily(r"Private-Lines: \d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,100}){1,400}")
 _PRIVATE_KEY = lazily(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _PRIVATE_KEY_END = lazily(r"-{4,5} ?END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 # Each begins with what is looked for, which is fast, and then looks behind it.
@@ -94,7 +100,7 @@ def find_secrets(text: str) -> list[Secret]:
     """The secrets of a text, in order, without overlaps."""
     plain, places = _visible(text)
     matches = [*_keys(plain), *_numbers(plain), *_private_keys(plain)]
-    matches += [Secret(*found) for found in named_secrets(plain)]
+    matches += [Secret(*named) for named in named_secrets(plain)]
     if not matches:
         return []
     apart: list[Secret] = []
@@ -190,11 +196,11 @@ def _keys(text: str) -> Iterator[Secret]:
                 yield Secret(match.start(), _token_end(text, match.end()), kind)
                 if kind == "AWS access key":
                     near = max(0, match.start() - _BESIDE_CHARS), match.end() + _BESIDE_CHARS
-                    yield from (Secret(*found.span(), "AWS secret") for found in _AWS_SECRET.finditer(text, *near))
+                    yield from (Secret(*beside.span(), "AWS secret") for beside in _AWS_SECRET.finditer(text, *near))
 
 
 def _token_end(text: str, end: int) -> int:
-    """Where the token ends of which a known part ends at `end`."""
+    """The end of the token of which a known part ends at `end`."""
     rest = _TOKEN.match(text, end)
     return end if rest is None else rest.end()
 
@@ -216,6 +222,8 @@ def _private_keys(text: str) -> Iterator[Secret]:
         end = _PRIVATE_KEY_END.search(text, begin.end())
         place = len(text) if end is None else end.end()
         yield Secret(begin.start(), place, "private key")
+    if "Private-Lines:" in text:
+        yield from (Secret(*match.span(), "private key") for match in _PUTTY_KEY.finditer(text))
 
 
 def _is_card(digits: str) -> bool:
