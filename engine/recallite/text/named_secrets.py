@@ -216,9 +216,9 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
 def kind_of_field(name: str, value: str) -> str | None:
     """The kind of secret that the whole text of a field of this name is; None if it is none."""
     lower = name.lower()
-    for each in _names(name, lower) if len(lower) == len(name) else ():
-        if each.stop == len(name) and _is_secret(value, each, "literal", ""):
-            return _kind(each)
+    for known in _names(name, lower) if len(lower) == len(name) else ():
+        if known.stop == len(name) and _is_secret(value, known, "literal", ""):
+            return _kind(known)
     return None
 
 
