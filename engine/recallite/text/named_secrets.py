@@ -266,7 +266,10 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     stop = max(end, end + len(text[end:stop].rstrip("_-")))
     identifier, before, after = text[start:stop], text[start:begin], text[end:stop]
     is_assigned = text[stop : stop + 1] == "="
-    if before[-1:].isalnum() and word[0] != "_" and not (before[-1].islower() and text[begin].isupper()):
+    # "dbPw" is one, the end of a text in base64 none.
+    is_encoded = len(word) < 4 and (not before.isalpha() or text[start - 1 : start] in _OF_BASE64)
+    is_camel = before[-1:].islower() and text[begin].isupper() and not is_encoded
+    if before[-1:].isalnum() and word[0] != "_" and not is_camel:
         # The last part of a compound: "accesstoken", "DBPASS=", but not "compass", "monkey" or "bypass".
         is_long = len(word) > 4 and strength != "number"
         if not (
@@ -278,9 +281,15 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     if after and (strength == "number" or (strength == "password" and len(word) < 4 and not after.isdecimal())):
         return None
     parts = {part.lower() for piece in (before, after) for part in _CAMEL.findall(piece)}
-    return None if parts & _words().other_name_parts else Name(start, stop, strength, word, identifier, is_english=True)
+    is_id = word != "secret" and after.lower().strip("_-") in ("id", "ids")
+    return (
+        None
+        if is_id or parts & _words().other_name_parts
+        else Name(start, stop, strength, word, identifier, is_english=True)
+    )
 
 
+_OF_BASE64 = ("+", "/")
 _COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
 
 

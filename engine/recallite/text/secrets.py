@@ -24,6 +24,7 @@ _INVISIBLE = lazily(
 _REDACTED = lazily(r"\[redacted: [^\[\]\n]{1,60}\]")
 # Every key of `secrets.txt` and every other that is known by its form is as long.
 _LEAST_KEY_CHARS = 16
+_OF_BASE64 = frozenset("+/-_")
 _ALPHABETS = {
     "alnum": lazily(r"[A-Za-z0-9]+"), "word": lazily(r"[\w-]+", re.ASCII), "mixed": lazily(r"[A-Za-z0-9_]+"),
     "hex": lazily(r"[0-9a-fA-F]+"), "upper": lazily(r"[A-Z0-9]+"), "base64": lazily(r"[\w+/=.%-]+", re.ASCII),
@@ -187,7 +188,9 @@ def _keys(text: str) -> Iterator[Secret]:
             begin, before = start + len(prefix), text[start - 1 : start]
             rest = alphabet.match(text, begin)
             end = begin if rest is None else rest.end()
-            if end - begin >= least and not (before.isalnum() and before.isascii()):
+            # A short prefix may be anywhere in what is encoded in base64.
+            is_inside = before.isascii() and (before.isalnum() or (len(prefix) < 5 and before in _OF_BASE64))
+            if end - begin >= least and not is_inside:
                 yield Secret(start, _token_end(text, end), kind)
             start = text.find(prefix, max(end, start + 1))
     for kind, (signs, pattern) in _FORMS.items():
