@@ -113,7 +113,7 @@ _EXPRESSION = lazily(
     r"|module|secrets|github|inputs)\.\w.*",
     re.DOTALL,
 )
-_IDENTIFIER = lazily(r"[^\W\d][\w.]*")
+_IDENTIFIER = lazily(r"\w[\w.]*")
 _FIELD = lazily(r"[A-Za-z_][\w.-]*=[^=]")
 _PATH = lazily(
     r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@{}$-]*(?:[/\\][\w.@{}$-]*)*|[\w-]+(?:/[\w.-]+)*/[\w-]+\.[a-z]{1,5}"
@@ -129,6 +129,7 @@ _PARTS = lazily(r"[^\W\d_]+|\d+")
 _CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SYMBOLS = frozenset("!@#$%^*~&+")
 _HEX = lazily(r"(?:0x)?[0-9a-fA-F]+")
+_DIGEST = lazily(r"(?:sha\d+|md5|h1)[:-]", re.IGNORECASE)
 _UUID = lazily(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _UNKNOWN = lazily(r"(?<![\w/+=.@:#-])[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}(?![\w/+])")
 
@@ -317,7 +318,10 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
                 yield span
     elif (assigned := _ASSIGNED.match(text, name.stop)) is not None:
         sign = assigned["sign"]
-        is_close = assigned.start("sign") == name.stop and not text[assigned.end() - 1].isspace() and sign[-1] == "="
+        is_joined = assigned.start("sign") == name.stop
+        is_close = is_joined and sign[-1] == "=" and not text[assigned.end() - 1].isspace()
+        if is_joined and sign == "==" and not is_close:
+            return  # the end of a text in base64
         yield from _given(text, assigned.end(), name, "colon" if sign[-1] in ":：|→" else "literal", is_close=is_close)
     elif (called := _CALLED.match(text, name.stop) or _VALUE_OF.match(text, name.stop)) is not None:
         yield from _given(text, called.end(), name, "literal", is_close=True)
@@ -443,6 +447,8 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         previous = word[0].lower()
 
 
+# Words with another meaning: a pass, a word in Italian, a key in Spanish.
+_OTHER_MEANINGS = ("pass", "parola", "clave")
 # Words of SQL.
 _QUOTED_ONLY = ("identified by", "identified_by")
 
@@ -520,7 +526,9 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
         return False
     if strength in ("password", "account"):
         if how == "literal":
-            return name.word != "pass" or name.identifier.isupper() or len(name.identifier) > 6 or _is_mixed(value)
+            is_longer = name.identifier.isupper() or len(name.identifier) > len(name.word) + 1  # DB_PASS, not -pass
+            is_sure = is_longer or name.word not in _OTHER_MEANINGS
+            return is_sure or _is_mixed(value)
         return not value.isalpha() or len(value) >= 5 if how == "colon" else _is_strong(value, how, following)
     if len(value) < (6 if how == "literal" else 8) or _is_ordinary(value):
         return False
@@ -547,7 +555,7 @@ def _is_mixed(value: str) -> bool:
     has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdigit, value))
     if has_digit:
         return has_letter or (value.isdecimal() and len(value) >= 4)
-    return any(map(_SYMBOLS.__contains__, value[1:])) or (len(value) >= 16 and _is_scattered(value))
+    return any(map(_SYMBOLS.__contains__, value[1:-1])) or (len(value) >= 16 and _is_scattered(value))
 
 
 def _is_strong(value: str, how: How, following: str) -> bool:
@@ -560,7 +568,7 @@ def _is_strong(value: str, how: How, following: str) -> bool:
     has_letter = any(map(str.isalpha, value))
     if any(map(str.isdigit, value)):
         return has_letter
-    return has_letter and ((len(value) >= 6 and any(map(_SYMBOLS.__contains__, value[1:]))) or _is_scattered(value))
+    return has_letter and ((len(value) >= 6 and any(map(_SYMBOLS.__contains__, value[1:-1]))) or _is_scattered(value))
 
 
 def _is_tangled(value: str) -> bool:
@@ -607,7 +615,7 @@ def _is_scattered(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Whether a value of 16 characters or more looks random, and is no digest, id or path."""
-    if len(value) < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value) or _is_identifier(value):
+    if len(value) < 16 or _DIGEST.match(value) or _UUID.fullmatch(value) or _HEX.fullmatch(value) or _is_identifier(value):
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))

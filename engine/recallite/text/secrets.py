@@ -83,7 +83,7 @@ _PUTTY_KEY = lazily(r"Private-Lines: \d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,100}){1,400
 _PRIVATE_KEY = lazily(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _PRIVATE_KEY_END = lazily(r"-{4,5} ?END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 # Each begins with what is looked for, which is fast, and then looks behind it.
-_DIGITS = lazily(r"\d(?<![\w.-]\d)(?:[ -]?\d){12,18}(?![\w-])")
+_DIGITS = lazily(r"\d(?<![\w./-]\d)(?:[ -]?\d){12,18}(?![\w-])")
 # Visa; Mastercard; American Express, Diners Club and JCB; UnionPay and Discover.
 _ISSUER = lazily(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|3[4678]|30[0-5]|352[89]|35[3-8]|62|65|6011")
 _IBAN = lazily(r"[A-Z]{2}\d{2}(?<!\w[A-Z]{2}\d{2})(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
