@@ -615,7 +615,9 @@ def _is_scattered(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Whether a value of 16 characters or more looks random, and is no digest, id or path."""
-    if len(value) < 16 or _DIGEST.match(value) or _UUID.fullmatch(value) or _HEX.fullmatch(value) or _is_identifier(value):
+    if len(value) < 16 or _DIGEST.match(value) or _UUID.fullmatch(value) or _HEX.fullmatch(value):
+        return False
+    if _is_identifier(value):
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))
