@@ -24,6 +24,7 @@ from recallite.errors import (
     RecalliteError,
 )
 from recallite.model.checks import check_name, check_path, join_scopes, now_us
+from recallite.model.policies import WritePolicy
 from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recallite.store.values import DocumentRow
 from recallite.system.extras import install_command
@@ -40,6 +41,7 @@ class IngestOptions(NamedTuple):
     metadata: dict[str, Any] | None
     name: str | None
     title: str | None
+    policy: WritePolicy
     include: Sequence[str]
     exclude: Sequence[str]
     password: str | None
@@ -94,7 +96,7 @@ class Ingest:
         items = list({item.source: item for item in self._items(sources)}.values())
         with Parser(self._limits) as parser:
             stream = self._new_documents(items, parser, on_progress)
-            for written in write_documents(self._engine, stream, base=self._base):
+            for written in write_documents(self._engine, stream, base=self._base, policy=self._options.policy):
                 self._report(written)
         for source, first in self._repeats.items():
             self._report_repeat(source, first)

@@ -18,9 +18,11 @@ from recallite.documents.loaded import Limits
 from recallite.documents.outcomes import DeletedDocument, Document, Ingested
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
+from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits
 from recallite.recall.request import RecallOptions
 from recallite.remember.document_writing import delete_documents
+from recallite.remember.write import check_policy
 from recallite.store.values import CHUNK_KIND, DocumentRow
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
@@ -49,6 +51,7 @@ class Knowledge(Service):
         name: str | None = None,
         scope: str = "/",
         title: str | None = None,
+        policy: WritePolicy | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         password: str | None = None,
@@ -66,7 +69,7 @@ class Knowledge(Service):
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
         are for a single document; the name of bytes also tells their format. `metadata` is added to the document's.
         Chunks carry its short values (2,000 bytes each, 4,000 together, yours first), by which `search(where=...)`
-        filters; `get` returns all of them.
+        filters; `get` returns all of them. What `policy` redacts is replaced, as in `remember`.
 
         Ingesting the same bytes under the same source changes only metadata. The same bytes under another source of
         the scope are a "duplicate": no chunk is made, and the result has the id of the document with these bytes. If
@@ -95,7 +98,8 @@ class Knowledge(Service):
         options = IngestOptions(
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),
-            title=None if title is None else checks.check_name(title, "title"), include=include, exclude=exclude,
+            title=None if title is None else checks.check_name(title, "title"),
+            policy=check_policy(self._engine, policy), include=include, exclude=exclude,
             password=password, recursive=recursive,
             allow_private_addresses=allow_private_addresses,
             root=None if root is None else checks.check_path(root, "root"),

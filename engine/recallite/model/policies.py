@@ -2,10 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from recallite.errors import InvalidInput
 from recallite.model.authority import Authority, SourceAuthorities, check_authorities
 from recallite.model.configuration import Count, NonNegative, Section, Setting, Share
-from recallite.text.secrets import NO_DETECTOR, has_detector, redact, redact_all
+from recallite.text.secrets import redact, redact_all
 
 MergeStrategy = Literal["append", "latest", "replace"]
 
@@ -46,8 +45,8 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       `store` does. What has a topic, is pinned or answers a question of its context is stored, and so are episodes.
     - redact: `secrets` replaces keys, tokens, passwords, card numbers and IBANs, as '[redacted: card number]', before
       anything is embedded or stored: in text, context and metadata, and in the settings' policy also in messages,
-      snapshots, working memory and documents. Names (tags, sources, topics, scopes) are kept. It needs the extra
-      `audit`.
+      snapshots, working memory and documents. Names (tags, sources, topics, scopes) are kept. Hooks and imports from
+      other systems always do so.
     - authority: Whose word a text is: `user`, `agent`, `tool`, `document` or `web`, or pairs of a pattern of sources
       and one of these, such as ("https://*", "web"); the first that fits counts, else `user`. A source that is a URL, a
       context such as 'assistant' or 'tool', and a chunk of a document lower it. A lower authority supersedes, repeats
@@ -69,11 +68,6 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     junk: Literal["store", "skip"] = "store"
     redact: Literal["secrets"] | None = None
     authority: Annotated[Authority | SourceAuthorities, Setting(check=check_authorities)] = "user"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.redact is not None and not has_detector():
-            raise InvalidInput(NO_DETECTOR)
 
     @property
     def compares(self) -> bool:

@@ -87,14 +87,11 @@ class Finding(Plain, frozen=True, kw_only=True):
 
 
 class Audit(Plain, frozen=True, kw_only=True):
-    """The result of `audit`: the number of memories checked, how many of them are superseded, the findings, and the
-    checks skipped with the reason.
-    """
+    """The result of `audit`: the number of memories checked, how many of them are superseded, and the findings."""
 
     records: int
     superseded: int = 0
     findings: tuple[Finding, ...] = ()
-    skipped: dict[str, str] = field(default_factory=dict)
 
 
 class Imported(Plain, frozen=True, kw_only=True):

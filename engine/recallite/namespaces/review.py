@@ -38,7 +38,7 @@ class MemoryReview(Namespace):
 
         `checks` (all but the last three): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
         "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
-        year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`);
+        year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs);
         "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
         the place of), "unjudged" (pairs that wait for a language model) and "diverged" (texts that two devices had
         changed before `transfer.sync`; the later one is current). Checks of texts are for English.
@@ -47,8 +47,7 @@ class MemoryReview(Namespace):
         contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one
         that stays.
 
-        Raises InvalidInput for an unknown check, for "secrets" if its extra is not installed, and for `mend` without
-        `checks`.
+        Raises InvalidInput for an unknown check, and for `mend` without `checks`.
         """
         if isinstance(checks, str):
             checks = [checks]

@@ -137,6 +137,7 @@ def write_documents(
     stream: Iterable[NewDocument],
     *,
     base: str = "/",
+    policy: WritePolicy | None = None,
     cache: CachePolicy | None = None,
     embed: bool = True,
 ) -> Iterator[Written]:
@@ -145,12 +146,13 @@ def write_documents(
     New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
     document keeps its record, id and vectors. If the embedder fails, or is not used (`embed`), chunks are pending
     and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
+    Of `policy` (None: that of the settings) only what it redacts counts.
     """
     batch: list[_Item] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
     for incoming in stream:
-        document = _redacted(engine, incoming)
+        document = _redacted(incoming, policy or engine.settings.write_policy)
         item = _Item(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as reader:
             stored = _stored(reader, item)
@@ -194,9 +196,8 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
         yield structs.replace(written, embedder_problem=attempts.problem)
 
 
-def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
-    """The document, redacted as the settings say: chunks are compared as they are stored."""
-    policy = engine.settings.write_policy
+def _redacted(document: NewDocument, policy: WritePolicy) -> NewDocument:
+    """The document, redacted as the policy says: chunks are compared as they are stored."""
     if policy.redact is None:
         return document
     chunks = [

@@ -10,7 +10,6 @@ from recallite.bulk.known import KnownIds
 from recallite.errors import EmbedderMismatch, InvalidInput
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.text.secrets import has_detector
 from tests.system.bulk.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -59,7 +58,6 @@ def test_records_that_are_known_are_not_embedded(memory):
     assert KnownIds.of(memory.scoped("/elsewhere"))(["3"]) == set()
 
 
-@pytest.mark.skipif(not has_detector(), reason="detect-secrets is not installed")
 def test_what_is_redacted_does_not_leave_the_worker():
     secret = "4111 1111 1111 1111"
     record = NewRecord(text=f"My card is {secret}", context=f"card {secret}", metadata={"card": secret})

@@ -207,7 +207,7 @@ def test_memory_files_of_the_host_are_read_where_asked_and_left_alone(memory, pr
     files = {
         notes / "MEMORY.md": "# Notes\n\nThe staging host is called heron.",
         project / "CLAUDE.md": "# Rules\n\nAlways deploy from the branch main.",
-        tmp_path / ".claude" / "CLAUDE.md": "# Me\n\nAda lives in Oslo.",
+        tmp_path / ".claude" / "CLAUDE.md": "# Me\n\nAda lives in Oslo. The router's password is Osprey58tarn.",
     }
     for path, text in files.items():
         path.write_text(text)
@@ -217,6 +217,7 @@ def test_memory_files_of_the_host_are_read_where_asked_and_left_alone(memory, pr
     project_scope = project_of(str(project)).scope
     assert {document.scope for document in memory.knowledge.list()} == {project_scope, USER}
     assert {path: path.read_text() for path in files} == files
+    assert any("password is [redacted: password]" in record.text for record in memory.list(kinds="chunk"))
     shown_texts = texts(
         Session(memory, project, "s2").fires("UserPromptSubmit", prompt="What is the staging host called?")
     )

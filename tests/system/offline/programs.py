@@ -54,7 +54,7 @@ def library() -> None:
 
 
 def auditing() -> None:
-    """What looks for secrets, by a library that can ask services whether a secret is in use."""
+    """What looks for secrets."""
     with Memory("agent.db") as memory:
         memory.remember("the key is AKIAIOSFODNN7EXAMPLQ")
         memory.review.audit()

@@ -149,7 +149,6 @@ def test_what_is_superseded_is_reviewed_by_name(memory):
 
 
 def test_secrets_in_superseded_memories_are_found(memory):
-    pytest.importorskip("detect_secrets")
     secret = "The key is AKIAIOSFODNN7EXAMPLE"
     old = memory.remember(secret)
     memory.remember(NewRecord("The key is in the vault", supersedes=old.id))

@@ -167,8 +167,6 @@ def print_audit(audit: Audit) -> None:
         hint(f"{audit.records:,} memories were checked: nothing was found")
     if audit.superseded and all(entry.check != "superseded" for entry in audit.findings):
         hint(f"{audit.superseded:,} of them are superseded: audit superseded shows by what")
-    for name, why in audit.skipped.items():
-        hint(f"{name} were not looked for: {why}")
 
 
 def _remedy(finding: Finding) -> str:

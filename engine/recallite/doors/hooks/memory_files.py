@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from recallite.doors.hooks.events import Event
 from recallite.doors.hooks.projects import USER, files_of
 from recallite.system.folders import SMALL_BYTES
@@ -30,9 +32,10 @@ def take_files(memory: Memory, event: Event) -> None:
         event.project.scope: [*files_of(event.folder, _OF_FOLDER), *files_of(str(notes), names)],
         USER: [mine],  # the user's own, which may be a link to anywhere
     }
+    policy = structs.replace(memory.settings.write_policy, redact="secrets")
     for scope, paths in files.items():
         if present := [path for path in paths if path.is_file() and path.stat().st_size <= SMALL_BYTES]:
-            memory.knowledge.ingest(present, scope=scope, metadata=_MARK)
+            memory.knowledge.ingest(present, scope=scope, metadata=_MARK, policy=policy)
         for document in memory.knowledge.list(scope=scope):
             source = Path(document.source)  # a real path: what is a link now has taken the place of a file
             is_ours = document.scope == scope and _MARK.items() <= document.metadata.items()

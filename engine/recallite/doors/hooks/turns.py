@@ -23,7 +23,7 @@ from recallite.model.records import NewRecord
 from recallite.system.logs import logger
 from recallite.text.junk import is_junk
 from recallite.text.quoting import NOTICE, QUOTES, without_quotes
-from recallite.text.secrets import has_detector, redact
+from recallite.text.secrets import redact
 from recallite.transfer.importers.entries import FoundMemory
 from recallite.transfer.importers.sources import source_named
 
@@ -124,7 +124,7 @@ def _given(event: Event) -> Iterator[_Turn]:
 def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
     """A turn in the scope of its project, without secrets and without what was recalled."""
     lines = [line for line in without_quotes(record.text).split("\n") if line not in _AROUND_RECALLED]
-    text = redact("\n".join(lines).strip(), known_only=not has_detector())[: memory.settings.max_text_chars]
+    text = redact("\n".join(lines).strip())[: memory.settings.max_text_chars]
     text = "" if is_junk(text) else text
     metadata = {**(record.metadata or {}), "project": event.folder}
     return structs.replace(record, text=text, scope=event.project.scope, metadata=metadata)

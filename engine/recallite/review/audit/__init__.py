@@ -17,7 +17,7 @@ from recallite.review.audit.pairs import compared, duplicates, superseded, unjud
 from recallite.review.audit.texts import diverged, expired, of_texts, secrets_of_versions
 from recallite.store.store import Progress
 from recallite.system.messages import shown
-from recallite.text.secrets import NO_DETECTOR, has_detector, redact
+from recallite.text.secrets import redact
 
 __all__ = ["CHECKS", "REVIEWS", "audit"]
 
@@ -29,20 +29,13 @@ def audit(
 ) -> Audit:
     """Run these checks (None: all but `REVIEWS`) on the memories that `filter` matches, superseded or not.
 
-    `mend` repairs the findings. Raises InvalidInput for an unknown check, for "secrets" by name without its detector,
-    and for `mend` without checks.
+    `mend` repairs the findings. Raises InvalidInput for an unknown check, and for `mend` without checks.
     """
     wanted = list(dict.fromkeys([check for check in CHECKS if check not in REVIEWS] if checks is None else checks))
     if unknown := [name for name in wanted if name not in CHECKS]:
         raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
     if mend and not checks:
         raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. duplicates")
-    skipped = {}
-    if "secrets" in wanted and not has_detector():
-        if checks is not None:
-            raise InvalidInput(NO_DETECTOR)
-        skipped["secrets"] = NO_DETECTOR
-        wanted.remove("secrets")
     filter = filter.replaced(include_superseded=True)
     with engine.store.read() as reader:
         ids = reader.records.matching_ids(filter, now_us())
@@ -71,8 +64,8 @@ def audit(
         findings = [*mended(engine, findings, seen, filter.base)]
     order = list(CHECKS)
     findings.sort(key=lambda entry: (order.index(entry.check), entry.id))
-    return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings), skipped=skipped)
+    return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings))
 
 
 def _shown(text: str) -> str:
-    return (redact(text) if has_detector() else text)[:_SHOWN_CHARS]
+    return redact(text)[:_SHOWN_CHARS]

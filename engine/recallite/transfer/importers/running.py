@@ -59,9 +59,9 @@ def import_from(
     A memory's id is that of the source, after the source's name; with the scope between them if ids are local
     (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, if the source's
     memories change, gets the new text as its next version. So an import that was stopped goes on when it is run again.
-    What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts memories
-    read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
-    for a source, a path or a field that there is not.
+    Secrets are replaced by their kind, whatever `WritePolicy.redact` is. What cannot be read is reported with its
+    place, and all else is taken. `on_progress(done, None)` counts memories read. `mapping` says of the source "jsonl"
+    which dotted path each field of a memory has there. InvalidInput for a source, a path or a field that there is not.
     """
     source_system = source_named(source)
     run = Run(memory, source, source_system, scope, dry_run=dry_run, batch_size=batch_size)
@@ -81,10 +81,12 @@ class Run:
         # Two vaults have a note of the same name, and a scoped handle does not see what is outside.
         place = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
         self._id_place = "" if place in (None, "/") else f"{place}/"
-        # Stored as they are: what memories say of each other was for the other system to decide.
+        # Stored as they are: what memories say of each other was for the other system to decide. Secrets are left out,
+        # as the hooks leave them out of the same turns.
         self._policy = structs.replace(
             memory.settings.write_policy, supersede_confidence=None, contradict_confidence=None, duplicates="store",
             merge_strategy="append", topic_cosine=None, link_cosine=None, junk="store", recognise_recalled=False,
+            redact="secrets",
         )  # fmt: skip
         self._created = self._updated = self._unchanged = self._links = self._troubles_total = 0
         self._left_out: Counter[str] = Counter()
@@ -151,7 +153,7 @@ class Run:
         return self._planned[id] != hash(current) if id in self._planned else stored is None or _said(stored) != current
 
     def _as_stored(self, id: str, entry: FoundMemory) -> Record:
-        """The record that a memory will be: checked, and redacted as the settings say."""
+        """The record that a memory will be: checked and redacted."""
         limit = self._memory.settings.max_text_chars
         return as_record(prepare(self._placed(id, entry.record), base="/", max_text_chars=limit, policy=self._policy))
 

@@ -106,7 +106,6 @@ function results(audit, records, context) {
   const open = audit.findings.filter((each) => !skipped.has(nameOf(each)));
   const passed = audit.findings.length - open.length;
   announce(plural(open.length, "finding"));
-  const notes = Object.values(audit.skipped).map((each) => h("p", { class: "note" }, each));
   const told = h(
     "p",
     { class: "finding-count" },
@@ -115,10 +114,9 @@ function results(audit, records, context) {
     passed > 0 && `; ${plural(passed, "finding")} kept during this visit`,
     ".",
   );
-  if (open.length === 0) return [told, notes, empty("Nothing to review", "None of these checks has a finding.")];
+  if (open.length === 0) return [told, empty("Nothing to review", "None of these checks has a finding.")];
   return [
     told,
-    notes,
     CHECKS.map(([name, label]) =>
       group(
         label,
