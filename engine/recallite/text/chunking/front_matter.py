@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -16,25 +18,77 @@ _closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)")
 # A thematic break looks the same: front matter begins with a key, or a comment before one.
 _key = re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match
 
+# What may follow a name without a space is no property: "http://...". A list may stand at the margin below its name.
+_property = re.compile(r"^(?:[^\W\d_]|\d|[_\"'])[^:\r\n]*+:(?=\s|\Z)", re.MULTILINE).finditer
+_stray = re.compile(r"^(?![\s#\-\]}])(?![^:\r\n]*+:(?:\s|\Z))[^\r\n]", re.MULTILINE).finditer
+_link = re.compile(r"!?\[\[(?:[^\[\]\n|]*\|)?([^\[\]\n|]*)\]\]").sub
+_has_words = re.compile(r"\w").search
+# Each takes a call of the parser: 1,000 take 0.1 s.
+_MOST_READ_ALONE = 1_000
+
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """The values of the front matter, and where the body begins; ({}, 0) where there is no valid one.
+    """The values of the front matter, and where the body begins; ({}, 0) where there is none.
 
-    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. A block that is not a mapping,
-    has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters is left in the body.
+    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. Where the block as a whole is
+    no valid mapping, each property is read alone, and one that cannot be read is the text that stands there: one that
+    breaks the rules of YAML, has aliases or tags (`!!int`), or is nested deeper than 16. A block longer than 65,536
+    characters, or most of whose lines begin no property, is left in the body.
     """
     span = front_matter_span(text)
     if span is None:
         return {}, 0
     begin, close, end = span
+    source = text[begin:close]
+    values = _mapping(source)
+    if values is None:
+        values = _each_property(source)
+    return (values, end) if values else ({}, 0)
+
+
+def _mapping(source: str) -> dict[str, Any] | None:
+    """The values of a mapping in YAML; None for anything else."""
     try:
-        source = text[begin:close]
         if "*" in source or "!" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
             _refuse_harmful(source)
         loaded = yaml.load(source, _Loader)
-        return (_plain(loaded, 0), end) if isinstance(loaded, dict) else ({}, 0)
+        return _plain(loaded, 0) if isinstance(loaded, dict) else None
     except Exception:  # any fault of the library: a malicious file fails only its own front matter
-        return {}, 0
+        return None
+
+
+def _each_property(source: str) -> dict[str, Any]:
+    """The values of properties that are no mapping together, each read alone; {} for text that only looks like one."""
+    begins = [match.start() for match in _property(source)]
+    if not begins or sum(1 for _ in _stray(source)) >= len(begins):
+        return {}
+    values: dict[str, Any] = {}
+    for begin, end in pairwise([*begins, len(source)]):
+        part = source[begin:end]
+        read = _mapping(part) if len(begins) <= _MOST_READ_ALONE else None
+        name, _, value = part.partition(":")
+        values |= read if read is not None else {_string(name.strip(" \t\"'")): _string(" ".join(value.split()))}
+    return values
+
+
+def properties_text(values: Mapping[str, Any], *, without: Collection[str] = ()) -> str:
+    """Properties as text, "name: value; name: value, value", but for those of these names and those without a value.
+
+    Links are written as the names that they show.
+    """
+    said = [(name, _said(value)) for name, value in values.items() if name.casefold() not in without]
+    return "; ".join(f"{' '.join(name.split())}: {value}" for name, value in said if value)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {said}" for name, inner in value.items() if (said := _said(inner)))
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_said, value)))
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    text = " ".join(_link(r"\1", str(value)).split())
+    return text if _has_words(text) else ""
 
 
 def front_matter_span(text: str) -> tuple[int, int, int] | None:
