@@ -13,10 +13,10 @@ import msgspec
 from recallite.documents.loaded import Loaded
 from recallite.embedding.handle import EmbedderHandle
 from recallite.remember.document_writing import NewChunk
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
+from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 
-_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
+_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from functools import cached_property
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from recallite.text.chunking.atoms import Cutter
 from recallite.text.chunking.line_numbers import Lines
-from recallite.text.chunking.markdown_sections import Section, markdown_sections, paragraphs
+from recallite.text.chunking.markdown_sections import Block, Section, markdown_sections, paragraphs
 from recallite.text.chunking.packing import ChunkSize, pack
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
     Places = Sequence[int] | NDArray[np.int64]
     TokenStarts = Places | Callable[[], Places]
+
+LEAST_TOKENS = 50
+"""The size of a section that is a passage of its own."""
+
+# English has 4.5 characters a token: a span of more is not counted.
+_MOST_TOKEN_CHARS = 8
 
 
 class Chunk(Struct, frozen=True):
@@ -38,42 +45,122 @@ class Chunk(Struct, frozen=True):
 def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
 
-    A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
-    Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
+    A chunk holds parts of two sections only if one of them has fewer than `size.least_tokens`; a heading with nothing
+    under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
     `text` begin, ascending, or a function that gives them, asked where a section may be too large. The chunks' spans
     cover every character that is no whitespace, but for a byte order mark; both ends of the spans ascend, and no span
     has more than `size.max_tokens` tokens.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
-    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size)
+    measure = _Measure(text, lines, token_starts, size)
+    return _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
 
 
 def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
     """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
     lines = Lines(text)
-    return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size)
+    measure = _Measure(text, lines, token_starts, size)
+    return _chunks(measure, [_Part((), paragraphs(lines, 0, len(lines)), 0, len(text), small=False)])
 
 
-def _chunks(
-    text: str, lines: Lines, sections: Iterable[Section], token_starts: TokenStarts, size: ChunkSize
-) -> list[Chunk]:
-    # ASCII has no more tokens than characters: short notes need no tokenizer, which is a tenth of their indexing time.
-    surely_fits = size.max_tokens if text.isascii() else 0
-    cutter: Cutter | None = None
+class _Measure:
+    """A text, and the tokens in its spans, which are counted once they are needed.
+
+    ASCII has no more tokens than characters: most notes need no tokenizer, which is a tenth of their indexing time.
+    """
+
+    def __init__(self, text: str, lines: Lines, token_starts: TokenStarts, size: ChunkSize) -> None:
+        self.text, self.lines, self.size = text, lines, size
+        self._token_starts = token_starts
+        self._surely_fits = size.max_tokens if text.isascii() else 0
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        return Cutter(self.text, self.lines, _as_array(self._token_starts), self.size.max_tokens)
+
+    def fits(self, begin: int, end: int) -> bool:
+        return end - begin <= self._surely_fits or self.cutter.count(begin, end) <= self.size.max_tokens
+
+    def small(self, begin: int, end: int) -> bool:
+        least = self.size.least_tokens
+        return end - begin < least * _MOST_TOKEN_CHARS and self.cutter.count(begin, end) < least
+
+
+class _Part(NamedTuple):
+    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk."""
+
+    headings: tuple[str, ...]
+    blocks: list[Block]
+    begin: int
+    end: int
+    small: bool
+
+
+def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
+    """The sections of a document, small ones joined.
+
+    They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
+    the tree of headings. "See also" and its like were a third of the passages of a handbook.
+    """
+    filled = [section for section in sections if section.blocks]
+    begins = [measure.lines.start(section.blocks[0].first) for section in filled]
+    runs: list[_Part] = []
+    for (headings, blocks), (begin, end) in zip(filled, pairwise([*begins, len(measure.text)]), strict=True):
+        part = _Part(headings, blocks, begin, end, len(filled) > 1 and measure.small(begin, end))
+        before = runs[-1] if runs else None
+        if before is not None and before.small and part.small and _common(before, part) >= len(before.headings) - 1:
+            part = _both(measure, runs.pop(), part)
+        runs.append(part)
+    parts: list[_Part] = []
+    held: _Part | None = None
+    for place, part in enumerate(runs):
+        if held is not None:
+            part, held = _both(measure, held, part), None
+        if part.small:
+            # Of two that are as near, the one before.
+            beside = sorted([*parts[-1:], *runs[place + 1 : place + 2]], key=lambda other: -_common(part, other))
+            nearest = next((other for other in beside if _may_join(measure, part, other)), None)
+            if nearest is not None and nearest.begin > part.begin:
+                held = part
+                continue
+            if nearest is not None:
+                part = _both(measure, parts.pop(), part)
+        parts.append(part)
+    return parts
+
+
+def _both(measure: _Measure, one: _Part, two: _Part) -> _Part:
+    """Two neighbours as one part, below the headings of the larger one, or those of both."""
+    headings = one.headings[: _common(one, two)] if one.small and two.small else (two if one.small else one).headings
+    return _Part(headings, one.blocks + two.blocks, one.begin, two.end, measure.small(one.begin, two.end))
+
+
+def _may_join(measure: _Measure, small: _Part, other: _Part) -> bool:
+    """Whether a small part and its neighbour stand below one heading or at the top, and fit into a chunk.
+
+    One that is cut anyway takes it at its end.
+    """
+    at_top = len(small.headings) <= 1 and len(other.headings) <= 1
+    begin, end = min(small.begin, other.begin), max(small.end, other.end)
+    cut_anyway = other.begin < small.begin and not measure.fits(other.begin, other.end)
+    return (at_top or _common(small, other) > 0) and (cut_anyway or measure.fits(begin, end))
+
+
+def _common(one: _Part, other: _Part) -> int:
+    """The number of headings that both are below."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.headings, other.headings, strict=False)))
+
+
+def _chunks(measure: _Measure, parts: Iterable[_Part]) -> list[Chunk]:
+    text, lines = measure.text, measure.lines
     chunks: list[Chunk] = []
-    for section, after in pairwise(chain(sections, [None])):
-        if section is None or not section.blocks:
-            continue
-        begin = lines.start(section.blocks[0].first)
-        end = lines.start(after.blocks[0].first) if after is not None else len(text)
+    for headings, blocks, begin, end, _ in parts:
         spans = [(begin, end)]
-        if end - begin > surely_fits:
-            cutter = cutter or Cutter(text, lines, _as_array(token_starts), size.max_tokens)
-            if cutter.count(begin, end) > size.max_tokens:
-                atoms = cutter.atoms(section.blocks, end)
-                places = [*(atom.offset for atom in atoms), end]
-                spans = [(places[i], places[j]) for i, j in pack(atoms, cutter.counts(places), size)]
+        if not measure.fits(begin, end):
+            atoms = measure.cutter.atoms(blocks, end)
+            places = [*(atom.offset for atom in atoms), end]
+            spans = [(places[i], places[j]) for i, j in pack(atoms, measure.cutter.counts(places), measure.size)]
         for start, stop in spans:
             start, stop = _trimmed(text, lines, start, stop)
             # A piece may be only white space; then its overlap has nothing new.
@@ -81,7 +168,7 @@ def _chunks(
                 if chunks and start <= chunks[-1].start:  # the overlap begins with nothing else: it holds all of it
                     chunks.pop()
                 numbers = lines.number(start), lines.number(stop - 1)
-                chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings))
+                chunks.append(Chunk(text[start:stop], start, stop, numbers, headings))
     return chunks
 
 

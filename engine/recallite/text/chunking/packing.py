@@ -13,7 +13,8 @@ from recallite.text.chunking.atoms import NEVER, Atom
 
 class ChunkSize(Struct, frozen=True):
     """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
-    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated.
+    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated; sections of fewer
+    than `least_tokens` are joined with their neighbours.
 
     Raises InvalidInput for contradictory sizes.
     """
@@ -21,6 +22,7 @@ class ChunkSize(Struct, frozen=True):
     max_tokens: int = 1000
     overlap_tokens: int = 100
     target_tokens: int | None = None
+    least_tokens: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
