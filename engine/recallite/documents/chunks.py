@@ -13,11 +13,19 @@ import msgspec
 from recallite.documents.loaded import Loaded
 from recallite.embedding.handle import EmbedderHandle
 from recallite.remember.document_writing import NewChunk
-from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
+from recallite.text.chunking import (
+    LEAST_TOKENS,
+    ChunkSize,
+    chunk_markdown,
+    chunk_plain,
+    front_matter,
+    page_starts,
+    properties_text,
+)
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
-CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+CHUNKING = f"knowledge 3: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
@@ -51,8 +59,11 @@ def cut(
     text = loaded.text
     pages = loaded.pages or []
     if loaded.markdown:
-        begin = front_matter(text)[1] if loaded.exact else 0
-        pieces = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
+        values, begin = front_matter(text) if loaded.exact else ({}, 0)
+        said = properties_text(values, without={"title"})
+        pieces = chunk_markdown(
+            text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin, properties=said
+        )  # fmt: skip
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
@@ -71,7 +82,7 @@ def cut(
             place["page"] = max(bisect_right(pages, chunk.start), 1)
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
-        context = context_of(title, headings)
+        context = context_of(title, headings, chunk.properties)
         chunks.append(NewChunk(text=chunk.text, context=context, metadata={**shared, **place}))
     return chunks
 

@@ -17,13 +17,13 @@ from recallite.notes.config import WorkspaceConfig
 from recallite.notes.editable.markdown import is_memory_file, searchable_text
 from recallite.notes.rules import source_label, written_at
 from recallite.remember.document_writing import NewChunk, NewDocument
-from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, front_matter, properties_text
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
 
 MEDIA_TYPE = "text/markdown"
 # The version of the chunking rules: to be raised when they change.
-_RULES = 1
+_RULES = 2
 
 
 def chunking_name(config: WorkspaceConfig, spec: object) -> str:
@@ -38,8 +38,10 @@ def to_document(
     text, problem = decode(data)
     metadata, begin = front_matter(text)
     memories = is_memory_file(text)
-    size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
-    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
+    # Each section of a file of memories is one.
+    size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=0 if memories else LEAST_TOKENS)
+    said = "" if memories else properties_text(metadata, without={"title"})
+    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin, properties=said)
     stated_title = metadata.get("title")
     own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
     first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
@@ -59,7 +61,7 @@ def to_document(
             NewChunk(
                 text=searchable_text(chunk.text) if memories else chunk.text,
                 # Without the file name, so that a renamed file keeps its vectors.
-                context=context_of(own_title, headings),
+                context=context_of(own_title, headings, chunk.properties),
                 metadata={
                     **shared,
                     "path": path,

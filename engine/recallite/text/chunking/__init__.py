@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from recallite.text.chunking.chunker import LEAST_TOKENS, Chunk, chunk_markdown, chunk_plain
-from recallite.text.chunking.front_matter import front_matter
+from recallite.text.chunking.front_matter import front_matter, properties_text
 from recallite.text.chunking.line_numbers import page_starts
 from recallite.text.chunking.packing import ChunkSize
 
-__all__ = ["LEAST_TOKENS", "Chunk", "ChunkSize", "chunk_markdown", "chunk_plain", "front_matter", "page_starts"]
+__all__ = [
+    "LEAST_TOKENS",
+    "Chunk",
+    "ChunkSize",
+    "chunk_markdown",
+    "chunk_plain",
+    "front_matter",
+    "page_starts",
+    "properties_text",
+]

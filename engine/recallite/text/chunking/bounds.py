@@ -30,9 +30,15 @@ def short_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def context_of(title: str | None, headings: Sequence[str]) -> str | None:
-    """Title and headings as a context of at most 400 characters; a title equal to the first heading is left out."""
+def context_of(title: str | None, headings: Sequence[str], properties: str = "") -> str | None:
+    """Title and headings as a context of at most 400 characters; a title equal to the first heading is left out.
+
+    What the front matter says follows in brackets.
+    """
     path = [heading for heading in headings if heading.strip()]
     if title is not None and path[:1] != [title]:
         path.insert(0, title)
-    return " > ".join(path)[:_MOST_CONTEXT_CHARS].rstrip() or None
+    said = " > ".join(path)[:_MOST_CONTEXT_CHARS].rstrip()
+    if properties:
+        said = f"{said} ({properties})" if said else properties
+    return said or None

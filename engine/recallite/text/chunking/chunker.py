@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.text.chunking.atoms import Cutter
+from recallite.text.chunking.front_matter import front_matter_span
 from recallite.text.chunking.line_numbers import Lines
 from recallite.text.chunking.markdown_sections import Block, Section, markdown_sections, paragraphs
 from recallite.text.chunking.packing import ChunkSize, pack
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     Places = Sequence[int] | NDArray[np.int64]
     TokenStarts = Places | Callable[[], Places]
 
+# More would take the place of what the section says itself.
+_MOST_SAID_CHARS = 300
 LEAST_TOKENS = 50
 """The size of a section that is a passage of its own."""
 
@@ -32,7 +36,8 @@ class Chunk(Struct, frozen=True):
     """A passage of a document: `text == document[start:end]`, in characters.
 
     `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
-    headings, outermost first, as plain text.
+    headings, outermost first, as plain text. `properties` is what the front matter says, if this chunk says it too; a
+    chunk of the front matter itself has that as its `text`.
     """
 
     text: str
@@ -40,10 +45,16 @@ class Chunk(Struct, frozen=True):
     end: int
     lines: tuple[int, int]
     headings: tuple[str, ...] = ()
+    properties: str = ""
 
 
-def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
+def chunk_markdown(
+    text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0, properties: str = ""
+) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
+
+    What the front matter says (`properties`) is said by the first chunk too if it is short, else, or if nothing
+    follows it, by chunks of its own.
 
     A chunk holds parts of two sections only if one of them has fewer than `size.least_tokens`; a heading with nothing
     under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
@@ -54,7 +65,21 @@ def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, beg
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
     measure = _Measure(text, lines, token_starts, size)
-    return _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
+    chunks = _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
+    if properties and chunks and len(properties) <= _MOST_SAID_CHARS:
+        return [structs.replace(chunks[0], properties=properties), *chunks[1:]]
+    return [*_of_front_matter(measure, properties), *chunks]
+
+
+def _of_front_matter(measure: _Measure, properties: str) -> Iterator[Chunk]:
+    """The chunks that say what the front matter says, all at its place."""
+    span = front_matter_span(measure.text) if properties else None
+    if span is None:
+        return
+    lines = measure.lines.number(span[0]), max(measure.lines.number(span[0]), measure.lines.number(span[1]) - 1)
+    # The tokens of this text were not counted; names and numbers have 2 characters a token.
+    for part in textwrap.wrap(properties, max(2 * measure.size.max_tokens, 2), break_on_hyphens=False):
+        yield Chunk(part, span[0], span[1], lines)
 
 
 def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
